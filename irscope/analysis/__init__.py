@@ -1,0 +1,1 @@
+"""Facts out of artifacts and parsed stages, each with the lines that prove it."""

@@ -1,0 +1,1 @@
+"""One module a command: arguments in, one call, exit code out."""

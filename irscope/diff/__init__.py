@@ -1,0 +1,1 @@
+"""Two parsed stages -> aligned rows with classified changes."""

@@ -1,0 +1,1 @@
+"""Text -> parsed document, one module a language, and the Pygments lexers to show it with."""

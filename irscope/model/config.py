@@ -1,0 +1,111 @@
+"""Configs: the values of `triton.Config`, which are constants to the compiler."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+# The names that `triton.Config` takes beside the kernel's own meta-parameters, and their least value.
+OPTION_NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+# Triton's short names of its element types, as `triton.language.dtype` spells them.
+DTYPE_NAMES = frozenset(
+    [
+        "int1",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "fp8e5",
+        "fp8e5b16",
+        "fp8e4nv",
+        "fp8e4b8",
+        "fp8e4b15",
+        "fp16",
+        "bf16",
+        "fp32",
+        "fp64",
+    ]
+)
+# What people write for them: torch's and tl's attribute names.
+_DTYPE_ALIASES = {
+    "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32",
+    "float64": "fp64", "double": "fp64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
+    "float8_e5m2": "fp8e5", "float8_e4m3fn": "fp8e4nv", "bool": "int1",
+}  # fmt: skip
+_DTYPE_TEXT = re.compile(r"(?:tl|torch|triton\.language)\.(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """A constexpr value that is an element type, by Triton's name ("fp16")."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"tl.{self.name}"
+
+
+Value = int | float | bool | str | None | Dtype
+
+
+def parse_value(text: str) -> Value:
+    """The constexpr value that `text` writes: `64`, `0.5`, `True`, `None`, `tl.float16`, `"ieee"`, `ieee`.
+
+    Numbers, bools, None and quoted strings are Python literals; `tl.` or `torch.` names an element
+    type; everything else is a string as it stands.
+    """
+    text = text.strip()
+    if match := _DTYPE_TEXT.fullmatch(text):
+        name = _DTYPE_ALIASES.get(match[1], match[1])
+        if name in DTYPE_NAMES:
+            return Dtype(name)
+    if text in ("inf", "-inf", "nan"):
+        return float(text)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, int | float | str | None) else text
+
+
+def format_value(value: Value) -> str:
+    """`value` as a name part: what `parse_value` reads back, strings that are plain words unquoted."""
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    if isinstance(value, str) and parse_value(value) != value:
+        return repr(value)
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The constants of one variant, in the order they were given: meta-parameters, then options.
+
+    A name is either a `tl.constexpr` parameter of the kernel or one of OPTION_NAMES.
+    """
+
+    values: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={format_value(value)}" for name, value in self.values)
+
+    def get(self, name: str) -> Value:
+        """The value of `name`, None where the config does not set it."""
+        return dict(self.values).get(name)
+
+    @property
+    def meta(self) -> dict[str, Value]:
+        """The meta-parameters: constexpr parameters of the kernel."""
+        return {name: value for name, value in self.values if name not in OPTION_NAMES}
+
+    @property
+    def options(self) -> dict[str, Value]:
+        """num_warps, num_stages, num_ctas and maxnreg, as far as the config sets them."""
+        return {name: value for name, value in self.values if name in OPTION_NAMES}

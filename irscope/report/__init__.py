@@ -1,0 +1,1 @@
+"""The same facts and diffs as text, Markdown, CSV and JSON."""

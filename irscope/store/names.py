@@ -1,0 +1,70 @@
+"""Short names: a variant is called by what sets it apart from the others of its kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from irscope.model import UserError, Variant, format_value
+
+
+def _parts(variant: Variant) -> dict[str, str]:
+    """Everything a variant can be told apart by: name -> text, in the order names are built in."""
+    parts = {name: format_value(value) for name, value in variant.config.values}
+    parts["target"] = str(variant.target)
+    for argument in variant.specialization:
+        parts.setdefault(argument.name, str(argument))
+    parts["triton"] = variant.toolchain.versions.get("triton", "")
+    return parts
+
+
+def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
+    """A readable name for each variant: id -> the parts in which variants of its kernel differ.
+
+    `BLOCK_M=64,num_warps=4`; a lone variant has its whole config. Names are unique within a kernel:
+    what nothing else tells apart gets its number.
+    """
+    names: dict[int, str] = {}
+    for kernel in {variant.kernel.name for variant in variants}:
+        group = [variant for variant in variants if variant.kernel.name == kernel]
+        parts = [_parts(variant) for variant in group]
+        keys = list(dict.fromkeys(key for part in parts for key in part))
+        telling = [key for key in keys if len({part.get(key) for part in parts}) > 1]
+        taken: set[str] = set()
+        for variant, part in zip(group, parts, strict=True):
+            named = [f"{key}={part[key]}" for key in telling if key in part]
+            name = ",".join(named) or str(variant.config) or kernel
+            name = f"{name},#{variant.id}" if name in taken else name
+            taken.add(name)
+            names[variant.id] = name
+    return names
+
+
+def find_variant(variants: Sequence[Variant], text: str) -> Variant:
+    """The one variant that `text` names: `#3`, or any part of a name that fits just one.
+
+    A part is `NAME=VALUE` pairs in any order, a kernel's or target's name, or a piece of the short
+    name. Raises UserError, listing what fits, where none or several do.
+    """
+    if match := re.fullmatch(r"#?(\d+)", text.strip()):
+        for variant in variants:
+            if variant.id == int(match[1]):
+                return variant
+        raise UserError(
+            f"no variant #{match[1]}; there are #1 to #{max((v.id for v in variants), default=0)}"
+        )
+    names = variant_names(variants)
+    exact = [variant for variant in variants if names[variant.id] == text]
+    fitting = exact or [variant for variant in variants if _fits(variant, names[variant.id], text)]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = ", ".join(f"#{v.id} {names[v.id]}" for v in (fitting or variants)[:6])
+    listed += ", ..." if len(fitting or variants) > 6 else ""
+    problem = f"'{text}' fits {len(fitting)} variants" if fitting else f"no variant fits '{text}'"
+    raise UserError(f"{problem}: {listed}; name one as irscope list does")
+
+
+def _fits(variant: Variant, name: str, text: str) -> bool:
+    own = {f"{key}={value}" for key, value in _parts(variant).items()}
+    own |= {variant.kernel.name, str(variant.target)}
+    return all(piece in own for piece in re.split(r"[,\s]+", text.strip())) or text in name

@@ -1,0 +1,219 @@
+"""Reading a capture: read-only, in constant time to open, also while it is being written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import struct
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from irscope.model import (
+    Artifact,
+    Kernel,
+    SourceFunction,
+    Toolchain,
+    UserError,
+    Variant,
+    parse_target,
+)
+from irscope.store import encoding
+from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
+
+_MAGIC = b"SQLite format 3\0"
+# What a damaged or hostile capture can make of a row; the reader turns each into one line.
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
+
+
+def check_capture(path: Path) -> None:
+    """Raises UserError, in one line, where `path` is no capture that this irscope can read."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(header) < 100 or not header.startswith(_MAGIC):
+        raise UserError(f"{path}: not an irscope capture")
+    # SQLite file format, 1.3: page size at 16 (1 means 65,536), pages at 28, user version at 60,
+    # application id at 68; all big-endian.
+    page_size, pages = (
+        struct.unpack_from(">H", header, 16)[0],
+        struct.unpack_from(">I", header, 28)[0],
+    )
+    version, application = struct.unpack_from(">I4xI", header, 60)
+    logged = Path(os.fspath(path) + "-wal").exists()
+    if application != APPLICATION_ID and not logged:
+        raise UserError(f"{path}: an SQLite database, but not an irscope capture")
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by a newer irscope (capture format {version}, this one reads up to "
+            f"{SCHEMA_VERSION}); upgrade irscope"
+        )
+    if size < pages * (65536 if page_size == 1 else page_size) and not logged:
+        raise UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
+
+
+class Capture:
+    """A capture open for reading. Its methods raise UserError where the file turns out to be damaged."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        check_capture(self.path)
+        try:
+            self._db = _open(self.path)
+        except sqlite3.Error as error:
+            raise UserError(f"{self.path}: cannot be read: {error}") from error
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._db.close()
+
+    @cached_property
+    def kernels(self) -> Mapping[int, Kernel]:
+        """The kernels by id, in the order of the capture, as of the first time they are asked for."""
+        kernels = {}
+        for id_, name, source, helpers, parameters in self._rows(
+            "SELECT id, name, source, helpers, parameters FROM kernel ORDER BY id"
+        ):
+            with self._damage():
+                function = SourceFunction(**json.loads(source))
+                functions = encoding.functions_from_json(helpers)
+                names = tuple(map(str, json.loads(parameters)))
+            kernels[id_] = Kernel(id_, name, function, functions, names)
+        return kernels
+
+    def variants(self, kernel: str | None = None) -> list[Variant]:
+        """Every variant (of the kernel named `kernel`), in order, as the file has them now."""
+        self.__dict__.pop("kernels", None)
+        toolchains = self._toolchains()
+        artifacts: dict[int, dict[str, Artifact]] = {}
+        for variant, stage, digest, size in self._rows(
+            "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
+        ):
+            artifacts.setdefault(variant, {})[stage] = Artifact(stage, digest, size)
+        variants = []
+        for row in self._rows("SELECT * FROM variant ORDER BY id"):
+            with self._damage():
+                owner = self.kernels[row[2]]
+                if kernel is None or owner.name == kernel:
+                    variants.append(_variant(row, owner, toolchains, artifacts.get(row[0], {})))
+        return variants
+
+    def read(self, variant: Variant, stage: str) -> bytes | None:
+        """The content of a stage; None where the variant does not have it."""
+        for size, data in self._rows(
+            "SELECT size, data FROM artifact JOIN blob USING (digest) WHERE variant = ? AND stage = ?",
+            (variant.id, stage),
+        ):
+            with self._damage():
+                return encoding.decompress(data, size)
+        return None
+
+    def facts(self, version: int) -> dict[int, dict[str, Any]]:
+        """The facts kept by analysis of that `version`: variant id -> name -> value."""
+        facts = {}
+        for variant, text in self._rows("SELECT variant, facts FROM facts WHERE version = ?", (version,)):
+            with self._damage():
+                facts[variant] = dict(json.loads(text))
+        return facts
+
+    def _toolchains(self) -> dict[int, Toolchain]:
+        rows = self._rows("SELECT id, versions, command FROM toolchain")
+        with self._damage():
+            return {id_: Toolchain(id_, json.loads(text), command) for id_, text, command in rows}
+
+    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        with self._damage():
+            yield from self._db.execute(query, parameters)
+
+    def _damage(self) -> _Damage:
+        return _Damage(self.path)
+
+
+class _Damage:
+    """Turns what a damaged capture raises into a UserError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, _DAMAGE):
+            raise UserError(f"{self.path}: damaged: {error}; copy the capture again") from error
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """A read-only connection; a log left by a killed writer is folded in first, where that is allowed."""
+    uri = f"file:{quote(os.fspath(path))}"
+    db = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30, check_same_thread=False)
+    try:
+        db.execute("SELECT 1 FROM variant LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        db.close()
+        db = sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30, check_same_thread=False)
+        db.execute("SELECT 1 FROM variant LIMIT 1").fetchone()
+    db.execute("PRAGMA query_only = 1")
+    db.execute("PRAGMA trusted_schema = 0")
+    return db
+
+
+def _variant(
+    row: tuple[Any, ...],
+    kernel: Kernel,
+    toolchains: Mapping[int, Toolchain],
+    artifacts: Mapping[str, Artifact],
+) -> Variant:
+    (
+        id_,
+        _,
+        _,
+        toolchain,
+        target,
+        specialization,
+        config,
+        failure,
+        metadata,
+        seconds,
+        key,
+        cached,
+        log,
+    ) = row
+    return Variant(
+        id=id_,
+        kernel=kernel,
+        target=parse_target(target),
+        specialization=encoding.specialization_from_json(specialization),
+        config=encoding.config_from_json(config),
+        toolchain=toolchains[toolchain],
+        failure=encoding.failure_from_json(failure),
+        metadata=json.loads(metadata),
+        seconds=json.loads(seconds),
+        cache_key=json.loads(key),
+        cached=bool(cached),
+        log=log,
+        artifacts=artifacts,
+    )

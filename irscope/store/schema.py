@@ -1,0 +1,53 @@
+"""The tables of a capture file, its application id and its version."""
+
+# "irsc" in ASCII: `file` and SQLite can tell a capture from any other database.
+APPLICATION_ID = 0x69727363
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE toolchain (
+    id INTEGER PRIMARY KEY,
+    versions TEXT NOT NULL,              -- JSON object: triton, ptxas, python, torch, irscope
+    command TEXT NOT NULL,
+    UNIQUE (versions, command)
+);
+CREATE TABLE kernel (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,         -- sha256 of the columns below
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,                -- JSON object: name, file, line, text
+    helpers TEXT NOT NULL,               -- JSON list of such objects
+    parameters TEXT NOT NULL             -- JSON list of names
+);
+CREATE TABLE variant (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,       -- sha256 of kernel, specialization, config, target, triton
+    kernel INTEGER NOT NULL REFERENCES kernel,
+    toolchain INTEGER NOT NULL REFERENCES toolchain,
+    target TEXT NOT NULL,
+    specialization TEXT NOT NULL,        -- JSON list of arguments
+    config TEXT NOT NULL,                -- JSON list of [name, value]
+    failure TEXT,                        -- JSON object: kind, summary, message
+    metadata TEXT NOT NULL,              -- JSON object, Triton's own
+    seconds TEXT NOT NULL,               -- JSON object: stage -> seconds
+    cache_key TEXT NOT NULL,             -- JSON object: component -> text
+    cached INTEGER NOT NULL,             -- 1: Triton's cache had it
+    log TEXT                             -- what ptxas printed
+);
+CREATE TABLE blob (
+    digest TEXT PRIMARY KEY,             -- sha256 of the content
+    size INTEGER NOT NULL,               -- bytes of the content
+    data BLOB NOT NULL                   -- the content, one zstd frame
+) WITHOUT ROWID;
+CREATE TABLE artifact (
+    variant INTEGER NOT NULL REFERENCES variant,
+    stage TEXT NOT NULL,
+    digest TEXT NOT NULL REFERENCES blob,
+    PRIMARY KEY (variant, stage)
+) WITHOUT ROWID;
+CREATE TABLE facts (                     -- what analysis made of a variant: a cache, never needed
+    variant INTEGER PRIMARY KEY REFERENCES variant,
+    version INTEGER NOT NULL,            -- analysis' own; another version is computed anew
+    facts TEXT NOT NULL                  -- JSON object: name -> value
+);
+"""

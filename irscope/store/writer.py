@@ -1,0 +1,223 @@
+"""Writing a capture: every variant in one transaction, the moment it is compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from irscope.model import Argument, Config, Failure, SourceFunction, Target, UserError
+from irscope.store import encoding
+from irscope.store.reader import check_capture
+from irscope.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+
+_FORGET_VARIANT = (
+    "DELETE FROM artifact WHERE variant = ?",
+    "DELETE FROM facts WHERE variant = ?",
+    "DELETE FROM variant WHERE id = ?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewVariant:
+    """A variant before it has an id; the fields are those of `model.Variant`.
+
+    `artifacts` maps stage names to contents.
+    """
+
+    target: Target
+    specialization: tuple[Argument, ...]
+    config: Config
+    failure: Failure | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    cache_key: Mapping[str, str] = field(default_factory=dict)
+    cached: bool = False
+    log: str | None = None
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class CaptureWriter:
+    """A capture open for writing. A process killed at any point leaves every finished variant readable.
+
+    Write-ahead logging lets viewers read while this writes; `close` folds the log in, so what is left
+    is one file.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+
+    @classmethod
+    def create(cls, path: Path, force: bool = False) -> CaptureWriter:
+        """A new capture at `path`. Raises UserError where the file exists (unless `force`) or cannot be."""
+        if path.exists() and not force:
+            raise UserError(
+                f"{path} exists; choose another name with -o, replace it with --force or go on with --resume"
+            )
+        try:
+            for leftover in (path, *_sidecars(path)):
+                leftover.unlink(missing_ok=True)
+            db = _connect(path)
+            with db:
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                for statement in SCHEMA.split(";\n"):
+                    db.execute(statement)
+        except (OSError, sqlite3.Error) as error:
+            raise UserError(f"{path}: cannot be written: {error}") from error
+        return cls(path, db)
+
+    @classmethod
+    def resume(cls, path: Path) -> CaptureWriter:
+        """The capture at `path`, to be added to. Raises UserError where it is no capture."""
+        check_capture(path)
+        try:
+            return cls(path, _connect(path))
+        except sqlite3.Error as error:
+            raise UserError(f"{path}: cannot be written: {error}") from error
+
+    def __enter__(self) -> CaptureWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Folds the log into the file; readers that are still there delay that until they close."""
+        # While a viewer has the file open this cannot be; SQLite folds the log in when the last one closes.
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._db.execute("PRAGMA journal_mode = DELETE")
+        self._db.close()
+
+    def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
+        """The id of this set of versions (name -> version) and command, added where it is new."""
+        row = (encoding.dumps(dict(versions)), command)
+        with self._db:
+            self._db.execute("INSERT OR IGNORE INTO toolchain (versions, command) VALUES (?, ?)", row)
+        return self._id("SELECT id FROM toolchain WHERE versions = ? AND command = ?", row)
+
+    def add_kernel(
+        self,
+        source: SourceFunction,
+        helpers: tuple[SourceFunction, ...],
+        parameters: tuple[str, ...],
+    ) -> int:
+        """The id of the kernel with this source and these helpers, added where it is new."""
+        columns = (
+            source.name,
+            encoding.dumps(asdict(source)),
+            encoding.functions_to_json(helpers),
+            encoding.dumps(parameters),
+        )
+        digest = encoding.digest("\0".join(columns).encode())
+        with self._db:
+            self._db.execute(
+                "INSERT OR IGNORE INTO kernel (digest, name, source, helpers, parameters)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (digest, *columns),
+            )
+        return self._id("SELECT id FROM kernel WHERE digest = ?", (digest,))
+
+    def finished(self) -> set[str]:
+        """The identities of the variants that need no second try: those that compiled."""
+        rows = self._db.execute("SELECT identity FROM variant WHERE failure IS NULL")
+        return {identity for (identity,) in rows}
+
+    def identity(self, kernel: int, triton_version: str, new: NewVariant) -> str:
+        """The name of a compilation: equal identities are the same variant."""
+        return identity(self._kernel_digest(kernel), triton_version, new)
+
+    def add_variant(self, kernel: int, toolchain: int, triton_version: str, new: NewVariant) -> int:
+        """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id."""
+        name = self.identity(kernel, triton_version, new)
+        failure = None if new.failure is None else encoding.dumps(asdict(new.failure))
+        with self._db:
+            old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (name,)).fetchone()
+            if old:
+                for statement in _FORGET_VARIANT:
+                    self._db.execute(statement, old)
+            cursor = self._db.execute(
+                "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    old[0] if old else None,
+                    name,
+                    kernel,
+                    toolchain,
+                    str(new.target),
+                    encoding.specialization_to_json(new.specialization),
+                    encoding.config_to_json(new.config),
+                    failure,
+                    encoding.dumps(dict(new.metadata)),
+                    encoding.dumps(dict(new.seconds)),
+                    encoding.dumps(dict(new.cache_key)),
+                    int(new.cached),
+                    new.log,
+                ),
+            )
+            variant = int(cursor.lastrowid or 0)
+            for stage, content in new.artifacts.items():
+                self._put(variant, stage, content)
+        return variant
+
+    def add_artifact(self, variant: int, stage: str, content: bytes) -> None:
+        """Adds one more stage (one that is derived) to a variant that is there."""
+        with self._db:
+            self._put(variant, stage, content)
+
+    def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
+        """Keeps what analysis (of that `version`) made of a variant; a value must be JSON."""
+        with self._db:
+            self._db.execute(
+                "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)",
+                (variant, version, encoding.dumps(dict(facts))),
+            )
+
+    def _put(self, variant: int, stage: str, content: bytes) -> None:
+        digest = encoding.digest(content)
+        known = self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone()
+        if not known:
+            row = (digest, len(content), encoding.compress(content))
+            self._db.execute("INSERT INTO blob VALUES (?, ?, ?)", row)
+        self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", (variant, stage, digest))
+
+    def _kernel_digest(self, kernel: int) -> str:
+        row = self._db.execute("SELECT digest FROM kernel WHERE id = ?", (kernel,)).fetchone()
+        return str(row[0])
+
+    def _id(self, query: str, parameters: tuple[str, ...]) -> int:
+        return int(self._db.execute(query, parameters).fetchone()[0])
+
+
+def identity(kernel_digest: str, triton_version: str, new: NewVariant) -> str:
+    """sha256 of what makes a variant that variant: kernel, specialization, config, target, Triton."""
+    parts = (
+        kernel_digest,
+        encoding.specialization_to_json(new.specialization),
+        encoding.config_to_json(new.config),
+        str(new.target),
+        triton_version,
+    )
+    return encoding.digest("\0".join(parts).encode())
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=30)
+    db.execute("PRAGMA journal_mode = WAL")
+    # NORMAL: a killed process loses nothing; only a power cut may lose the last variants.
+    db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def _sidecars(path: Path) -> tuple[Path, ...]:
+    return tuple(Path(os.fspath(path) + suffix) for suffix in ("-wal", "-shm", "-journal"))

@@ -1,0 +1,1 @@
+"""The Textual app. It draws what analysis and diff return, and parses nothing."""

@@ -1,0 +1,54 @@
+r"""The four ways to look into a kernel: print and assert, while it is compiled and while it runs.
+
+static_print and static_assert run in the compiler and leave nothing in the binary: try
+BLOCK_SIZE=32, and that variant fails with the assertion's message, alone. device_print becomes a
+call to printf. device_assert is compiled in because of debug=True, and in no other case.
+
+    irscope compile samples/debugging.py --signature "*fp32:16, *fp32:16, i32:16" \
+        --config BLOCK_SIZE=64,128
+"""
+
+from typing import TYPE_CHECKING
+
+import triton
+import triton.language as tl
+
+if TYPE_CHECKING:
+    import torch
+
+
+@triton.jit(debug=True)
+def sqrt_kernel(x_ptr, out_ptr, n, BLOCK_SIZE: tl.constexpr):
+    tl.static_print("compiling sqrt_kernel with BLOCK_SIZE =", BLOCK_SIZE)
+    tl.static_assert(BLOCK_SIZE >= 64, "BLOCK_SIZE must be at least 64")
+    pid = tl.program_id(0)
+    offsets = pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+    tl.device_assert(x >= 0, "sqrt of a negative number", mask=mask)
+    tl.device_print("sum of a block: ", tl.sum(x, axis=0))
+    tl.store(out_ptr + offsets, tl.sqrt(x), mask=mask)
+
+
+def sqrt(x: "torch.Tensor") -> "torch.Tensor":
+    import torch
+
+    out = torch.empty_like(x)
+    n = x.numel()
+    sqrt_kernel[lambda META: (triton.cdiv(n, META["BLOCK_SIZE"]),)](x, out, n, BLOCK_SIZE=128)
+    return out
+
+
+def main() -> None:
+    import torch
+
+    x = torch.arange(256, device="cuda", dtype=torch.float32)
+    out = sqrt(x)
+    torch.cuda.synchronize()  # only now is what the device printed sure to be out
+    # tl.sqrt is the approximate instruction: one or two units in the last place, 2^-23 each.
+    torch.testing.assert_close(out, torch.sqrt(x), rtol=5e-7, atol=0)
+    print("debugging: n=256: close to torch")
+
+
+if __name__ == "__main__":
+    main()
