@@ -2,10 +2,11 @@ r"""The four ways to look into a kernel: print and assert, while it is compiled 
 
 static_print and static_assert run in the compiler and leave nothing in the binary: try
 BLOCK_SIZE=32, and that variant fails with the assertion's message, alone. device_print becomes a
-call to printf. device_assert is compiled in because of debug=True, and in no other case.
+call to printf in every thread, so on a GPU this prints 32 lines: one program, one warp.
+device_assert is compiled in only because of debug=True (or TRITON_DEBUG=1).
 
     irscope compile samples/debugging.py --signature "*fp32:16, *fp32:16, i32:16" \
-        --config BLOCK_SIZE=64,128
+        --config BLOCK_SIZE=64,128 --config num_warps=1,4
 """
 
 from typing import TYPE_CHECKING
@@ -26,7 +27,9 @@ def sqrt_kernel(x_ptr, out_ptr, n, BLOCK_SIZE: tl.constexpr):
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
     tl.device_assert(x >= 0, "sqrt of a negative number", mask=mask)
-    tl.device_print("sum of a block: ", tl.sum(x, axis=0))
+    total = tl.sum(x, axis=0)
+    if pid == 0:
+        tl.device_print("sum of the first block: ", total)
     tl.store(out_ptr + offsets, tl.sqrt(x), mask=mask)
 
 
@@ -35,7 +38,9 @@ def sqrt(x: "torch.Tensor") -> "torch.Tensor":
 
     out = torch.empty_like(x)
     n = x.numel()
-    sqrt_kernel[lambda META: (triton.cdiv(n, META["BLOCK_SIZE"]),)](x, out, n, BLOCK_SIZE=128)
+    sqrt_kernel[lambda META: (triton.cdiv(n, META["BLOCK_SIZE"]),)](
+        x, out, n, BLOCK_SIZE=128, num_warps=1
+    )
     return out
 
 

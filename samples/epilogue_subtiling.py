@@ -1,13 +1,14 @@
-r"""A matmul whose epilogue stores its tile of C in two halves.
+r"""The persistent matmul with an epilogue that stores its tile of C in two halves.
 
-A TMA store goes through shared memory, which the whole tile would have to find room in beside the
-operands of the main loop. Two halves, one after the other, need half of that, and what is saved is
-room for another stage. Compare `shared` with the persistent matmul's: same blocks, same stages.
+A TMA store goes through shared memory. In a persistent kernel the loads of the next tile are under
+way while this one is stored, so the staging room comes on top of that of the main loop; a half
+tile needs half of it, and what is saved may be room for another stage. Compare `shared` with that
+of persistent_matmul.py: the blocks and the configs are the same.
 
     irscope compile samples/epilogue_subtiling.py --signature "tensordesc<fp16[128, 64]>, \
-        tensordesc<fp16[64, 256]>, tensordesc<fp16[128, 128]>, i32:16, i32:16, i32:16" \
-        --const BLOCK_M=128 --const BLOCK_N=256 --const BLOCK_K=64 \
-        --config num_warps=4,8 --config num_stages=2,3,4
+        tensordesc<fp16[64, 128]>, tensordesc<fp16[128, 64]>, i32:16, i32:16, i32:16" \
+        --const BLOCK_M=128 --const BLOCK_N=128 --const BLOCK_K=64 --const GROUP_M=8 \
+        --const NUM_SMS=132 --config num_warps=4,8 --config num_stages=2,3,4
 """
 
 from typing import TYPE_CHECKING
@@ -31,21 +32,26 @@ def subtiled_matmul_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    NUM_SMS: tl.constexpr,
 ):
     tiles_m = tl.cdiv(M, BLOCK_M)
-    row = (tl.program_id(0) % tiles_m) * BLOCK_M
-    col = (tl.program_id(0) // tiles_m) * BLOCK_N
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(0, K, BLOCK_K):
-        a = a_desc.load([row, k])
-        b = b_desc.load([k, col])
-        acc = tl.dot(a, b, acc)
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, NUM_SMS, flatten=True):
+        tile_m, tile_n = tl.swizzle2d(tile // tiles_n, tile % tiles_n, tiles_m, tiles_n, GROUP_M)
+        row = tile_m * BLOCK_M
+        col = tile_n * BLOCK_N
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([row, k])
+            b = b_desc.load([k, col])
+            acc = tl.dot(a, b, acc)
 
-    # split() takes the last dimension, of size 2, apart: so the two halves have to stand there.
-    halves = tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1))
-    left, right = tl.split(halves)
-    c_desc.store([row, col], left.to(tl.float16))
-    c_desc.store([row, col + BLOCK_N // 2], right.to(tl.float16))
+        # split() takes the last dimension, of size 2, apart: the two halves have to stand there.
+        halves = tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1))
+        left, right = tl.split(halves)
+        c_desc.store([row, col], left.to(tl.float16))
+        c_desc.store([row, col + BLOCK_N // 2], right.to(tl.float16))
 
 
 def matmul(a: "torch.Tensor", b: "torch.Tensor") -> "torch.Tensor":
@@ -53,8 +59,10 @@ def matmul(a: "torch.Tensor", b: "torch.Tensor") -> "torch.Tensor":
 
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty((M, N), device=a.device, dtype=torch.float16)
-    block_m, block_n, block_k = 128, 256, 64
-    subtiled_matmul_kernel[(triton.cdiv(M, block_m) * triton.cdiv(N, block_n),)](
+    block_m, block_n, block_k = 128, 128, 64
+    num_sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
+    subtiled_matmul_kernel[(min(num_sms, tiles),)](
         TensorDescriptor.from_tensor(a, [block_m, block_k]),
         TensorDescriptor.from_tensor(b, [block_k, block_n]),
         TensorDescriptor.from_tensor(c, [block_m, block_n // 2]),
@@ -64,6 +72,8 @@ def matmul(a: "torch.Tensor", b: "torch.Tensor") -> "torch.Tensor":
         BLOCK_M=block_m,
         BLOCK_N=block_n,
         BLOCK_K=block_k,
+        GROUP_M=8,
+        NUM_SMS=num_sms,
         num_warps=8,
         num_stages=3,
     )
@@ -74,7 +84,7 @@ def main() -> None:
     import torch
 
     torch.manual_seed(0)
-    for M, N, K in ((128, 256, 64), (1000, 1480, 520), (4096, 4096, 1024)):
+    for M, N, K in ((128, 128, 64), (1000, 1480, 520), (4096, 4096, 1024)):
         a = torch.randn((M, K), device="cuda", dtype=torch.float16)
         b = torch.randn((K, N), device="cuda", dtype=torch.float16)
         # cuBLAS may round partial sums of size sqrt(K) to fp16, where a unit in the last place

@@ -43,7 +43,8 @@ class Operation:
     with regions ends behind its closing brace). `opcode` is the language's own word, with the suffixes
     that say what it does (`ld.global.v4.b32`, `tt.load`, `call @llvm.fma`). `normal` is the text with
     names of values, registers, labels, locations and debug ids made neutral: equal text, equal
-    operation but for what its operands are. `results` and `operands` are the value names as written.
+    operation but for what its operands are. `results` and `operands` are the value names as written,
+    `arguments` those that its regions receive (block arguments, a function's parameters).
     `parent` is the index of the operation whose region it stands in, -1 at the top; `function` is the
     index into `Document.functions`, -1 outside of any.
     """
@@ -57,6 +58,7 @@ class Operation:
     location: Location | None = None
     parent: int = -1
     function: int = -1
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

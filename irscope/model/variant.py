@@ -89,7 +89,8 @@ class Variant:
 
     `id` counts from 1 in the order of the capture (`#3` on the command line). `metadata` is Triton's
     own. `seconds` is the compile time a stage, empty where Triton's cache had it. `cache_key` names
-    each component of Triton's cache key. `log` is what ptxas printed (None: not known).
+    each component of Triton's cache key. `log` is what ptxas printed (None: not known), `output` what
+    the compiler printed beside it (static_print, warnings).
     """
 
     id: int
@@ -104,4 +105,5 @@ class Variant:
     cache_key: Mapping[str, str] = field(default_factory=dict)
     cached: bool = False
     log: str | None = None
+    output: str = ""
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)

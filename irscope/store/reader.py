@@ -111,9 +111,9 @@ class Capture:
         variants = []
         for row in self._rows("SELECT * FROM variant ORDER BY id"):
             with self._damage():
-                owner = self.kernels[row[2]]
+                owner = self.kernels[row["kernel"]]
                 if kernel is None or owner.name == kernel:
-                    variants.append(_variant(row, owner, toolchains, artifacts.get(row[0], {})))
+                    variants.append(_variant(row, owner, toolchains, artifacts.get(row["id"], {})))
         return variants
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
@@ -139,7 +139,7 @@ class Capture:
         with self._damage():
             return {id_: Toolchain(id_, json.loads(text), command) for id_, text, command in rows}
 
-    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[sqlite3.Row]:
         with self._damage():
             yield from self._db.execute(query, parameters)
 
@@ -176,44 +176,31 @@ def _open(path: Path) -> sqlite3.Connection:
         db.close()
         db = sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30, check_same_thread=False)
         db.execute("SELECT 1 FROM variant LIMIT 1").fetchone()
+    db.row_factory = sqlite3.Row
     db.execute("PRAGMA query_only = 1")
     db.execute("PRAGMA trusted_schema = 0")
     return db
 
 
 def _variant(
-    row: tuple[Any, ...],
+    row: sqlite3.Row,
     kernel: Kernel,
     toolchains: Mapping[int, Toolchain],
     artifacts: Mapping[str, Artifact],
 ) -> Variant:
-    (
-        id_,
-        _,
-        _,
-        toolchain,
-        target,
-        specialization,
-        config,
-        failure,
-        metadata,
-        seconds,
-        key,
-        cached,
-        log,
-    ) = row
     return Variant(
-        id=id_,
+        id=row["id"],
         kernel=kernel,
-        target=parse_target(target),
-        specialization=encoding.specialization_from_json(specialization),
-        config=encoding.config_from_json(config),
-        toolchain=toolchains[toolchain],
-        failure=encoding.failure_from_json(failure),
-        metadata=json.loads(metadata),
-        seconds=json.loads(seconds),
-        cache_key=json.loads(key),
-        cached=bool(cached),
-        log=log,
+        target=parse_target(row["target"]),
+        specialization=encoding.specialization_from_json(row["specialization"]),
+        config=encoding.config_from_json(row["config"]),
+        toolchain=toolchains[row["toolchain"]],
+        failure=encoding.failure_from_json(row["failure"]),
+        metadata=json.loads(row["metadata"]),
+        seconds=json.loads(row["seconds"]),
+        cache_key=json.loads(row["cache_key"]),
+        cached=bool(row["cached"]),
+        log=row["log"],
+        output=row["output"],
         artifacts=artifacts,
     )

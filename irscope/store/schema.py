@@ -32,7 +32,8 @@ CREATE TABLE variant (
     seconds TEXT NOT NULL,               -- JSON object: stage -> seconds
     cache_key TEXT NOT NULL,             -- JSON object: component -> text
     cached INTEGER NOT NULL,             -- 1: Triton's cache had it
-    log TEXT                             -- what ptxas printed
+    log TEXT,                            -- what ptxas printed
+    output TEXT NOT NULL                 -- what the compiler printed beside it
 );
 CREATE TABLE blob (
     digest TEXT PRIMARY KEY,             -- sha256 of the content

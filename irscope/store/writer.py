@@ -39,6 +39,7 @@ class NewVariant:
     cache_key: Mapping[str, str] = field(default_factory=dict)
     cached: bool = False
     log: str | None = None
+    output: str = ""
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -138,8 +139,17 @@ class CaptureWriter:
         """The name of a compilation: equal identities are the same variant."""
         return identity(self._kernel_digest(kernel), triton_version, new)
 
-    def add_variant(self, kernel: int, toolchain: int, triton_version: str, new: NewVariant) -> int:
-        """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id."""
+    def next_id(self) -> int:
+        """The id that the next new variant gets."""
+        return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
+
+    def add_variant(
+        self, kernel: int, toolchain: int, triton_version: str, new: NewVariant, id_: int | None = None
+    ) -> int:
+        """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id.
+
+        `id_` is the one to give it (default: the next); one that replaces another keeps that one's.
+        """
         name = self.identity(kernel, triton_version, new)
         failure = None if new.failure is None else encoding.dumps(asdict(new.failure))
         with self._db:
@@ -148,9 +158,9 @@ class CaptureWriter:
                 for statement in _FORGET_VARIANT:
                     self._db.execute(statement, old)
             cursor = self._db.execute(
-                "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    old[0] if old else None,
+                    old[0] if old else id_,
                     name,
                     kernel,
                     toolchain,
@@ -163,6 +173,7 @@ class CaptureWriter:
                     encoding.dumps(dict(new.cache_key)),
                     int(new.cached),
                     new.log,
+                    new.output,
                 ),
             )
             variant = int(cursor.lastrowid or 0)

@@ -76,8 +76,7 @@ CASES = [
     Case(
         "matmul.py",
         "matmul_kernel",
-        "*fp16:16, *fp16:16, *fp16:16, "
-        "i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
+        "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
         {},
         {},
         PLAIN,
@@ -118,19 +117,19 @@ CASES = [
     Case(
         "epilogue_subtiling.py",
         "subtiled_matmul_kernel",
-        "tensordesc<fp16[128, 64]>, tensordesc<fp16[64, 256]>, tensordesc<fp16[128, 128]>, "
+        "tensordesc<fp16[128, 64]>, tensordesc<fp16[64, 128]>, tensordesc<fp16[128, 64]>, "
         "i32:16, i32:16, i32:16",
         {"num_warps": [4, 8], "num_stages": [2, 3, 4]},
-        {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64},
+        {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8, "NUM_SMS": 132},
         TMA,
     ),
     Case(
         "warp_specialization.py",
         "specialized_matmul_kernel",
-        "tensordesc<fp16[128, 64]>, tensordesc<fp16[64, 128]>, tensordesc<fp16[128, 128]>, "
+        "tensordesc<fp16[64, 64]>, tensordesc<fp16[64, 128]>, tensordesc<fp16[64, 128]>, "
         "i32:16, i32:16, i32:16",
         {"STAGES": [2, 3], "WARP_SPECIALIZE": [False, True]},
-        {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+        {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64},
         TMA,
     ),
     Case(
@@ -145,7 +144,7 @@ CASES = [
         "debugging.py",
         "sqrt_kernel",
         "*fp32:16, *fp32:16, i32:16",
-        {"BLOCK_SIZE": [64, 128]},
+        {"BLOCK_SIZE": [64, 128], "num_warps": [1, 4]},
         {},
         PLAIN,
     ),

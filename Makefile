@@ -1,0 +1,47 @@
+# `make demo` and `make test` need Python 3.10 or later and nothing else; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
+CAPTURE := $(VENV)/demo/matmul.irscope
+# Two configs of the sample that differ in the block's size alone.
+A := \#1
+B := \#2
+
+.PHONY: help demo test test-fast lint clean
+
+help: ## What there is to make
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[compile]"
+	@touch $@
+
+$(VENV)/ready-dev: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and see what differs
+	@mkdir -p $(dir $(CAPTURE))
+	@$(BIN)/irscope compile samples/matmul.py --signature "$(SIGNATURE)" --resume -o $(CAPTURE)
+	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
+		$(BIN)/irscope table $(CAPTURE) && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --summary; fi
+
+test: $(VENV)/ready-dev ## Everything CI runs: lint, types, rooms, all tests
+	$(MAKE) lint
+	$(BIN)/pytest -n auto --dist worksteal
+
+test-fast: $(VENV)/ready-dev ## The tests that take no seconds each
+	$(BIN)/pytest -n auto -m "not slow"
+
+lint: $(VENV)/ready-dev ## Style, types, and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## Remove what was made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

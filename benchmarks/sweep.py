@@ -1,0 +1,90 @@
+"""How long a sweep takes against a plain loop of triton.compile, and how small its capture is.
+
+  python benchmarks/sweep.py
+
+Compiles the 24-variant matmul sweep for cuda:90, cold, in turns: the loop in one process, then
+`irscope compile` with its default workers, then `irscope compile` again with Triton's cache warm. Prints
+wall seconds, their ratios, and the bytes of the capture against those of its stages.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from irscope.store import Capture
+
+SAMPLE = Path(__file__).parent.parent / "samples" / "matmul.py"
+SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
+# The strides that the signature says are 1.
+ONES = ("stride_ak", "stride_bn", "stride_cn")
+AXES = {"BLOCK_M": "64,128", "BLOCK_N": "64,128,256", "BLOCK_K": "32,64", "num_warps": "4,8"}
+
+LOOP = """
+import sys
+sys.path.insert(0, {folder!r})
+import triton
+from triton.compiler import ASTSource
+from triton.backends.compiler import GPUTarget
+from itertools import product
+from matmul import matmul_kernel
+
+fn = matmul_kernel.fn
+
+for m, n, k, warps in product((64, 128), (64, 128, 256), (32, 64), (4, 8)):
+    constants = dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8)
+    constants |= {{name: 1 for name in {ones!r}}}
+    signature = {{
+        name: "constexpr" if name in constants else "*fp16" if name.endswith("_ptr") else "i32"
+        for name in fn.arg_names
+    }}
+    attrs = {{(i,): [["tt.divisibility", 16]] for i, name in enumerate(fn.arg_names) if name not in constants}}
+    source = ASTSource(fn, signature, constants, attrs)
+    triton.compile(source, target=GPUTarget("cuda", 90, 32), options=dict(num_warps=warps, num_stages=3))
+"""
+
+
+def timed(command: list[str], cache: Path) -> float:
+    """Wall seconds of a command with that Triton cache."""
+    start = time.perf_counter()
+    environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Runs the three in turns, several rounds, and prints the best of each with the ratios."""
+    axes = [word for name, values in AXES.items() for word in ("--config", f"{name}={values}")]
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    times: dict[str, list[float]] = {"loop": [], "irscope": [], "again": []}
+    with tempfile.TemporaryDirectory() as folder:
+        capture = Path(folder) / "sweep.irscope"
+        command = [
+            sys.executable, "-m", "irscope", "compile", str(SAMPLE), "--signature", SIGNATURE,
+            *axes, "--config", "GROUP_M=8", "--config", "num_stages=3", "--force", "-o", str(capture),
+        ]  # fmt: skip
+        loop = [sys.executable, "-c", LOOP.format(folder=str(SAMPLE.parent), ones=ONES)]
+        for turn in range(rounds):
+            times["loop"].append(timed(loop, Path(folder) / f"loop{turn}"))
+            cache = Path(folder) / f"irscope{turn}"
+            times["irscope"].append(timed(command, cache))
+            times["again"].append(timed(command, cache))
+        with Capture(capture) as opened:
+            variants = opened.variants()
+            stages = sum(a.size for variant in variants for a in variant.artifacts.values())
+        size = capture.stat().st_size
+    best = {name: min(values) for name, values in times.items()}
+    print(f"variants                {len(variants)}")
+    print(f"loop of triton.compile  {best['loop']:.1f} s")
+    print(f"irscope compile         {best['irscope']:.1f} s, {best['irscope'] / best['loop']:.2f} of the loop")
+    print(f"irscope compile, again  {best['again']:.1f} s, {best['again'] / best['loop']:.3f} of the loop")
+    print(f"stages                  {stages:,} bytes")
+    print(f"capture                 {size:,} bytes, {size / stages:.3f} of the stages")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Theoretical occupancy: how many blocks of a kernel a multiprocessor holds at once, and what limits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.analysis.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
+from irscope.model import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class BlockUse:
+    """What one block (work-group) of a kernel takes.
+
+    `registers` are 32-bit registers a thread (AMD: vector and accumulation registers), `shared` bytes of
+    shared memory, `barriers` named barriers (AMD: one where a block has several waves),
+    `scalar_registers` those of an AMD wave.
+    """
+
+    warps: int
+    registers: int
+    shared: int
+    barriers: int = 0
+    scalar_registers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """`blocks` and `warps` that are resident at once, of `max_warps`; `limits` names what allows no more."""
+
+    blocks: int
+    warps: int
+    max_warps: int
+    limits: tuple[str, ...]
+
+    @property
+    def fraction(self) -> float:
+        """Resident warps as a part of those that the multiprocessor has room for."""
+        return self.warps / self.max_warps
+
+
+def occupancy(device: Device, use: BlockUse) -> Occupancy:
+    """How many blocks with this `use` are resident on one multiprocessor of `device`.
+
+    The rules are those of NVIDIA's cuda_occupancy.h (cudaOccMaxActiveBlocksPerMultiprocessor with the
+    largest shared memory carveout) and, with AMD's figures, of LLVM's AMDGPU subtargets. Tensor memory
+    does not count: blocks wait for it after they are resident.
+    """
+    room = {
+        "warps": device.warps // use.warps,
+        "blocks": device.blocks,
+        "registers": _blocks_by_registers(device, use),
+        "shared memory": _blocks_by_shared(device, use.shared),
+    }
+    if device.barriers is not None and use.barriers:
+        room["barriers"] = device.barriers // use.barriers
+    if device.scalar_registers is not None and use.scalar_registers:
+        warps = device.scalar_registers // use.scalar_registers * device.partitions
+        room["scalar registers"] = warps // use.warps
+    blocks = min(room.values())
+    limits = tuple(name for name, most in room.items() if most == blocks)
+    return Occupancy(blocks, blocks * use.warps, device.warps, limits)
+
+
+def _blocks_by_registers(device: Device, use: BlockUse) -> int:
+    """Warps get registers of one partition each; a block starts only if all its warps fit at once."""
+    each = _round_up(max(use.registers, 1), device.register_unit)
+    warps_a_partition = device.lane_registers // each
+    if warps_a_partition * device.partitions < _round_up(use.warps, device.partitions):
+        return 0
+    return warps_a_partition * device.partitions // use.warps
+
+
+def _blocks_by_shared(device: Device, shared: int) -> int:
+    if shared > device.block_shared:
+        return 0
+    each = _round_up(shared + device.reserved_shared, device.shared_unit)
+    return device.shared // each if each else device.blocks
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def fits(variant: Variant) -> str | None:
+    """Why a compiled `variant` cannot be launched on its target, None where nothing speaks against it.
+
+    Checks what Triton checks at the launch only: shared memory, threads a block, tensor memory.
+    """
+    device = device_of(variant.target)
+    reasons = []
+    shared = count(variant, "shared")
+    if device and shared is not None and shared > device.block_shared:
+        reasons.append(f"{shared:,} bytes of shared memory, limit {device.block_shared:,}")
+    threads = threads_of(variant)
+    if threads is not None and threads > MAX_THREADS_PER_BLOCK:
+        reasons.append(f"{threads:,} threads a block, limit {MAX_THREADS_PER_BLOCK:,}")
+    columns = count(variant, "tmem_size")
+    if columns is not None and columns > TENSOR_MEMORY_COLUMNS:
+        reasons.append(f"{columns:,} columns of tensor memory, limit {TENSOR_MEMORY_COLUMNS}")
+    return "; ".join(reasons) or None
+
+
+def threads_of(variant: Variant) -> int | None:
+    """Threads of one block, None where num_warps is not known."""
+    warps = count(variant, "num_warps")
+    return None if warps is None else warps * variant.target.warp_size
+
+
+def count(variant: Variant, name: str) -> int | None:
+    """A count in Triton's metadata; None where it is missing, or nothing that can be counted with."""
+    value = variant.metadata.get(name)
+    known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if known else None

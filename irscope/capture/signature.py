@@ -1,0 +1,145 @@
+"""Triton's ahead-of-time signature notation: `*fp16:16, i32:16, i32, 1`, and what the JIT makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.model import Argument, Target, UserError, Value, parse_value
+
+_SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
+_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
+_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
+_OPENING, _CLOSING = "([{<", ")]}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel, as far as a signature needs it.
+
+    `specialized` is false where the kernel says `do_not_specialize`, `aligned` where it says
+    `do_not_specialize_on_alignment`.
+    """
+
+    name: str
+    constexpr: bool
+    has_default: bool
+    default: Value = None
+    specialized: bool = True
+    aligned: bool = True
+
+
+def split_signature(text: str) -> list[str]:
+    """The entries of a signature: split at commas that stand in no bracket and no quotes."""
+    entries, depth, quote, start = [], 0, "", 0
+    for index, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+        elif character == "," and depth == 0:
+            entries.append(text[start:index].strip())
+            start = index + 1
+    rest = text[start:].strip()
+    return [*entries, rest] if rest or entries else []
+
+
+def bind_signature(
+    text: str, parameters: Sequence[Parameter], given: frozenset[str]
+) -> dict[str, tuple[str, str]]:
+    """Each entry of the signature by its parameter's name: name -> (type or literal, hint).
+
+    Entries are positional, or `NAME=ENTRY`. Positional ones cover every parameter, or every one that is
+    no constexpr, or every one but the constexprs in `given` (those have values from elsewhere). Raises
+    UserError, naming the argument.
+    """
+    entries = split_signature(text)
+    named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))}
+    names = [parameter.name for parameter in parameters]
+    if unknown := [name for name in named if name not in names]:
+        raise UserError(f"--signature: no parameter '{unknown[0]}'; the kernel has {', '.join(names)}")
+    positional = [entry for entry in entries if not _NAMED.fullmatch(entry)]
+    rest = [parameter for parameter in parameters if parameter.name not in named]
+    for taking in (
+        rest,
+        [parameter for parameter in rest if not parameter.constexpr],
+        [parameter for parameter in rest if parameter.name not in given],
+    ):
+        if len(taking) == len(positional):
+            bound = dict(zip((parameter.name for parameter in taking), positional, strict=True))
+            return {name: _split_hint(name, entry) for name, entry in (bound | named).items()}
+    runtime = ", ".join(parameter.name for parameter in parameters if not parameter.constexpr)
+    raise UserError(
+        f"--signature has {len(entries)} entries; the kernel has {len(names)} parameters "
+        f"({', '.join(names)}), of which {runtime or 'none'} need a type"
+    )
+
+
+def specialize(
+    entries: Mapping[str, tuple[str, str]],
+    constants: Mapping[str, Value],
+    parameters: Sequence[Parameter],
+    target: Target,
+) -> tuple[Argument, ...]:
+    """The specialization that the JIT would compile for, in the order of the parameters.
+
+    `constants` are constexpr values from elsewhere. Parameters that a config sets are in none of the
+    two and left out. A pointer on hip is taken
+    to lie within 2 GiB, as the JIT finds of nearly every tensor ("S", `tt.pointer_range`). Raises
+    UserError, naming the argument.
+    """
+    arguments = []
+    for parameter in parameters:
+        if parameter.name in entries:
+            arguments.append(_argument(parameter, *entries[parameter.name], target))
+        elif parameter.name in constants:
+            arguments.append(Argument(parameter.name, "constexpr", None, constants[parameter.name]))
+    return tuple(arguments)
+
+
+def _split_hint(name: str, entry: str) -> tuple[str, str]:
+    if entry[:1] in "'\"" and entry[-1:] == entry[:1]:
+        return entry, ""
+    type_, _, hint = entry.partition(":")
+    type_, hint = type_.strip(), hint.strip()
+    if hint not in ("", "1", "16"):
+        raise UserError(f"--signature: argument '{name}': hint ':{hint}' is neither :16 nor :1")
+    return type_, hint
+
+
+def _argument(parameter: Parameter, text: str, hint: str, target: Target) -> Argument:
+    name, pointer = parameter.name, text.startswith("*")
+    if parameter.constexpr or not (_is_type(text) or text == "constexpr"):
+        return Argument(name, "constexpr", None, _constant(parameter, text))
+    if hint == "1":
+        return Argument(name, "constexpr", None, 1)
+    if _DESCRIPTOR.fullmatch(text) or (not pointer and text[0] not in "iu") or text in ("i1", "u1"):
+        return Argument(name, text)
+    if not parameter.specialized:
+        return Argument(name, text, "" if pointer else None)
+    key = "D" if hint == "16" and parameter.aligned else ""
+    return Argument(name, text, key + ("S" if pointer and target.backend == "hip" else ""))
+
+
+def _constant(parameter: Parameter, text: str) -> Value:
+    value = parse_value(text)
+    if parameter.constexpr:
+        return value
+    if value == 1 and isinstance(value, int):
+        return 1
+    if value is None:
+        return None
+    raise UserError(
+        f"--signature: argument '{parameter.name}': '{text}' is no type such as *fp16:16, i32 or "
+        f"fp32, and the parameter is no tl.constexpr"
+    )
+
+
+def _is_type(text: str) -> bool:
+    bare = text.removeprefix("*k") if text.startswith("*k") else text.lstrip("*")
+    return bool(_SCALAR.fullmatch(bare) or _DESCRIPTOR.fullmatch(text))

@@ -1,0 +1,132 @@
+"""Say and show what differs between two variants: findings, the stages in a line each, then the rows.
+
+Names of values, registers and labels, alias numbers and locations carry no meaning: stages that differ
+only in them are equal. Rows are those of the first stage that differs in more than shapes, or of
+--stage; on a wide terminal (140 columns) side by side. --stage all leaves out SASS that is not made yet.
+
+example: irscope diff matmul.irscope BLOCK_M=64 BLOCK_M=128 --stage ttgir
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from irscope.cli import options
+from irscope.cli.stages import Stages, check_stage, text_stages
+from irscope.model import Variant
+from irscope.store import find_variant, variant_names
+
+if TYPE_CHECKING:
+    from irscope.diff.rows import StageDiff
+    from irscope.report.comparison import Comparison
+
+NAME = "diff"
+SUMMARY = "say and show what differs between two variants"
+
+_CONTEXT = 3
+_ALL = "all"
+_FRONT_END = ("source", "glir")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    options.add_capture(parser)
+    options.add_variant(parser, "a", "A")
+    options.add_variant(parser, "b", "B")
+    parser.add_argument("--stage", help="a stage, or all (default: the first that differs in more than shapes)")
+    options.add_format(parser, "text", "unified", "json", "markdown")
+    parser.add_argument(
+        "--context", metavar="N", type=options.count, default=_CONTEXT, help=f"equal rows around a change ({_CONTEXT})"
+    )
+    options.add_width(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the comparison. Raises UserError where there is no such variant or stage."""
+    with Stages(args.capture) as stages:
+        variants = stages.capture.variants()
+        pair = (find_variant(variants, args.a), find_variant(variants, args.b))
+        comparison = _compare(stages, variants, pair, args)
+    for line in _formatted(comparison, args):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def _compare(
+    stages: Stages, variants: Sequence[Variant], pair: tuple[Variant, Variant], args: argparse.Namespace
+) -> Comparison:
+    from irscope.analysis.findings import findings
+    from irscope.analysis.identical import same_program
+    from irscope.cli.facts import measured
+    from irscope.report.comparison import Comparison
+
+    a, b = pair
+    diffs = _diffs(stages, a, b, args.stage)
+    facts = measured(stages, a), measured(stages, b)
+    names = variant_names(variants)
+    return Comparison(
+        capture=str(args.capture),
+        variants=pair,
+        names=(names[a.id], names[b.id]),
+        identical=same_program(a, b, *facts),
+        findings=findings(a, b, *facts, diffs),
+        diffs=diffs,
+        shown=_shown(diffs, args.stage),
+    )
+
+
+def _diffs(stages: Stages, a: Variant, b: Variant, asked: str | None) -> dict[str, StageDiff]:
+    """The diffs of the stages that both have, in pipeline order.
+
+    SASS is only among them where it is there already or asked for, and what comes before the first pass
+    only where it is asked for: it says nothing of what the compiler did.
+    """
+    from irscope.diff.stage_diff import diff_stage
+    from irscope.ir.parse import parse
+
+    if asked is not None and asked != _ALL:
+        for variant in (a, b):
+            stages.text(variant, asked)  # raises what there is to say where it is not there
+    diffs = {}
+    for name in text_stages(a):
+        stored = name in a.artifacts and name in b.artifacts
+        if name == asked or (stored and (asked == _ALL or name not in _FRONT_END)):
+            language = str(check_stage(name).language)
+            left, right = (parse(stages.text(variant, name), language) for variant in (a, b))
+            diffs[name] = diff_stage(name, left, right)
+    return diffs
+
+
+def _shown(diffs: dict[str, StageDiff], asked: str | None) -> list[str]:
+    from irscope.diff.summary import first_structural
+
+    if asked == _ALL:
+        return list(diffs)
+    if asked is not None:
+        return [asked]
+    first = first_structural(diffs.values()) or next((d for d in diffs.values() if not d.equal), None)
+    return [first.stage] if first else []
+
+
+def _formatted(comparison: Comparison, args: argparse.Namespace) -> Iterator[str]:
+    paint = options.paint()
+    if args.format == "json":
+        from irscope.report.diff_json import diff_document
+        from irscope.report.records import to_json
+
+        yield to_json(diff_document(comparison, args.context)).rstrip("\n")
+    elif args.format == "markdown":
+        from irscope.report.diff_markdown import diff_markdown
+
+        yield from diff_markdown(comparison, args.context)
+    elif args.format == "unified":
+        from irscope.report.diff_text import diff_unified
+
+        yield from diff_unified(comparison, args.context, paint)
+    else:
+        from irscope.report.diff_text import diff_text
+
+        yield from diff_text(comparison, options.width_of(args), args.context, paint)

@@ -1,0 +1,164 @@
+"""Sequence alignment: which elements of two sequences correspond, in order.
+
+Trim the common head and tail, split at elements that are unique on both sides, repeat inside the gaps,
+and give what is left to rapidfuzz. Intermediate code repeats itself, so unique elements alone leave large
+gaps; rapidfuzz alone takes quadratic time on whole stages.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from rapidfuzz.distance import LCSseq, Levenshtein
+
+# Below this product of lengths the LCS costs less than counting unique elements (measured: 20 us each).
+_SMALL = 64 * 64
+# The LCS needs a bit for each product of lengths: 2^32 is 512 MB. Above, Levenshtein divides and conquers
+# in linear memory; its common elements are in order too, only perhaps not the most there could be.
+_LARGE = 2**32
+# Head and tail are compared a slice of this length at a time, and the first that differs by element.
+_CHUNK = 512
+
+
+class Block(NamedTuple):
+    """`size` elements in a row that correspond, from `left` and `right` on."""
+
+    left: int
+    right: int
+    size: int
+
+
+class Gap(NamedTuple):
+    """A stretch of both sequences between two blocks; either side may be empty."""
+
+    left: int
+    left_end: int
+    right: int
+    right_end: int
+
+
+def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
+    """Blocks of equal elements, rising on both sides.
+
+    Where one sequence is the other with elements removed, every element left is in a block.
+    """
+    blocks: list[Block] = []
+    open_gaps = [Gap(0, len(left), 0, len(right))]
+    while open_gaps:
+        gap, found = _trimmed(left, right, open_gaps.pop())
+        blocks += found
+        if gap.left == gap.left_end or gap.right == gap.right_end:
+            continue
+        inside = _anchors(left, right, gap)
+        if inside:
+            blocks += inside
+            open_gaps += gaps_between(inside, gap)
+        else:
+            blocks += _lcs(left, right, gap)
+    blocks.sort()
+    return blocks
+
+
+def refined(blocks: Iterable[Block], left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
+    """`blocks` and those that the gaps between them have in common, in order."""
+    found = list(blocks)
+    for gap in list(gaps_between(found, Gap(0, len(left), 0, len(right)))):
+        inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
+        found += [Block(gap.left + block.left, gap.right + block.right, block.size) for block in inside]
+    found.sort()
+    return found
+
+
+def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
+    """The gaps before, between and behind `blocks` inside `whole` that have elements on both sides."""
+    at_left, at_right = whole.left, whole.right
+    for block in (*blocks, Block(whole.left_end, whole.right_end, 0)):
+        if at_left < block.left and at_right < block.right:
+            yield Gap(at_left, block.left, at_right, block.right)
+        at_left, at_right = block.left + block.size, block.right + block.size
+
+
+def _trimmed(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> tuple[Gap, list[Block]]:
+    """`gap` without its common head and tail, and those as blocks."""
+    blocks = []
+    room = min(gap.left_end - gap.left, gap.right_end - gap.right)
+    head = _common_head(left, right, gap.left, gap.right, room)
+    if head:
+        blocks.append(Block(gap.left, gap.right, head))
+    tail = _common_tail(left, right, gap.left_end, gap.right_end, room - head)
+    if tail:
+        blocks.append(Block(gap.left_end - tail, gap.right_end - tail, tail))
+    return Gap(gap.left + head, gap.left_end - tail, gap.right + head, gap.right_end - tail), blocks
+
+
+def _common_head(left: Sequence[Hashable], right: Sequence[Hashable], i: int, j: int, room: int) -> int:
+    done = 0
+    while done < room:
+        size = min(_CHUNK, room - done)
+        ours, theirs = left[i + done : i + done + size], right[j + done : j + done + size]
+        if ours != theirs:
+            return done + next(n for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+        done += size
+    return done
+
+
+def _common_tail(left: Sequence[Hashable], right: Sequence[Hashable], i: int, j: int, room: int) -> int:
+    done = 0
+    while done < room:
+        size = min(_CHUNK, room - done)
+        ours, theirs = left[i - done - size : i - done], right[j - done - size : j - done]
+        if ours != theirs:
+            pairs = zip(reversed(ours), reversed(theirs), strict=True)
+            return done + next(n for n, (a, b) in enumerate(pairs) if a != b)
+        done += size
+    return done
+
+
+def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
+    """The elements that are unique on both sides of `gap`, as many as stand in the same order."""
+    if (gap.left_end - gap.left) * (gap.right_end - gap.right) <= _SMALL:
+        return []
+    ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
+    counts, other_counts = Counter(ours), Counter(theirs)
+    unique = {key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1}
+    place = {key: i for i, key in zip(count(gap.right), theirs) if key in unique}
+    pairs = [(i, place[key]) for i, key in zip(count(gap.left), ours) if key in unique]
+    return [Block(*pairs[n], 1) for n in _longest_rising([j for _, j in pairs])]
+
+
+def _longest_rising(values: Sequence[int]) -> list[int]:
+    """The indices of a longest rising subsequence of distinct values (patience sorting)."""
+    tops: list[int] = []
+    top_index: list[int] = []
+    before: list[int] = []
+    for index, value in enumerate(values):
+        pile = bisect_left(tops, value)
+        before.append(top_index[pile - 1] if pile else -1)
+        if pile == len(tops):
+            tops.append(value)
+            top_index.append(index)
+        else:
+            tops[pile] = value
+            top_index[pile] = index
+    rising = []
+    index = top_index[-1] if top_index else -1
+    while index >= 0:
+        rising.append(index)
+        index = before[index]
+    rising.reverse()
+    return rising
+
+
+def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
+    """The longest common subsequence inside `gap`."""
+    ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
+    matcher = LCSseq if len(ours) * len(theirs) <= _LARGE else Levenshtein
+    return [
+        Block(gap.left + op.src_start, gap.right + op.dest_start, op.src_end - op.src_start)
+        for op in matcher.opcodes(ours, theirs)
+        if op.tag == "equal"
+    ]

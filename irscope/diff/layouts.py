@@ -1,0 +1,159 @@
+"""Layouts that differ: matched by the aligned operations that carry them, compared field by field."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from irscope.diff.pairing import UNPAIRED
+from irscope.diff.rows import Change, LayoutChange
+from irscope.ir.document import Document, Layout, Operation
+
+_ALIAS = re.compile(r"#[A-Za-z_]\w*")
+
+Aliases = Sequence[tuple[str, ...]]
+
+
+def aliases(document: Document) -> Aliases:
+    """For each operation the layout aliases in its first line and in the one that closes it, in order."""
+    layouts = document.layouts
+    if not layouts:
+        return [()] * len(document.operations)
+    return [
+        tuple(name for name in _ALIAS.findall(_own_text(document, operation)) if name in layouts)
+        for operation in document.operations
+    ]
+
+
+def _own_text(document: Document, operation: Operation) -> str:
+    first = document.lines[operation.line]
+    if operation.end == operation.line + 1:
+        return first
+    return f"{first} {document.lines[operation.end - 1]}"
+
+
+class LayoutMatch:
+    """Which layout of the left became which of the right."""
+
+    def __init__(self, left: Document, right: Document, partner: Sequence[int]) -> None:
+        self._left, self._right = left.layouts, right.layouts
+        self._left_aliases, self._right_aliases = aliases(left), aliases(right)
+        self._partner = partner
+        self._uses: Counter[tuple[str, str]] = Counter()
+        for ours, theirs in self._aligned():
+            self._uses.update(set(zip(ours, theirs, strict=True)))
+        self.pairs = self._most_frequent()
+
+    def differ(self, index: int) -> bool:
+        """Whether left operation `index` and its counterpart carry layouts that are not the same."""
+        ours, theirs = self._left_aliases[index], self._right_aliases[self._partner[index]]
+        return len(ours) == len(theirs) and any(
+            not self._same(a, b) for a, b in zip(ours, theirs, strict=True)
+        )
+
+    def changes(self) -> tuple[LayoutChange, ...]:
+        """The matched layouts that differ, most used first, then those that only one side has."""
+        changed = [
+            _compare(self._left[a], self._right[b], self._uses[a, b])
+            for a, b in self.pairs
+            if not self._same(a, b)
+        ]
+        changed.sort(key=lambda change: -change.uses)
+        known = {_content(layout) for layout in self._right.values()}
+        matched = {a for a, _ in self.pairs}
+        for name in _used(self._left_aliases):
+            if name not in matched and _content(self._left[name]) not in known:
+                changed.append(LayoutChange(self._left[name], None, (), 0))
+        known = {_content(layout) for layout in self._left.values()}
+        matched = {b for _, b in self.pairs}
+        for name in _used(self._right_aliases):
+            if name not in matched and _content(self._right[name]) not in known:
+                changed.append(LayoutChange(None, self._right[name], (), 0))
+        return tuple(changed)
+
+    def definitions(self) -> dict[int, tuple[int, Change]]:
+        """Line that defines a layout -> the line of its match, and whether the two differ."""
+        found: dict[int, tuple[int, Change]] = {}
+        taken: set[int] = set()
+        for a, b in self.pairs:
+            line, other = self._left[a].line, self._right[b].line
+            if line not in found and other not in taken:
+                found[line] = other, Change.EQUAL if self._same(a, b) else Change.LAYOUT
+                taken.add(other)
+        return found
+
+    def _aligned(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        for index, other in enumerate(self._partner):
+            if other != UNPAIRED:
+                ours, theirs = self._left_aliases[index], self._right_aliases[other]
+                if ours and len(ours) == len(theirs):
+                    yield ours, theirs
+
+    def _most_frequent(self) -> list[tuple[str, str]]:
+        """For each layout of either side the pair that most aligned operations carry."""
+        pairs: dict[tuple[str, str], None] = {}
+        for side in (0, 1):
+            seen: set[str] = set()
+            for pair, _ in self._uses.most_common():
+                if pair[side] not in seen:
+                    seen.add(pair[side])
+                    pairs[pair] = None
+        return list(pairs)
+
+    def _same(self, left: str, right: str) -> bool:
+        return _content(self._left[left]) == _content(self._right[right])
+
+
+def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return layout.kind, tuple(sorted(layout.fields.items()))
+
+
+def _used(carried: Aliases) -> list[str]:
+    return list(dict.fromkeys(name for names in carried for name in names))
+
+
+def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:
+    ours, theirs = flat_fields(left), flat_fields(right)
+    fields = tuple(
+        (name, ours.get(name, ""), theirs.get(name, ""))
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name)
+    )
+    return LayoutChange(left, right, fields, uses)
+
+
+def flat_fields(layout: Layout) -> dict[str, str]:
+    """The layout's kind and fields, those of nested layouts under dotted names: `parent.sizePerThread`."""
+    flat = {"kind": layout.kind}
+    flat.update(_flattened(layout.fields, ""))
+    return flat
+
+
+def _flattened(fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+    pending = [(prefix + name, text) for name, text in fields.items()][::-1]
+    while pending:
+        name, text = pending.pop()
+        kind, opening, rest = text.partition("<{")
+        if not (text.startswith("#") and opening and rest.endswith("}>")):
+            yield name, text
+            continue
+        yield f"{name}.kind", kind
+        inner = _split_fields(rest.removesuffix("}>"))
+        pending += [(f"{name}.{key}", value) for key, value in inner][::-1]
+
+
+def _split_fields(text: str) -> list[tuple[str, str]]:
+    """`dim = 1, parent = #ttg.blocked<{...}>` as names and texts, split at the outermost commas."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        if char in "<[{(":
+            depth += 1
+        elif char in ">]})":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    parts.append(text[start:])
+    pairs = (part.partition("=") for part in parts)
+    return [(name.strip(), value.strip()) for name, _, value in pairs]

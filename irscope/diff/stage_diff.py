@@ -1,0 +1,60 @@
+"""The diff of one stage of two variants: pair the operations, classify the pairs, lay out the rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from irscope.diff.classify import difference
+from irscope.diff.lay_rows import lay_rows
+from irscope.diff.layouts import LayoutMatch
+from irscope.diff.pairing import UNPAIRED, pair_operations
+from irscope.diff.rows import Change, Row, StageDiff
+from irscope.diff.values import operand_changes
+from irscope.ir.document import Document
+
+_KINDS = [change for change in Change if change]
+
+
+def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
+    """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
+    partner = pair_operations(left, right)
+    layouts = LayoutMatch(left, right, partner)
+    changes = _classified(left, right, partner, layouts)
+    rows = lay_rows(left, right, partner, changes, layouts.definitions())
+    counts = _counted(changes, partner, len(right.operations), rows)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts)
+
+
+def _classified(
+    left: Document, right: Document, partner: Sequence[int], layouts: LayoutMatch
+) -> dict[int, Change]:
+    """Left operation -> how it differs from its counterpart, where it does."""
+    changes: dict[int, Change] = {}
+    turned = operand_changes(left, right, partner)
+    for index, other in enumerate(partner):
+        if other == UNPAIRED:
+            continue
+        ours, theirs = left.operations[index].normal, right.operations[other].normal
+        change = Change.EQUAL if ours == theirs else difference(ours, theirs, left.language)
+        change |= turned.get(index, Change.EQUAL)
+        if layouts.differ(index):
+            change |= Change.LAYOUT
+        if change:
+            changes[index] = change
+    return changes
+
+
+def _counted(
+    changes: dict[int, Change], partner: Sequence[int], right_size: int, rows: Sequence[Row]
+) -> dict[Change, int]:
+    """How many operations, and lines that belong to none, show each change."""
+    aligned = len(partner) - sum(other == UNPAIRED for other in partner)
+    counts = {kind: 0 for kind in _KINDS}
+    counts[Change.REMOVED] = len(partner) - aligned
+    counts[Change.ADDED] = right_size - aligned
+    counts[Change.TEXT] = sum(row.change is Change.TEXT for row in rows)
+    for change, times in Counter(changes.values()).items():
+        for kind in change:
+            counts[kind] += times
+    return {kind: times for kind, times in counts.items() if times}

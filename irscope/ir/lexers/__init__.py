@@ -1,0 +1,1 @@
+"""Pygments lexers for the stage languages that Pygments lacks."""

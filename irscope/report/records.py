@@ -1,0 +1,47 @@
+"""Variants as JSON objects: the part that the documents of all commands share."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from irscope.model import Dtype, Kernel, Value, Variant
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """`document` as indented JSON in ASCII: nothing in it can command a terminal."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def json_value(value: Value) -> int | float | bool | str | None:
+    """A constexpr value as JSON has it: element types and numbers that JSON lacks are strings."""
+    if isinstance(value, Dtype) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value
+
+
+def kernel_record(kernel: Kernel) -> dict[str, Any]:
+    """What every document says about a kernel."""
+    return {
+        "name": kernel.name,
+        "file": kernel.source.file,
+        "line": kernel.source.line,
+        "parameters": list(kernel.parameters),
+    }
+
+
+def variant_record(variant: Variant, name: str) -> dict[str, Any]:
+    """What every document says about a variant; `name` is its short name."""
+    failure = variant.failure
+    return {
+        "id": variant.id,
+        "name": name,
+        "kernel": variant.kernel.name,
+        "target": str(variant.target),
+        "config": {key: json_value(value) for key, value in variant.config.values},
+        "specialization": {argument.name: str(argument) for argument in variant.specialization},
+        "versions": dict(variant.toolchain.versions),
+        "status": "failed" if failure else "ok",
+        "failure": {"kind": failure.kind, "summary": failure.summary} if failure else None,
+    }

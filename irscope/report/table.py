@@ -1,0 +1,169 @@
+"""`irscope table`: which variants and facts a comparison shows, in which order, and which value is best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.fact import Fact, FactKind, FactValue
+from irscope.analysis.identical import groups
+from irscope.analysis.kinds import kinds_for
+from irscope.model import UserError, Value, Variant
+
+
+# Registers mislead without the others: where ptxas gives up it reports 32 and kilobytes of stack.
+BOUND = ("registers", "stack", "n_spills")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One variant of the table.
+
+    `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed
+    or cannot launch ("" where it can); such a variant is never ranked. `twin` is the number of the
+    first variant with the same machine code, None where it is the first or alone.
+    """
+
+    variant: Variant
+    name: str
+    facts: Mapping[str, Fact]
+    problem: str = ""
+    twin: int | None = None
+
+    def value(self, name: str) -> FactValue:
+        """The value of the fact called `name`; None where it is not known."""
+        return self.facts[name].value if name in self.facts else None
+
+
+@dataclass(frozen=True)
+class Section:
+    """The variants of one kernel for one target, which are what can be compared."""
+
+    kernel: str
+    target: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def backend(self) -> str:
+        """The target's backend, which decides what facts there are."""
+        return self.entries[0].variant.target.backend
+
+    @property
+    def title(self) -> str:
+        """What stands above the section."""
+        count = len(self.entries)
+        return f"{self.kernel}  {self.target}  {count} variant{'s' if count != 1 else ''}"
+
+
+def entries(
+    variants: Sequence[Variant], names: Mapping[int, str], facts: Mapping[int, Mapping[str, Fact]]
+) -> list[Entry]:
+    """The entries of `variants`; `names` and `facts` are by variant id."""
+    twins = {
+        later.id: first.id for first, *others in groups(variants, facts) for later in others
+    }
+    return [
+        Entry(variant, names[variant.id], own, _problem(variant, own), twins.get(variant.id))
+        for variant in variants
+        for own in [facts.get(variant.id, {})]
+    ]
+
+
+def sections(entries: Sequence[Entry], sort: str | None, kinds: Sequence[FactKind]) -> list[Section]:
+    """The entries by kernel and target, each section sorted by `sort`.
+
+    `sort` is a fact's or a config's name, None for the capture's order; the best or least value stands
+    first, unknown ones behind all known, those with a problem last. Raises UserError, naming what
+    there is, where `sort` names neither.
+    """
+    if sort is not None:
+        _check_sort(entries, sort, kinds)
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.variant.kernel.name, str(entry.variant.target)), []).append(entry)
+    return [
+        Section(kernel, target, tuple(_sorted(group, sort, kinds)))
+        for (kernel, target), group in groups.items()
+    ]
+
+
+def config_names(section: Section) -> list[str]:
+    """The config values that tell the section's variants apart; all of them where none does."""
+    configs = [dict(entry.variant.config.values) for entry in section.entries]
+    names = list(dict.fromkeys(name for config in configs for name in config))
+    missing = object()
+    telling = [name for name in names if len({repr(config.get(name, missing)) for config in configs}) > 1]
+    return telling or names
+
+
+def named_apart(section: Section) -> bool:
+    """Whether the config alone tells every variant of the section from the others."""
+    return len({entry.variant.config for entry in section.entries}) == len(section.entries)
+
+
+def best(section: Section, kind: FactKind) -> FactValue:
+    """The best value of a fact among variants that can launch; None where there is nothing to choose."""
+    values = [entry.value(kind.name) for entry in section.entries if not entry.problem]
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if not kind.better or len(set(numbers)) < 2:
+        return None
+    return min(numbers) if kind.better == "low" else max(numbers)
+
+
+def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind]) -> list[FactKind]:
+    """The kinds called `names` in that order. Raises UserError, naming the known ones.
+
+    Of those that mislead alone, all come where one is asked for.
+    """
+    known = {kind.name: kind for kind in kinds}
+    chosen: dict[str, FactKind] = {}
+    for name in names:
+        if name not in known:
+            raise UserError(f"no column '{name}'; there is: {', '.join(known)}")
+        for other in BOUND if name in BOUND else (name,):
+            chosen[other] = known[other]
+    return list(chosen.values())
+
+
+def default_kinds(section: Section) -> list[FactKind]:
+    """The kinds that a person is shown: those of the backend of which something is known.
+
+    Not among them is what the notes say of each variant.
+    """
+    return [
+        kind
+        for kind in kinds_for(section.backend)
+        if kind.name not in ("launchable", "code")
+        and any(entry.value(kind.name) is not None for entry in section.entries)
+    ]
+
+
+def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
+    if variant.failure is not None:
+        return f"failed: {variant.failure.kind}: {variant.failure.summary}"
+    launchable = facts["launchable"].value if "launchable" in facts else None
+    if isinstance(launchable, str) and launchable.startswith("no: "):
+        return f"cannot launch: {launchable.removeprefix('no: ')}"
+    return ""
+
+
+def _check_sort(entries: Sequence[Entry], sort: str, kinds: Sequence[FactKind]) -> None:
+    known = [kind.name for kind in kinds]
+    known += [name for entry in entries for name, _ in entry.variant.config.values]
+    if sort not in known:
+        raise UserError(f"cannot sort by '{sort}'; there is: {', '.join(dict.fromkeys(known))}")
+
+
+def _sorted(entries: list[Entry], sort: str | None, kinds: Sequence[FactKind]) -> list[Entry]:
+    if sort is None:
+        return entries
+    kind = next((kind for kind in kinds if kind.name == sort), None)
+
+    def key(entry: Entry) -> tuple[bool, bool, float, str]:
+        value: Value = entry.value(kind.name) if kind else entry.variant.config.get(sort)
+        number = float(value) if isinstance(value, int | float) else 0.0
+        if kind and kind.better == "high":
+            number = -number
+        return bool(entry.problem), value is None, number, str(value)
+
+    return sorted(entries, key=key)

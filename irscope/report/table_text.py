@@ -1,0 +1,160 @@
+"""The comparison table on a terminal: as many columns as fit, and a word on those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from irscope.analysis.fact import FactKind
+from irscope.model import format_value
+from irscope.report.paint import STYLES, Paint
+from irscope.report.render import render
+from irscope.report.table import BOUND, Entry, Section, best, config_names, named_apart
+from irscope.report.text import one_line
+
+# Between two columns: one blank of padding and one for the divider that SIMPLE_HEAD draws in its rule.
+_GAP = 2
+BEST = "*"
+UNKNOWN = "?"
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as text: heading (may have lines), one cell an entry, its kind if it is a fact.
+
+    `best` are the indexes of the cells that are marked.
+    """
+
+    heading: str
+    cells: tuple[str, ...]
+    kind: FactKind | None = None
+    right: bool = True
+    best: frozenset[int] = frozenset()
+
+    @property
+    def width(self) -> int:
+        return max(map(cell_len, [*self.heading.split("\n"), *self.cells]))
+
+
+def table_text(
+    section: Section,
+    kinds: Sequence[FactKind],
+    width: int | None,
+    paint: Paint,
+) -> str:
+    """A section as text, `width` columns wide (None: everything).
+
+    Facts are dropped from the end of `kinds` until the rest fits.
+    """
+    lead = list(_lead_columns(section))
+    facts = [_fact_column(section, kind) for kind in kinds]
+    notes = _Column("note", tuple(_note(entry) for entry in section.entries), right=False)
+    tail = [notes] if any(notes.cells) else []
+    shown = facts if width is None else _fitting(lead, facts, tail, width)
+    lines = [paint(one_line(section.title), "heading")]
+    lines.append(_render([*lead, *shown, *tail], section, width, paint).rstrip("\n"))
+    lines += _footnotes(section, facts, shown)
+    return "\n".join(lines) + "\n"
+
+
+def _lead_columns(section: Section) -> Iterator[_Column]:
+    entries = section.entries
+    yield _Column("#", tuple(f"#{entry.variant.id}" for entry in entries))
+    if not named_apart(section):
+        yield _Column("variant", tuple(one_line(entry.name) for entry in entries), right=False)
+        return
+    for name in config_names(section):
+        configs = [dict(entry.variant.config.values) for entry in entries]
+        cells = tuple(one_line(format_value(c[name])) if name in c else NONE for c in configs)
+        yield _Column(one_line(name).replace("_", "_\n"), cells)
+
+
+def _fact_column(section: Section, kind: FactKind) -> _Column:
+    top = best(section, kind)
+    marked = frozenset(
+        index
+        for index, entry in enumerate(section.entries)
+        if top is not None and not entry.problem and entry.value(kind.name) == top
+    )
+    cells = [_fact_cell(entry, kind) for entry in section.entries]
+    if marked:  # room for the mark on every number, so that digits stand below each other
+        cells = [f"{cell}{BEST if index in marked else ' '}" for index, cell in enumerate(cells)]
+    right = not any(isinstance(entry.value(kind.name), str) for entry in section.entries)
+    return _Column(kind.title.replace(" ", "\n"), tuple(cells), kind, right, marked)
+
+
+def _fact_cell(entry: Entry, kind: FactKind) -> str:
+    if entry.value(kind.name) is None:
+        return NONE if entry.variant.failure else UNKNOWN
+    return one_line(str(entry.facts[kind.name]))
+
+
+def _fitting(
+    lead: Sequence[_Column],
+    facts: Sequence[_Column],
+    tail: Sequence[_Column],
+    width: int,
+) -> list[_Column]:
+    """What of `facts` fits, in their order: the last goes first, at first of those that tell nothing apart.
+
+    What is BOUND stays or goes together.
+    """
+    kept = list(facts)
+    while kept and sum(c.width + _GAP for c in [*lead, *kept, *tail]) - _GAP > width:
+        telling_nothing = [c for c in kept if len(set(c.cells)) == 1 and not _bound(c)]
+        gone = (telling_nothing or kept)[-1]
+        kept = [c for c in kept if c is not gone and not (_bound(gone) and _bound(c))]
+    return kept
+
+
+def _bound(column: _Column) -> bool:
+    return column.kind is not None and column.kind.name in BOUND
+
+
+def _render(columns: Sequence[_Column], section: Section, width: int | None, paint: Paint) -> str:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(
+            Text(column.heading),
+            justify="right" if column.right else "left",
+            vertical="bottom",
+            no_wrap=width is None,
+            overflow="fold",
+        )
+    for index, entry in enumerate(section.entries):
+        cells = [
+            Text(column.cells[index], style=STYLES["best"] if index in column.best else "")
+            for column in columns
+        ]
+        table.add_row(*cells, style="dim" if entry.problem else "")
+    return render(table, width, paint)
+
+
+def _note(entry: Entry) -> str:
+    if entry.variant.failure:
+        return "failed"
+    if entry.problem:
+        return "no launch"
+    return f"= #{entry.twin}" if entry.twin is not None else ""
+
+
+def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
+    if any(column.best for column in shown):
+        yield f"{BEST} best of those that can launch"
+    for entry in section.entries:
+        if entry.problem:
+            yield one_line(f"#{entry.variant.id} {entry.problem}")
+    twins = sum(entry.twin is not None for entry in section.entries)
+    if twins:
+        count = len(section.entries)
+        yield f"= the machine code of that variant: {twins} of {count} are nothing new for autotune to measure"
+    if dropped := [column.kind.name for column in facts if column not in shown and column.kind]:
+        some = ", ".join(dropped[:3]) + (f" and {len(dropped) - 3} more" if len(dropped) > 3 else "")
+        yield f"left out for width: {some}"
+        yield "(a wider terminal, a pipe or --columns shows them)"

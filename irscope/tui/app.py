@@ -1,0 +1,77 @@
+"""The Textual app: theme, palette, mouse and clipboard. What it shows is in the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from irscope.store import Capture
+from irscope.tui.background import Background
+from irscope.tui.palette import commands
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.session import Disassemble, Session
+
+# Blue and orange can be told apart with any kind of colour vision, on dark and on light.
+_COLOURS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
+# Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
+_MOUSE_MODES = (1000, 1003, 1015, 1006)
+
+
+class IrscopeApp(App[None]):
+    """Shows one capture. Raises UserError where it has no variant.
+
+    `disassemble` makes the SASS of a variant that has a cubin only.
+    """
+
+    TITLE = "irscope"
+    CSS_PATH = "irscope.tcss"
+
+    def __init__(self, capture: Capture, disassemble: Disassemble | None = None) -> None:
+        super().__init__()
+        # Scrolling that is animated sends 20 times the bytes, and people work over SSH.
+        self.animation_level = "none"
+        self._session = Session(capture, disassemble)
+        self._background = Background()
+        self._mouse = True
+
+    def get_default_screen(self) -> Screen[None]:
+        """The main screen."""
+        return CompareScreen(self._session, self._background)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The colours of A and B, for themes that have none of their own."""
+        return _COLOURS
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Textual's own (theme, screenshot, quit) and every action of the main screen."""
+        for command in super().get_system_commands(screen):
+            if command.title not in ("Keys", "Maximize", "Minimize"):
+                yield command
+        if isinstance(screen, CompareScreen):
+            yield from commands(screen)
+
+    def action_toggle_mouse(self) -> None:
+        """Lets go of the mouse, so that the terminal can select text, or takes it back."""
+        self._mouse = not self._mouse
+        if self._driver is not None:
+            self._driver.write("".join(f"\x1b[?{mode}{'h' if self._mouse else 'l'}" for mode in _MOUSE_MODES))
+            self._driver.flush()
+        self.notify("irscope has the mouse" if self._mouse else "The terminal has the mouse; m takes it back")
+
+    def on_unmount(self) -> None:
+        """Lets the background thread end."""
+        self._background.close()
+
+
+def run(path: Path, disassemble: Disassemble | None = None) -> int:
+    """Opens the capture at `path` and runs the app until the user quits; the exit code.
+
+    Raises UserError where the capture cannot be read.
+    """
+    with Capture(path) as capture:
+        app = IrscopeApp(capture, disassemble)
+        app.run()
+        return app.return_code or 0

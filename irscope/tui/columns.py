@@ -1,0 +1,145 @@
+"""The columns of the table of variants: what sets the configs apart, then the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.fact import Fact, FactKind, FactValue
+from irscope.model import Value, Variant, format_value
+
+# Numbers before words before what is not known; what sorted() compares.
+SortKey = tuple[int, float, str]
+
+_UNKNOWN: SortKey = (2, 0.0, "")
+# Triton's options are in every table, so their columns have short titles.
+_SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
+# The facts that are asked for most stand first; these two are what the column `state` says.
+_FIRST_FACTS = (
+    "registers", "stack", "shared", "occupancy", "load_width", "matrix", "instructions", "conversions",
+    "buffers", "seconds",
+)  # fmt: skip
+_IN_STATE = ("launchable", "code")
+
+
+class FactTable:
+    """The facts of the variants, as far as they have been measured."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, Mapping[str, Fact]] = {}
+        self._first_with: dict[FactValue, int] = {}
+
+    def add(self, variant: int, facts: Mapping[str, Fact]) -> None:
+        """The facts of the variant with this id are known now."""
+        self._facts[variant] = facts
+        code = self.value(variant, "code")
+        if code is not None:
+            self._first_with[code] = min(variant, self._first_with.get(code, variant))
+
+    def __contains__(self, variant: int) -> bool:
+        return variant in self._facts
+
+    def get(self, variant: int, name: str) -> Fact | None:
+        """A fact, None where the variant has none of that name or is not measured yet."""
+        return self._facts.get(variant, {}).get(name)
+
+    def value(self, variant: int, name: str) -> FactValue:
+        """A fact's value, None where it is not known."""
+        fact = self.get(variant, name)
+        return None if fact is None else fact.value
+
+    def twin(self, variant: int) -> int | None:
+        """The first variant with the same machine code, if that is another one."""
+        first = self._first_with.get(self.value(variant, "code"), variant)
+        return first if first < variant else None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, what it says of a variant, and by what it is sorted."""
+
+    title: str
+    text: Callable[[Variant], str]
+    key: Callable[[Variant], SortKey]
+    numeric: bool = True
+
+
+def columns(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[Column]:
+    """The columns for `variants`: number, what differs between them, state, facts.
+
+    `facts` may fill up later.
+    """
+    first = [kind for name in _FIRST_FACTS for kind in kinds if kind.name == name]
+    rest = [kind for kind in kinds if kind not in first and kind.name not in _IN_STATE]
+    return [
+        Column("#", lambda variant: str(variant.id), lambda variant: (0, variant.id, "")),
+        *_telling(variants),
+        _words("state", lambda variant: state(variant, facts)),
+        *(_fact(kind, facts) for kind in (*first, *rest)),
+    ]
+
+
+def state(variant: Variant, facts: FactTable) -> str:
+    """`ok`, `=#3` where the machine code is that of an earlier variant, or `!` and what went wrong."""
+    if variant.failure is not None:
+        return f"!{variant.failure.kind}"
+    if str(facts.value(variant.id, "launchable")).startswith("no"):
+        return "!launch"
+    twin = facts.twin(variant.id)
+    return f"=#{twin}" if twin else "ok"
+
+
+def trouble(variant: Variant, facts: FactTable) -> str:
+    """What is wrong with a variant, in a line; "" for nothing."""
+    if variant.failure is not None:
+        return f"{variant.failure.kind}: {variant.failure.summary}"
+    launchable = str(facts.value(variant.id, "launchable"))
+    return f"cannot launch: {launchable[4:]}" if launchable.startswith("no: ") else ""
+
+
+def _telling(variants: Sequence[Variant]) -> list[Column]:
+    """A column for everything that is not the same in all variants; the config where nothing is."""
+    words = [
+        _words("kernel", lambda variant: variant.kernel.name),
+        _words("target", lambda variant: str(variant.target)),
+        _words("triton", lambda variant: variant.toolchain.versions.get("triton", "?")),
+    ]
+    names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
+    found = [*words, *map(_config, names)]
+    telling = [column for column in found if len({column.text(variant) for variant in variants}) > 1]
+    return telling or [_words("config", lambda variant: str(variant.config))]
+
+
+def _words(title: str, text: Callable[[Variant], str]) -> Column:
+    return Column(title, text, lambda variant: (1, 0.0, text(variant)), numeric=False)
+
+
+def _config(name: str) -> Column:
+    def text(variant: Variant) -> str:
+        values = dict(variant.config.values)
+        return format_value(values[name]) if name in values else ""
+
+    def key(variant: Variant) -> SortKey:
+        return _sort_key(variant.config.get(name)) if text(variant) else _UNKNOWN
+
+    return Column(_SHORT_TITLES.get(name, name), text, key)
+
+
+def _fact(kind: FactKind, facts: FactTable) -> Column:
+    def text(variant: Variant) -> str:
+        fact = facts.get(variant.id, kind.name)
+        if fact is None or variant.failure is not None:
+            return "" if variant.id in facts or variant.failure else "·"
+        if kind.unit == "fraction" and isinstance(fact.value, float):
+            return f"{fact.value:.0%}"
+        return str(fact)
+
+    def key(variant: Variant) -> SortKey:
+        value = facts.value(variant.id, kind.name)
+        return _UNKNOWN if value is None else _sort_key(value)
+
+    return Column(kind.title, text, key)
+
+
+def _sort_key(value: Value) -> SortKey:
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))

@@ -1,0 +1,75 @@
+"""Every key of the app, in one place. The help screen, the palette and the bottom line are made from it.
+
+A binding's `id` is its action: what a keymap names it by.
+"""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+
+def _key(keys: str, action: str, tooltip: str, short: str = "", display: str | None = None) -> Binding:
+    """A binding. `tooltip` says what it does; with a `short` name it also stands in the bottom line."""
+    return Binding(
+        keys, action, short or tooltip, show=bool(short), key_display=display, tooltip=tooltip, id=action
+    )
+
+
+# In every panel.
+MOVE = [
+    _key("j,down", "down", "Next line"),
+    _key("k,up", "up", "Previous line"),
+    _key("pagedown,space", "page_down", "Page down"),
+    _key("pageup", "page_up", "Page up"),
+    _key("g,home", "first", "First line"),
+    _key("G,end", "last", "Last line"),
+]
+
+# In the texts.
+TEXT = [
+    _key("l,right", "pan(8)", "Move the texts to see more of the right"),
+    _key("h,left", "pan(-8)", "Move the texts back"),
+    _key("0", "pan_home", "Back to the start of the lines"),
+    _key("enter", "open_fold", "Open the fold under the cursor"),
+]
+
+# In the table of variants.
+TABLE = [
+    _key("a", "mark('a')", "Make this variant A", "is A"),
+    _key("b,enter", "mark('b')", "Make this variant B", "is B"),
+    _key("l,right", "column(1)", "Next column"),
+    _key("h,left", "column(-1)", "Previous column"),
+    _key("s", "sort", "Sort by the column; again: the other way round", "sort"),
+]
+
+# In the list of findings.
+FINDINGS = [_key("enter", "jump", "Go to the lines that prove it", "go there")]
+
+# Everywhere.
+COMPARE = [
+    _key("right_square_bracket", "change(1)", "Next change", "next", "]"),
+    _key("left_square_bracket", "change(-1)", "Previous change", display="["),
+    _key("J", "step(1)", "Next variant as B"),
+    _key("K", "step(-1)", "Previous variant as B"),
+    _key("x", "swap", "Swap A and B", "swap"),
+    _key("u", "toggle_unified", "Two sides, or one column", "unified"),
+    _key("f", "toggle_folded", "Fold what is equal, or show it", "fold"),
+    _key("y", "copy(True)", "Copy the line (where there are two: of B)"),
+    _key("Y", "copy(False)", "Copy the line of A"),
+]
+SEARCH = [
+    _key("slash", "search", "Search; capitals count only where you type some", "search", "/"),
+    _key("n", "match(1)", "Next match"),
+    _key("N", "match(-1)", "Previous match"),
+]
+PANELS = [
+    *(_key(str(n), f"stage({n})", f"Stage tab {n}") for n in range(1, 10)),
+    _key("v", "toggle_variants", "Show or hide the variants", "variants"),
+    _key("i", "toggle_findings", "Show or hide the findings", "findings"),
+    _key("z", "zoom", "This panel alone, or all again"),
+    _key("m", "app.toggle_mouse", "Let go of the mouse, or take it back"),
+]
+APP = [
+    _key("question_mark", "help", "Help", "help", "?"),
+    _key("q", "app.quit", "Quit", "quit"),
+]

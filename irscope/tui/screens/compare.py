@@ -1,0 +1,336 @@
+"""The main screen: the variants, two of them as A and B, the stages, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from irscope.analysis.findings import findings
+from irscope.analysis.kinds import kinds_for
+from irscope.diff.rows import Change, StageDiff
+from irscope.model import UserError, Variant
+from irscope.tui import keys
+from irscope.tui.background import Background
+from irscope.tui.columns import FactTable, columns, trouble
+from irscope.tui.comparison import Comparison
+from irscope.tui.screens.help import HelpScreen
+from irscope.tui.search import Search
+from irscope.tui.session import Session
+from irscope.tui.text import printable
+from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.key_hints import KeyHints
+from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.stage_tabs import StageTabs
+from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.title_bar import TitleBar
+from irscope.tui.widgets.variant_table import VariantTable
+
+# The front end's module says what was asked for, not what the compiler made of it.
+_NOT_FIRST = ("source", "glir")
+_START = (0, False)
+
+
+class CompareScreen(Screen[None]):
+    """Holds A, B and the stage on show; the panels ask it for everything else."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.COMPARE, *keys.SEARCH, *keys.PANELS, *keys.APP]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (120, "-wide")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-tiny"),
+        (16, "-short"),
+        (30, "-normal"),
+        (40, "-tall"),
+    ]
+
+    def __init__(self, session: Session, background: Background) -> None:
+        super().__init__()
+        self._session = session
+        self._background = background
+        self._facts = FactTable()
+        whole = [variant for variant in session.variants if variant.failure is None]
+        first, *rest = whole or session.variants
+        self._comparison = Comparison(session, first, rest[0] if rest else first)
+        self._stage = self._comparison.first_stage()
+        self._looking = True  # for the first stage that differs, until the user picks one
+        self._shown = ""
+        self._places: dict[str, tuple[int, bool]] = {}  # where the cursor was in the other stages
+        self._search = Search()
+
+    # The widgets.
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield TitleBar(self._session, id="title")
+        yield VariantTable(id="variants")
+        yield StageTabs(id="stages")
+        yield DiffView(id="texts")
+        yield FindingsView(id="findings")
+        yield SearchBar(id="search")
+        yield StatusLine(id="status")
+        yield KeyHints(id="keys")
+
+    def on_mount(self) -> None:
+        """Shows the first two variants, and starts to measure and to compare."""
+        variants = self._session.variants
+        backends = dict.fromkeys(variant.target.backend for variant in variants)
+        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
+        for variant, facts in self._session.kept_facts().items():
+            self._facts.add(variant, facts)
+        self._table.set_variants(variants, columns(variants, kinds, self._facts))
+        self._texts.focus()
+        self._compare_anew()
+        self._measure()
+
+    @property
+    def _table(self) -> VariantTable:
+        return self.query_one(VariantTable)
+
+    @property
+    def _texts(self) -> DiffView:
+        return self.query_one(DiffView)
+
+    # A, B and the stage.
+
+    def _pair(self, a: Variant, b: Variant) -> None:
+        """Compares another two variants; the stage stays, and so does the line of A."""
+        self._comparison = Comparison(self._session, a, b)
+        if self._stage not in self._comparison.stages:
+            self._stage = self._comparison.first_stage()
+        self._places.clear()
+        self._compare_anew()
+
+    def _compare_anew(self) -> None:
+        self._table.set_pair(self._comparison.a.id, self._comparison.b.id)
+        self.query_one(FindingsView).set_findings((), "" if self._comparison.single else "comparing...")
+        self._show(self._stage)
+        self._compare()
+
+    def _show(self, stage: str) -> None:
+        """Shows a stage, or shows it anew: the cursor where it was left, else on the first change."""
+        page = self._comparison.page(stage)
+        if stage != self._shown:
+            self._places[self._shown] = self._texts.place
+            place = self._places.get(stage, _START)
+        else:
+            place = self._texts.place
+        self._stage = self._shown = stage
+        self._texts.show(page, self._comparison.headings(), place)
+        if page.compared and place == _START:
+            self._texts.go_to_change(1)
+        self._search.look(page)
+        self._update_tabs()
+        self._update_status()
+
+    def _update_tabs(self) -> None:
+        tabs = self.query_one(StageTabs)
+        tabs.set_stages(self._comparison.stages, self._comparison.notes)
+        tabs.active = self._stage
+
+    @work(exclusive=True, group="compare", exit_on_error=False)
+    async def _compare(self) -> None:
+        """Compares the stages one by one, that on show first; the tabs fill in."""
+        comparison = self._comparison
+        diffs: dict[str, StageDiff] = {}
+        for stage in comparison.open_tasks(self._stage, in_order=self._looking):
+            try:
+                diff = await self._background.run(comparison.work, stage)
+            except UserError as error:
+                comparison.notes[stage] = "!"
+                self.notify(str(error), severity="error", markup=False)
+                continue
+            comparison.settle(stage, diff)
+            if diff is not None:
+                diffs[stage] = diff
+            differs = diff is not None and diff.structural and stage not in _NOT_FIRST
+            if self._looking and differs:
+                self._looking = False
+                self._show(stage)
+            elif stage == self._stage:
+                self._show(stage)
+            self._update_tabs()
+        self._looking = False
+        await self._find(comparison, diffs)
+
+    async def _find(self, comparison: Comparison, diffs: Mapping[str, StageDiff]) -> None:
+        """The findings, once the stages are compared and both variants are measured."""
+        if comparison.single:
+            return
+        a, b = comparison.a, comparison.b
+        facts = [await self._background.run(self._session.facts, variant) for variant in (a, b)]
+        known = {**self._session.known_diffs(a, b, comparison.stages), **diffs}
+        found = await self._background.run(findings, a, b, facts[0], facts[1], known)
+        self.query_one(FindingsView).set_findings(found)
+
+    @work(group="facts", exit_on_error=False)
+    async def _measure(self) -> None:
+        """Measures every variant whose facts the capture does not hold: A and B first."""
+        pair = (self._comparison.a, self._comparison.b)
+        for variant in (*pair, *self._session.variants):
+            if variant.id not in self._facts:
+                self._facts.add(variant.id, await self._background.run(self._session.facts, variant))
+                self._table.measure(variant)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Says so where work in the background failed; the app goes on."""
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            self.notify(
+                f"{type(error).__name__}: {error}",
+                title="irscope failed here",
+                severity="error",
+                markup=False,
+            )
+
+    # Messages of the panels.
+
+    @on(VariantTable.Marked)
+    def _mark(self, message: VariantTable.Marked) -> None:
+        a, b = self._comparison.a, self._comparison.b
+        self._pair(message.variant, b) if message.letter == "a" else self._pair(a, message.variant)
+
+    @on(FindingsView.Chosen)
+    def _prove(self, message: FindingsView.Chosen) -> None:
+        right = bool(message.finding.evidence_b)
+        evidence = message.finding.evidence_b or message.finding.evidence_a
+        if evidence and evidence[0].stage in self._comparison.stages:
+            self._choose(evidence[0].stage)
+            self._texts.go_to_line(evidence[0].line, right)
+            self._texts.focus()
+
+    @on(LineView.Moved)
+    def _update_status(self) -> None:
+        """Where the cursor is; in the table, what is wrong with the variant under it."""
+        status = self.query_one(StatusLine)
+        variant = self._table.current if isinstance(self.focused, VariantTable) else None
+        wrong = trouble(variant, self._facts) if variant else ""
+        if variant and wrong:
+            status.tell(f"#{variant.id}", Change.EQUAL, wrong)
+            return
+        page = self._texts.page
+        place = f"{self._texts.row + 1:,}/{len(page.rows):,}"
+        if page.runs:
+            place += f"  change {self._texts.change_number():,}/{len(page.runs):,}"
+        if self._search.query:
+            place += f"  {self._search}"
+        change = page.rows[self._texts.row].change if page.rows else Change.EQUAL
+        status.tell(place, change, self._comparison.summary(self._stage))
+
+    def on_descendant_focus(self) -> None:
+        """Other keys matter in another panel."""
+        self.query_one(KeyHints).refresh()
+        self._update_status()
+
+    # The search.
+
+    @on(SearchBar.Changed)
+    def _look_for(self, message: SearchBar.Changed) -> None:
+        self._search.look(self._texts.page, message.value)
+        self._texts.mark_matches(message.value)
+        self._go_to_match(self._search.first())
+        self._update_status()
+
+    @on(SearchBar.Submitted)
+    def _close_search(self) -> None:
+        self.query_one(SearchBar).display = False
+        self._texts.focus()
+
+    @on(SearchBar.GivenUp)
+    def _give_up_search(self) -> None:
+        self.query_one(SearchBar).value = ""
+        self._texts.go_to_row(self._search.origin)
+        self._close_search()
+
+    def _go_to_match(self, row: int | None) -> None:
+        if row is not None:
+            self._texts.go_to_row(row)
+
+    # Actions.
+
+    def action_search(self) -> None:
+        """Opens the search line."""
+        self._search.origin = self._texts.row
+        self.query_one(SearchBar).open()
+
+    def action_match(self, direction: int) -> None:
+        """To the next or previous line that contains what is searched for."""
+        if not self._search.rows:
+            self.notify(f"{self._search}" if self._search.query else "Search with / first", markup=False)
+        self._go_to_match(self._search.beside(self._texts.row, direction))
+
+    def action_change(self, direction: int) -> None:
+        """To the next or previous change."""
+        if not self._texts.go_to_change(direction):
+            self.notify("No more changes below" if direction > 0 else "No more changes above")
+
+    def action_stage(self, number: int) -> None:
+        """Shows the stage with that tab."""
+        if number <= len(self._comparison.stages):
+            self._choose(self._comparison.stages[number - 1])
+
+    def _choose(self, stage: str) -> None:
+        """Shows the stage that the user picked."""
+        self._looking = False
+        if stage != self._stage:
+            self._show(stage)
+            self._compare()
+
+    def action_swap(self) -> None:
+        """A becomes B and B becomes A."""
+        self._pair(self._comparison.b, self._comparison.a)
+
+    def action_step(self, direction: int) -> None:
+        """The variant below or above B in the table becomes B; A is passed over."""
+        order = self._table.order
+        places = [variant.id for variant in order]
+        place = places.index(self._comparison.b.id) + direction
+        if 0 <= place < len(order) and order[place].id == self._comparison.a.id:
+            place += direction
+        if 0 <= place < len(order):
+            self._table.go_to(order[place].id)
+            self._pair(self._comparison.a, order[place])
+
+    def action_toggle_unified(self) -> None:
+        """Two sides, or one column."""
+        self._texts.toggle_unified()
+
+    def action_toggle_folded(self) -> None:
+        """Folds what is equal, or shows it."""
+        self._texts.toggle_folded()
+
+    def action_copy(self, right: bool) -> None:
+        """Copies the line under the cursor through the terminal (OSC 52), so it works over SSH."""
+        text = self._texts.line_text(right)
+        if text is not None:
+            self.app.copy_to_clipboard(text)
+            self.notify(printable(text.strip())[:60], title="Copied", markup=False)
+
+    def action_toggle_variants(self) -> None:
+        """Shows or hides the table."""
+        self._toggle(self._table)
+
+    def action_toggle_findings(self) -> None:
+        """Shows or hides the findings."""
+        self._toggle(self.query_one(FindingsView))
+
+    def _toggle(self, panel: LineView) -> None:
+        panel.display = not panel.display
+        (panel if panel.display else self._texts).focus()
+
+    def action_zoom(self) -> None:
+        """The panel that has the focus alone, or all of them again."""
+        if self.maximized is not None:
+            self.minimize()
+        elif isinstance(self.focused, LineView):
+            self.maximize(self.focused)
+
+    def action_help(self) -> None:
+        """Every key."""
+        self.app.push_screen(HelpScreen())

@@ -1,0 +1,88 @@
+"""The help: every key, from the bindings themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.strip import Strip
+
+from irscope.tui import keys
+from irscope.tui.paint import fitted
+from irscope.tui.widgets.line_view import LineView
+
+SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
+    ("Compare", keys.COMPARE),
+    ("In the table of variants", keys.TABLE),
+    ("In the texts", keys.TEXT),
+    ("In the findings", keys.FINDINGS),
+    ("Move, in every panel", keys.MOVE),
+    ("Search", keys.SEARCH),
+    ("Panels and stages", keys.PANELS),
+    ("The app", keys.APP),
+)
+LEGEND = (
+    "+ only in B    - only in A    ~ in both, but not the same: orange in A, blue in B",
+    "A row that is tinted as a whole differs in more than shapes and the constants that follow from them.",
+    "A tab says what differs in its stage: = nothing but names and source locations; · not compared yet.",
+    "In the table: =#3 has the machine code of #3; !launch does not fit the device; !Error did not compile.",
+)
+# Bindings of Textual itself that belong into the help.
+_FROM_TEXTUAL = (("Tab, Shift+Tab", "Next, previous panel"), ("^p", "Palette: every action by name; themes"))
+
+
+class HelpView(LineView):
+    """The sections, one key a line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"help--section", "help--key"}
+
+    def line_count(self) -> int:
+        """Lines of all sections."""
+        return len(self._lines())
+
+    def draw_heading(self, width: int) -> Strip:
+        """How to close it."""
+        return self.bar(" irscope: keys   (q, ? or Escape closes)", width)
+
+    def draw_line(self, index: int, width: int) -> Strip:
+        """A title, or a key and what it does."""
+        key, text = self._lines()[index]
+        if not key:
+            return Strip(fitted([Segment(f" {text}", self.style("help--section"))], width, self.rich_style))
+        segments = [Segment(f" {key:>14} ", self.style("help--key")), Segment(f" {text}", self.rich_style)]
+        return Strip(fitted(segments, width, self.rich_style))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [("", text) for text in LEGEND]
+        for title, bindings in SECTIONS:
+            lines += [("", ""), ("", title), *self._keys(bindings)]
+        return [*lines, *_FROM_TEXTUAL]
+
+    def _keys(self, bindings: Sequence[Binding]) -> list[tuple[str, str]]:
+        rows: list[tuple[str, str]] = []
+        for binding in bindings:
+            shown = ", ".join(self.app.get_key_display(one) for one in Binding.make_bindings([binding]))
+            rows.append((shown, binding.tooltip))
+        return rows
+
+
+class HelpScreen(ModalScreen[None]):
+    """Over the app, until it is closed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,question_mark", "dismiss", "Close", show=False)
+    ]
+
+    def compose(self) -> ComposeResult:
+        """One panel."""
+        yield HelpView()
+
+    def on_mount(self) -> None:
+        """Fills the panel."""
+        view = self.query_one(HelpView)
+        view.lines_changed()
+        view.focus()

@@ -1,0 +1,180 @@
+"""The capture at hand: texts, documents, diffs and facts, made once and kept while there is room.
+
+Nothing here draws. What takes long (`make_text`, `diff`, `facts`) is called in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+
+from irscope.analysis.fact import Fact
+from irscope.analysis.facts import FACTS_VERSION, from_json, measure
+from irscope.diff.rows import StageDiff
+from irscope.diff.stage_diff import diff_stage
+from irscope.ir.document import Document
+from irscope.ir.parse import parse
+from irscope.model import UserError, Variant, stage_named, stages_for
+from irscope.store import Capture
+from irscope.tui.cache import SizedCache
+from irscope.tui.page import Side
+
+# The first tab: the kernel's own source. The stage called `source` is the front end's MLIR.
+PYTHON = "python"
+# A parsed line costs about 600 bytes: two LLVM IR stages of 54,000 lines and their diff stay held.
+_HELD_LINES = 240_000
+_HELD_CHARACTERS = 24_000_000
+
+Disassemble = Callable[[Variant], str]
+
+
+class Session:
+    """A capture open for viewing. `disassemble` makes the SASS of a variant that has a cubin only.
+
+    Raises UserError where the capture has no variant.
+    """
+
+    def __init__(self, capture: Capture, disassemble: Disassemble | None = None) -> None:
+        self.capture = capture
+        self.variants: list[Variant] = capture.variants()
+        if not self.variants:
+            raise UserError(f"{capture.path}: no variant in it yet; compile some with `irscope compile`")
+        self._disassemble = disassemble
+        self._lock = Lock()
+        self._texts: SizedCache[str] = SizedCache(_HELD_CHARACTERS)
+        self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
+        self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_LINES)
+
+    def variant(self, id_: int) -> Variant:
+        """The variant with this id. Raises KeyError where there is none."""
+        for variant in self.variants:
+            if variant.id == id_:
+                return variant
+        raise KeyError(id_)
+
+    def tabs(self, a: Variant, b: Variant) -> list[str]:
+        """The Python source and every text stage that A or B has, or could have made."""
+        backends = dict.fromkeys(stage for v in (a, b) for stage in stages_for(v.target.backend))
+        texts = [stage for stage in backends if not stage.binary]
+        return [PYTHON, *(s.name for s in texts if self.key(a, s.name) or self.key(b, s.name))]
+
+    def key(self, variant: Variant, stage: str) -> str | None:
+        """What names the text of a stage: equal keys, equal text. None where there is none."""
+        if stage in variant.artifacts:
+            return variant.artifacts[stage].digest
+        source = stage_named(stage).derived_from if stage != PYTHON else None
+        if source is None or source not in variant.artifacts:
+            return None
+        return f"{stage} of {variant.artifacts[source].digest}"
+
+    def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
+        """Whether both have the stage, and not the very same text."""
+        left, right = self.key(a, stage), self.key(b, stage)
+        return None not in (left, right) and left != right
+
+    def at_hand(self, variant: Variant, stage: str) -> bool:
+        """Whether the text can be had at once: stored, or made before."""
+        return stage in variant.artifacts or self._texts.get(self.key(variant, stage)) is not None
+
+    def can_make(self, variant: Variant, stage: str) -> bool:
+        """Whether the text is not there, but can be made from the machine code."""
+        return (
+            self._disassemble is not None
+            and stage not in variant.artifacts
+            and bool(self.key(variant, stage))
+        )
+
+    def text(self, variant: Variant, stage: str) -> str:
+        """The text of a stage; made where it has to be, which takes up to a second.
+
+        Raises UserError where the capture is damaged or the disassembler fails, KeyError where there is none.
+        """
+        key = self.key(variant, stage)
+        held = self._texts.get(key)
+        if held is not None:
+            return held
+        if stage in variant.artifacts:
+            with self._lock:
+                content = self.capture.read(variant, stage) or b""
+            text = content.decode("utf-8", "replace")
+        elif self._disassemble is not None:
+            text = self._disassemble(variant)
+        else:
+            raise KeyError(stage)
+        return self._texts.put(key, text, len(text))
+
+    def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
+        """The diff of a stage that both have."""
+        held = self.known_diff(a, b, stage)
+        if held is not None:
+            return held
+        diff = diff_stage(stage, self._document(a, stage), self._document(b, stage))
+        return self._diffs.put((self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
+
+    def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
+        """The diff of a stage, if it is still held."""
+        return self._diffs.get((self.key(a, stage), self.key(b, stage)))
+
+    def known_diffs(self, a: Variant, b: Variant, stages: Iterable[str]) -> dict[str, StageDiff]:
+        """The diffs that are still held, by stage."""
+        diffs = {stage: self.known_diff(a, b, stage) for stage in stages if self.comparable(a, b, stage)}
+        return {stage: diff for stage, diff in diffs.items() if diff is not None}
+
+    def kept_facts(self) -> dict[int, dict[str, Fact]]:
+        """The facts that the capture itself holds, by the variant's id."""
+        with self._lock:
+            kept = self.capture.facts(FACTS_VERSION)
+        return {variant: from_json(values) for variant, values in kept.items()}
+
+    def facts(self, variant: Variant) -> dict[str, Fact]:
+        """The facts of a variant, measured."""
+        return measure(variant, lambda stage: self._read(variant, stage))
+
+    def side(self, variant: Variant, stage: str) -> Side:
+        """What a variant shows in a tab: the text, or in its place what there is to say."""
+        if stage == PYTHON:
+            return _python(variant)
+        if not self.key(variant, stage):
+            return Side(_missing(variant, stage).split("\n"))
+        if not self.at_hand(variant, stage):
+            return Side(_underived(stage, self._disassemble is not None).split("\n"))
+        key = self.key(variant, stage)
+        document = self._documents.get(key)
+        lines = document.lines if document else self.text(variant, stage).split("\n")
+        return Side(lines, stage_named(stage).language)
+
+    def _document(self, variant: Variant, stage: str) -> Document:
+        key = self.key(variant, stage)
+        held = self._documents.get(key)
+        if held is not None:
+            return held
+        document = parse(self.text(variant, stage), stage_named(stage).language or "")
+        return self._documents.put(key, document, len(document.lines))
+
+    def _read(self, variant: Variant, stage: str) -> bytes | None:
+        with self._lock:
+            return self.capture.read(variant, stage)
+
+
+def _python(variant: Variant) -> Side:
+    """The kernel's source, then that of the functions it calls, with the line numbers of their files."""
+    lines: list[str] = []
+    numbers: list[int] = []
+    for function in (variant.kernel.source, *variant.kernel.helpers):
+        body = function.text.rstrip("\n").split("\n")
+        lines += [f"# {function.file}", *body, ""]
+        numbers += [0, *range(function.line, function.line + len(body)), 0]
+    return Side(lines, "python", numbers)
+
+
+def _missing(variant: Variant, stage: str) -> str:
+    if variant.failure is not None:
+        failure = variant.failure
+        return f"{failure.kind}: {failure.summary}\n\n{failure.message}"
+    return f"This variant has no {stage}."
+
+
+def _underived(stage: str, can: bool) -> str:
+    if can:
+        return f"Making {stage} from the machine code..."
+    return f"{stage} is not in this capture: open it with `irscope tui`, or compile with --{stage}."

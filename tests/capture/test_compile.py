@@ -1,0 +1,228 @@
+"""`irscope compile`, run as a user runs it, on kernels that compile and kernels that do not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from irscope.model import Dtype
+from irscope.store import Capture, variant_names
+from tests.conftest import Irscope
+
+HERE = Path(__file__).parent
+
+PLAIN, TROUBLE = str(HERE / "plain.py"), str(HERE / "trouble.py")
+CUDA_STAGES = {"source", "ttir", "ttgir", "llir", "ptx", "cubin"}
+
+
+def test_autotuned_kernel_is_compiled_under_its_configs_with_every_stage(irscope: Irscope, tmp_path: Path):
+    done = irscope("compile", f"{PLAIN}::scale", "--signature", "*fp32:16, i32:16, fp32")
+    assert done.returncode == 0, done.stderr
+    with Capture(tmp_path / "scale.irscope") as capture:
+        variants = capture.variants()
+        names = variant_names(variants)
+        assert [str(variant.config) for variant in variants] == [
+            "BLOCK=64,EVEN=False,num_warps=2,num_stages=3",
+            "BLOCK=64,EVEN=False,num_warps=4,num_stages=3",
+            "BLOCK=128,EVEN=True,num_warps=2,num_stages=3",
+            "BLOCK=128,EVEN=True,num_warps=4,num_stages=3",
+        ]
+        assert names[1] == "BLOCK=64,EVEN=False,num_warps=2"
+        for variant in variants:
+            assert set(variant.artifacts) >= CUDA_STAGES
+            assert set(variant.seconds) == CUDA_STAGES - {"source"}
+            assert "spill stores" in (variant.log or "")
+        assert [helper.name for helper in variants[0].kernel.helpers] == ["scaled"]
+        assert "def scale(x_ptr" in variants[0].kernel.source.text
+        assert [str(a) for a in variants[0].specialization] == ["*fp32:16", "i32:16", "fp32", "2"]
+
+
+def test_config_lies_over_the_autotuners_and_targets_repeat(irscope: Irscope, tmp_path: Path):
+    done = irscope(
+        "compile", f"{PLAIN}::scale", "--signature", "x_ptr=*fp16:16, n=i32, alpha=1.0", "--config",
+        "num_warps=1", "--target", "cuda:80", "--target", "hip:gfx942", "-o", "x.irscope",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "'alpha'" in done.stderr
+    done = irscope(
+        "compile", f"{PLAIN}::scale", "--signature", "x_ptr=*fp16:16, n=i32, alpha=fp32", "--config",
+        "num_warps=1", "--target", "cuda:80", "--target", "hip:gfx942", "-o", "x.irscope",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with Capture(tmp_path / "x.irscope") as capture:
+        variants = capture.variants()
+        assert [(str(v.target), v.config.get("BLOCK")) for v in variants] == [
+            ("cuda:80", 64), ("cuda:80", 128), ("hip:gfx942", 64), ("hip:gfx942", 128),
+        ]  # fmt: skip
+        assert {"amdgcn", "hsaco"} <= set(variants[2].artifacts)
+        assert variants[2].specialization[0].key == "DS"
+
+
+def test_constexprs_of_every_kind_reach_the_kernel(irscope: Irscope, tmp_path: Path):
+    done = irscope(
+        "compile",
+        f"{PLAIN}::typed",
+        "--signature",
+        '*fp32, "ieee", tl.float16, None, True',
+        "-o",
+        "t.irscope",
+    )
+    assert done.returncode == 0, done.stderr
+    with Capture(tmp_path / "t.irscope") as capture:
+        values = [argument.value for argument in capture.variants()[0].specialization]
+    assert values == [None, "ieee", Dtype("fp16"), None, True]
+
+
+def test_a_variant_that_fails_costs_itself_alone(irscope: Irscope, tmp_path: Path):
+    done = irscope(
+        "compile", f"{TROUBLE}::trouble", "--signature", "*fp32:16", "--config",
+        "HOW=fine,assert,abort,exit,hang", "--config", "BLOCK=64", "--timeout", "8",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "4 failed" in done.stdout
+    with Capture(tmp_path / "trouble.irscope") as capture:
+        by_how = {variant.config.get("HOW"): variant for variant in capture.variants()}
+        assert by_how["fine"].failure is None
+        assert "block is" in by_how["fine"].output
+        kinds = {how: variant.failure.kind for how, variant in by_how.items() if variant.failure}
+        assert kinds == {
+            "assert": "CompileTimeAssertionFailure", "abort": "aborted", "exit": "exited", "hang": "timeout",
+        }  # fmt: skip
+        assert "HOW must not be assert" in by_how["assert"].failure.message  # type: ignore[union-attr]
+        assert "SIGABRT" in by_how["abort"].failure.summary  # type: ignore[union-attr]
+
+
+def test_the_stages_before_a_failure_are_kept(irscope: Irscope, tmp_path: Path):
+    done = irscope("compile", f"{TROUBLE}::unfinished", "--signature", "*i32:16", "--config", "BLOCK=64,128")
+    assert done.returncode == 1
+    with Capture(tmp_path / "unfinished.irscope") as capture:
+        for variant in capture.variants():
+            assert {"ttir", "ttgir", "llir", "ptx"} <= set(variant.artifacts)
+            assert variant.failure is not None
+            assert variant.failure.kind == "PTXASError"
+            assert "Unknown modifier" in variant.failure.summary
+            assert "Unknown modifier '.such'" in variant.failure.message
+
+
+def test_a_second_run_takes_what_tritons_cache_has(irscope: Irscope, tmp_path: Path):
+    cold = {"TRITON_CACHE_DIR": str(tmp_path / "cold")}
+    words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
+    assert irscope(*words, "-o", "a.irscope", **cold).returncode == 0
+    assert irscope(*words, "-o", "b.irscope", **cold).returncode == 0
+    with Capture(tmp_path / "a.irscope") as a, Capture(tmp_path / "b.irscope") as b:
+        (first,), (second,) = a.variants(), b.variants()
+    assert (first.cached, second.cached) == (False, True)
+    assert {s: x.digest for s, x in first.artifacts.items()} == {
+        s: x.digest for s, x in second.artifacts.items()
+    }
+    assert first.log == second.log
+    assert first.seconds == second.seconds
+
+
+def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tmp_path: Path):
+    words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
+    together = (*words, "--config", "num_stages=2,3,4", "-o", "together.irscope", "-j", "1")
+    assert irscope(*together, TRITON_CACHE_DIR=str(tmp_path / "cold")).returncode == 0
+    apart = []
+    for stages in (2, 3, 4):
+        name = f"apart{stages}.irscope"
+        cache = str(tmp_path / f"cache{stages}")
+        more = ("--config", f"num_stages={stages}", "-o", name)
+        assert irscope(*words, *more, TRITON_CACHE_DIR=cache).returncode == 0
+        with Capture(tmp_path / name) as capture:
+            apart += capture.variants()
+    with Capture(tmp_path / "together.irscope") as capture:
+        variants = capture.variants()
+    made = [set(variant.seconds) for variant in variants]
+    assert made == [
+        CUDA_STAGES - {"source"},
+        {"ttir", "ttgir"},
+        {"ttir", "ttgir"},
+    ]
+    for shared, alone in zip(variants, apart, strict=True):
+        assert {s: x.digest for s, x in shared.artifacts.items()} == {
+            s: x.digest for s, x in alone.artifacts.items()
+        }
+        assert shared.metadata == alone.metadata
+
+
+def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_path: Path):
+    words = [
+        "compile", f"{TROUBLE}::trouble", "--signature", "*fp32:16", "--config", "HOW=fine,hang", "--config",
+        "BLOCK=64,128", "-o", "t.irscope", "-j", "1",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", *words],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and _finished(tmp_path / "t.irscope") < 2:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert _finished(tmp_path / "t.irscope") == 2
+    resumed = irscope(*words, "--resume", "--timeout", "3")
+    assert resumed.returncode == 1
+    assert "2 there already" in resumed.stdout
+    with Capture(tmp_path / "t.irscope") as capture:
+        assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
+
+
+def _finished(path: Path) -> int:
+    if not path.exists():
+        return 0
+    try:
+        with Capture(path) as capture:
+            return len(capture.variants())
+    except Exception:  # noqa: BLE001 - not yet a capture: it is being made
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.py"], "nowhere.py: no such file"),
+        ([PLAIN], "has the kernels"),
+        ([f"{PLAIN}::scael"], "no kernel 'scael'; it has scaled, scale, typed"),
+        ([f"{PLAIN}::scale"], "--signature is needed"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 entries; the kernel has 6 parameters"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"], "--config BLOK: unknown"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "n=4"], "run-time parameter"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--const", "n=4"], "no tl.constexpr"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "cuda:1"], "known: cuda:70"),
+        (
+            [f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "hip:gfx942", "--config", "maxnreg=8"],
+            "maxnreg: unknown for hip:gfx942",
+        ),
+        ([f"{PLAIN}::looped", "--signature", "*fp32, i32"], "no value for the constexpr 'BLOCK'"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_told_in_one_line(irscope: Irscope, tmp_path: Path, words: list[str], said: str):
+    done = irscope("compile", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert not list(tmp_path.glob("*.irscope"))
+
+
+def test_an_existing_file_is_never_overwritten_without_force(irscope: Irscope, tmp_path: Path):
+    target = tmp_path / "looped.irscope"
+    target.write_text("precious")
+    words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32, i32", "--config", "BLOCK=64")
+    done = irscope(*words)
+    assert done.returncode == 2
+    assert "looped.irscope exists" in done.stderr
+    assert target.read_text() == "precious"
+    assert irscope(*words, "--force").returncode == 0

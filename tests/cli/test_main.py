@@ -1,0 +1,159 @@
+"""The flat command list: names and summaries, what is imported, exit codes and one-line errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from irscope import __version__
+from irscope.cli import main
+from irscope.store.schema import SCHEMA_VERSION
+
+HEAVY = {"torch", "triton", "textual", "rich", "pygments", "rapidfuzz"}
+
+
+@pytest.mark.parametrize(("name", "path", "summary"), main.COMMANDS)
+def test_a_command_is_what_the_list_says(name, path, summary):
+    module = import_module(path)
+    assert (module.NAME, module.SUMMARY) == (name, summary)
+    assert module.__doc__ and f"irscope {name}" in module.__doc__, "its help shows an example"
+
+
+def imported_by(*words: object) -> set[str]:
+    script = (
+        "import sys; from irscope.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('MODULES', *{name.split('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.rsplit("MODULES", 1)[1].split())
+
+
+def test_help_imports_nothing_heavy():
+    assert not imported_by("--help") & (HEAVY | {"sqlite3", "zstandard", "dataclasses"})
+
+
+def test_list_imports_nothing_heavy(capture):
+    assert not imported_by("list", capture) & HEAVY
+
+
+def test_no_viewing_command_imports_triton(capture):
+    for words in (["table", capture], ["show", capture, "#1"], ["diff", capture, "#1", "#2"]):
+        assert not imported_by(*words) & {"torch", "triton", "textual"}
+
+
+def test_help_lists_every_command(irscope):
+    done = irscope("--help")
+    assert done.returncode == 0
+    assert irscope().stdout == done.stdout
+    for name, _, summary in main.COMMANDS:
+        assert f"{name} " in done.stdout
+        assert summary.split()[0] in done.stdout
+
+
+def test_version(irscope):
+    assert irscope("--version").stdout == f"irscope {__version__}\n"
+
+
+def test_a_path_alone_opens_the_app(tmp_path):
+    there = tmp_path / "plain"
+    there.touch()
+    assert main._with_command([str(there)]) == ["tui", str(there)]
+    assert main._with_command(["nowhere.irscope", "--x"]) == ["tui", "nowhere.irscope", "--x"]
+    assert main._with_command(["list", str(there)]) == ["list", str(there)]
+    assert main._with_command(["nowhere"]) == ["nowhere"]
+
+
+def damaged(capture: Path, kind: str) -> Path:
+    path = capture.with_name(f"{kind}.irscope")
+    content = bytearray(capture.read_bytes())
+    if kind == "text":
+        content[:] = b"hello\n" * 100
+    elif kind == "truncated":
+        del content[len(content) // 2 :]
+    elif kind == "newer":
+        content[60:64] = (SCHEMA_VERSION + 1).to_bytes(4, "big")
+    elif kind == "foreign":
+        content[68:72] = b"\0\0\0\0"
+    path.write_bytes(content)
+    return path
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("irscope")
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("text", "not an irscope capture"),
+        ("truncated", "truncated"),
+        ("newer", "newer"),
+        ("foreign", "not an irscope"),
+    ],
+)
+def test_a_bad_capture_is_one_line(irscope, capture, kind, word):
+    assert_one_line(irscope("list", damaged(capture, kind)), word)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["frob"], ["frob", "list"]),
+        (["list"], ["CAPTURE"]),
+        (["list", "nowhere.irscope"], ["nowhere.irscope"]),
+        (["list", "add.irscope", "--kernel", "mul"], ["mul", "add_kernel"]),
+        (["list", "add.irscope", "--target", "cuda:80"], ["cuda:80", "cuda:90"]),
+        (["list", "add.irscope", "--format", "xml"], ["xml", "json"]),
+        (["show", "add.irscope", "BLOCK=7"], ["BLOCK=7", "BLOCK=64"]),
+        (["show", "add.irscope", "#9"], ["#9", "#4"]),
+        (["show", "add.irscope", "#1", "--stage", "ptxx"], ["ptxx", "ttgir", "python"]),
+        (["show", "add.irscope", "#1", "--stage", "amdgcn"], ["amdgcn", "ttgir"]),
+        (["show", "add.irscope", "#4"], ["failed", "CompilationError", "--stage error"]),
+        (["table", "add.irscope", "--columns", "regs"], ["regs", "registers"]),
+        (["table", "add.irscope", "--sort", "regs"], ["regs", "registers", "BLOCK"]),
+        (["table", "add.irscope", "--width", "x"], ["--width"]),
+        (["diff", "add.irscope", "#1", "#9"], ["#9"]),
+        (["diff", "add.irscope", "#1", "#2", "--stage", "cubin"], ["cubin", "binary"]),
+        (["diff", "add.irscope", "#1", "#2", "--stage", "ptxx"], ["ptxx", "ttgir"]),
+        (["diff", "add.irscope", "#1", "#2", "--context", "-1"], ["--context"]),
+        (["dump", "add.irscope"], ["--output"]),
+        (["dump", "add.irscope", "-o", ".", "--stage", "ttgir"], ["not empty", "--force"]),
+        (["dump", "add.irscope", "-o", "out", "--stage", "ptxx"], ["ptxx", "ttgir"]),
+        (["dump", "add.irscope", "-o", "add.irscope"], ["add.irscope"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(irscope, capture, words, expected):
+    assert_one_line(irscope(*words), *expected)
+
+
+def test_an_error_cannot_command_the_terminal(irscope, capture):
+    assert "\x1b" not in irscope("show", capture, "#4").stderr
+    assert "\x1b" not in irscope("show", capture, "\x1b[31mred").stderr
+
+
+def test_a_reader_that_leaves_is_no_error(capture):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "irscope", "list", str(capture)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_encoding_without_the_character_is_no_error(irscope, capture):
+    done = irscope("show", capture, "#4", "--stage", "error", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "\\u241b[31mbad" in done.stdout

@@ -1,0 +1,73 @@
+"""With k operations removed or inserted, the diff names exactly those k."""
+
+import random
+
+import pytest
+
+from irscope.diff.rows import Change, StageDiff
+from irscope.ir.document import Document
+from irscope.ir.parse import parse
+from tests.diff.rewrite import renamed, shifted, stripped
+from tests.diff.stages import NAMES, diff_texts, language_of, text_of
+
+COUNTS = (1, 2, 7, 50)
+
+
+def without(document: Document, k: int, seed: int) -> tuple[str, set[str]]:
+    """The text without `k` of its operations that have no regions, and the names that those define."""
+    parents = {operation.parent for operation in document.operations}
+    single = [
+        operation
+        for index, operation in enumerate(document.operations)
+        if index not in parents and operation.end == operation.line + 1
+    ]
+    removed = random.Random(seed).sample(single, k)
+    lines = {operation.line for operation in removed}
+    text = "\n".join(line for i, line in enumerate(document.lines) if i not in lines)
+    return text, {name for operation in removed for name in operation.results}
+
+
+def assert_removed(diff: StageDiff, k: int) -> None:
+    assert diff.counts.get(Change.REMOVED) == k
+    assert set(diff.counts) <= {Change.REMOVED, Change.REWIRED}
+    rows = [row for row in diff.rows if row.change & (Change.REMOVED | Change.ADDED)]
+    assert len(rows) == k
+    assert all(row.right is None and row.left in diff.left.operation_of_line for row in rows)
+
+
+@pytest.mark.parametrize("k", COUNTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_removed_and_inserted(name: str, k: int) -> None:
+    language = language_of(name)
+    document = parse(text_of(name), language)
+    k = min(k, len(document.operations) // 4)
+    text, defined = without(document, k, seed=k)
+    diff = diff_texts(document.text, text, language)
+    assert_removed(diff, k)
+    for row in diff.rows:
+        if row.change is Change.REWIRED and language in ("mlir", "llvm"):
+            # A user of a removed operation, or of a neighbour that is the same operation again.
+            assert row.left is not None
+            users = diff.left.operations[diff.left.operation_of_line[row.left]].operands
+            assert defined & set(users) or has_twin(diff, users)
+
+    inserted = diff_texts(text, document.text, language)
+    assert inserted.counts.get(Change.ADDED) == k
+    assert set(inserted.counts) <= {Change.ADDED, Change.REWIRED}
+
+
+def has_twin(diff: StageDiff, names: tuple[str, ...]) -> bool:
+    """Whether one of the operations that define `names` is not the only one of its text."""
+    normals = [operation.normal for operation in diff.left.operations]
+    definers = [op for op in diff.left.operations if set(op.results) & set(names)]
+    return any(normals.count(operation.normal) > 1 for operation in definers)
+
+
+@pytest.mark.parametrize("rewrite", [renamed, shifted, stripped])
+@pytest.mark.parametrize("name", NAMES)
+def test_removed_and_rewritten(name: str, rewrite) -> None:
+    language = language_of(name)
+    document = parse(text_of(name), language)
+    k = min(20, len(document.operations) // 4)
+    text, _ = without(document, k, seed=3)
+    assert_removed(diff_texts(document.text, rewrite(text, language), language), k)
