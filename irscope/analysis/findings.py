@@ -16,8 +16,7 @@ __all__ = ["Finding", "findings"]
 
 Facts = Mapping[str, Fact]
 
-# Facts that are one number: what to call them, what they count, and how much a doubling matters. Those
-# of the second group are told where the assembly was not compared line by line.
+# Facts that are one number: what to call them, what they count, and how much a doubling matters.
 _NUMBERS = {
     "shared": ("Shared memory", "bytes a block", 2.0),
     "tensor_memory": ("Tensor memory", "columns a block", 2.0),
@@ -26,8 +25,8 @@ _NUMBERS = {
     "conversions": ("Layout conversions in TTGIR", "", 2.0),
     "buffers": ("The software pipeline's buffers", "for a tile", 2.0),
     "instructions": ("Instructions", "in the assembly text", 1.5),
-    "seconds": ("Compile time", "s", 0.2),
 }
+# Facts that are told where the assembly was not compared line by line, and how much they matter.
 _TEXTS = {
     "global_loads": ("Global loads", 5.0),
     "global_stores": ("Global stores", 4.0),
@@ -169,8 +168,7 @@ def _numbers(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
         values = _both(facts_a, facts_b, name)
         if values is None or values[0] == values[1]:
             continue
-        shown = [f"{value:,}" if isinstance(value, int) else f"{value:.2f}" for value in values]
-        text = f"{what} went from {shown[0]} to {shown[1]} {unit}".rstrip()
+        text = f"{what} went from {values[0]:,} to {values[1]:,} {unit}".rstrip()
         evidence = _evidence(facts_a, name), _evidence(facts_b, name)
         yield Finding(text, importance * effect(*values), name, *evidence)
 

@@ -36,10 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     options.add_variant(parser, "a", "A")
     options.add_variant(parser, "b", "B")
-    parser.add_argument("--stage", help="a stage, or all (default: the first that differs in more than shapes)")
+    parser.add_argument(
+        "--stage", help="a stage, or all (default: the first that differs in more than shapes)"
+    )
     options.add_format(parser, "text", "unified", "json", "markdown")
     parser.add_argument(
-        "--context", metavar="N", type=options.count, default=_CONTEXT, help=f"equal rows around a change ({_CONTEXT})"
+        "--context",
+        metavar="N",
+        type=options.count,
+        default=_CONTEXT,
+        help=f"equal rows around a change ({_CONTEXT})",
     )
     options.add_width(parser)
 

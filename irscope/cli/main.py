@@ -1,4 +1,8 @@
-"""The command line: one flat list of commands, of which only the one that is asked for is imported."""
+"""The command line: one flat list of commands, of which only the one that is asked for is imported.
+
+A command is a module with NAME, SUMMARY, `add_arguments(parser)`, which declares its own arguments, and
+`run(args)`, which does it, returns the exit code and may raise UserError. Its docstring is its help.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,13 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn, Protocol, cast
+from types import ModuleType
 
 from irscope import __version__
+
+TYPE_CHECKING = False  # typing takes a fifth of the time that --help may take
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # Name, module and summary; the summary stands in the module as well (a test compares them), so that
 # `irscope --help` needs to import none.
@@ -24,20 +32,6 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
 )
 
 EPILOG = "irscope CAPTURE opens the capture as irscope tui does; irscope COMMAND --help has an example each."
-
-
-class CommandModule(Protocol):
-    """What every module of COMMANDS offers."""
-
-    NAME: str
-    SUMMARY: str
-    __doc__: str | None
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declares the command's own arguments."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Does it and returns the exit code. Raises UserError."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,15 +76,16 @@ def _run(words: list[str]) -> int:
     from irscope.model.errors import UserError
 
     try:
-        return module.run(args)
+        code: int = module.run(args)
     except UserError as error:
         from irscope.report.text import one_line
 
         print(f"irscope: {one_line(str(error))}", file=sys.stderr)
         return 2
+    return code
 
 
-def _parser(command: str, module: CommandModule | None) -> Parser:
+def _parser(command: str, module: ModuleType | None) -> Parser:
     """The parser of all commands, of which only `command` has its arguments."""
     parser = Parser(
         prog="irscope",
@@ -113,10 +108,10 @@ def _parser(command: str, module: CommandModule | None) -> Parser:
     return parser
 
 
-def _module(command: str) -> CommandModule | None:
+def _module(command: str) -> ModuleType | None:
     for name, path, _ in COMMANDS:
         if name == command:
-            return cast(CommandModule, import_module(path))
+            return import_module(path)
     return None
 
 

@@ -40,7 +40,10 @@ def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
 def add_width(parser: argparse.ArgumentParser) -> None:
     """--width."""
     parser.add_argument(
-        "--width", metavar="COLUMNS", type=_columns, help="fit this width (default: the terminal's; a pipe's is unlimited)"
+        "--width",
+        metavar="COLUMNS",
+        type=_columns,
+        help="fit this width (default: the terminal's; a pipe's is unlimited)",
     )
 
 

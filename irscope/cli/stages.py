@@ -51,17 +51,18 @@ class Stages:
         the variant has neither. Raises UserError where the tool that makes it is not there, and
         ValueError for a name that is in no stage table.
         """
-        stage = stage_named(name)
         if name in variant.artifacts:
             return self.capture.read(variant, name)
-        if stage.derived_from not in variant.artifacts:
+        source = stage_named(name).derived_from
+        origin = source and self.capture.read(variant, source)
+        if not origin:
             return None
         key = (variant.id, name)
         if key not in self._made:
-            origin = self.capture.read(variant, stage.derived_from)
-            if origin is None:
-                return None
-            self._made[key] = encoded(_derive(stage, origin))
+            from irscope.capture.sass import disassemble
+
+            # SASS is the one stage that is derived.
+            self._made[key] = encoded(disassemble(origin))
         return self._made[key]
 
     def content(self, variant: Variant, name: str) -> bytes:
@@ -139,11 +140,3 @@ def _with_place(function: SourceFunction) -> str:
 def encoded(text: str) -> bytes:
     """`text` in UTF-8; what cannot be encoded (halves of surrogate pairs) as question marks."""
     return text.encode("utf-8", "replace")
-
-
-def _derive(stage: Stage, origin: bytes) -> str:
-    """The one derivation there is: machine code disassembled."""
-    from irscope.capture.sass import disassemble
-
-    assert stage.name == "sass", stage
-    return disassemble(origin)

@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     options.add_selection(parser)
     parser.add_argument("--sort", metavar="NAME", help="sort by a fact or a config's value, best first")
-    parser.add_argument("--columns", metavar="NAME,...", action="append", help="only these facts, in this order")
+    parser.add_argument(
+        "--columns", metavar="NAME,...", action="append", help="only these facts, in this order"
+    )
     options.add_format(parser, "text", "csv", "json", "markdown")
     options.add_width(parser)
 

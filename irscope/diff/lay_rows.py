@@ -81,11 +81,13 @@ class _Side:
         self.lines = document.lines
         self.language = document.language
         self.unpaired = unpaired
-        # Lines of an operation: all of one without regions, else the first.
+        # Lines of an operation: all of one without regions, else the first. In MLIR only regions take
+        # more than a line.
         self.held: set[int] = set()
         parents = {operation.parent for operation in document.operations}
         for index, operation in enumerate(document.operations):
-            last = operation.line + 1 if index in parents else operation.end
+            regions = index in parents or document.language == "mlir"
+            last = operation.line + 1 if regions else operation.end
             self.held.update(range(operation.line, last))
 
     def change(self, line: int) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from irscope.diff.pairing import UNPAIRED
 from irscope.diff.rows import Change, LayoutChange
@@ -31,6 +31,12 @@ def _own_text(document: Document, operation: Operation) -> str:
     if operation.end == operation.line + 1:
         return first
     return f"{first} {document.lines[operation.end - 1]}"
+
+
+def carried(document: Document) -> list[Hashable]:
+    """For each operation the kinds and fields of the layouts in its text: what its aliases stand for."""
+    contents = {name: _content(layout) for name, layout in document.layouts.items()}
+    return [tuple(contents[name] for name in names) for names in aliases(document)]
 
 
 class LayoutMatch:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.diff.classify import difference
 from irscope.diff.lay_rows import lay_rows
-from irscope.diff.layouts import LayoutMatch
+from irscope.diff.layouts import LayoutMatch, carried
 from irscope.diff.pairing import UNPAIRED, pair_operations
 from irscope.diff.rows import Change, Row, StageDiff
-from irscope.diff.values import operand_changes
+from irscope.diff.slide import settle
+from irscope.diff.values import operand_changes, sources
 from irscope.ir.document import Document
 
 _KINDS = [change for change in Change if change]
@@ -19,19 +20,25 @@ _KINDS = [change for change in Change if change]
 def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
     """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
     partner = pair_operations(left, right)
+    flow = sources(left), sources(right)
+    settle(left, right, partner, flow, (carried(left), carried(right)))
     layouts = LayoutMatch(left, right, partner)
-    changes = _classified(left, right, partner, layouts)
+    turned = operand_changes(left, right, partner, flow)
+    changes = _classified(left, right, partner, layouts, turned)
     rows = lay_rows(left, right, partner, changes, layouts.definitions())
     counts = _counted(changes, partner, len(right.operations), rows)
     return StageDiff(stage, left, right, rows, layouts.changes(), counts)
 
 
 def _classified(
-    left: Document, right: Document, partner: Sequence[int], layouts: LayoutMatch
+    left: Document,
+    right: Document,
+    partner: Sequence[int],
+    layouts: LayoutMatch,
+    turned: Mapping[int, Change],
 ) -> dict[int, Change]:
     """Left operation -> how it differs from its counterpart, where it does."""
     changes: dict[int, Change] = {}
-    turned = operand_changes(left, right, partner)
     for index, other in enumerate(partner):
         if other == UNPAIRED:
             continue

@@ -64,13 +64,15 @@ def sources(document: Document) -> Sources:
     return found
 
 
-def operand_changes(left: Document, right: Document, partner: Sequence[int]) -> dict[int, Change]:
+def operand_changes(
+    left: Document, right: Document, partner: Sequence[int], flow: tuple[Sources, Sources]
+) -> dict[int, Change]:
     """Operations of `left` whose operands come from others than their counterparts' operands do.
 
-    REWIRED, or CONSTANT where the others are constants too. The order of a commutative operation's
+    `flow` are the sources of both documents' operands. REWIRED, or CONSTANT where the others are constants too. The order of a commutative operation's
     operands does not matter.
     """
-    ours, theirs = sources(left), sources(right)
+    ours, theirs = flow
     matcher = _Matcher(left, right, partner, ours, theirs)
     found: dict[int, Change] = {}
     for index, other in enumerate(partner):

@@ -19,7 +19,8 @@ _LABEL_NUMBER = re.compile(r"(\.L[A-Za-z_]+)\d[\d_]*")
 
 # Stores, compares into scc, branches and waits have no result.
 _WRITES_NOTHING = re.compile(
-    r"\w+_(?:store|write)(?!lane)|ds_write|s_(?:c?branch|cmpk?_|bitcmp|wait|barrier|set|send|trap)"
+    r"(?:global|buffer|flat|scratch|tbuffer|image|ds)_(?:store|write)"
+    r"|s_(?:c?branch|cmpk?_|bitcmp|wait|barrier|set|send|trap)"
 )
 # Arithmetic whose second operand takes a carry or a condition.
 _TWO_RESULTS = re.compile(r"v_(?:\w+_co_|div_scale|mad_[iu]64)")

@@ -92,7 +92,8 @@ class _Reader:
         if self._depth == 0:
             self._function = -1
         if code.strip("{}; "):
-            self._add(index, principal_mnemonic(code) or OPAQUE, " ".join(code.split()))
+            read = tuple(_REGISTER.findall(code))
+            self._add(index, principal_mnemonic(code) or OPAQUE, " ".join(code.split()), (), read)
 
     def _instruction(self, index: int, line: str) -> None:
         code = " ".join((line.partition("//")[0] if "//" in line else line).split())

@@ -20,7 +20,9 @@ def diff_markdown(comparison: Comparison, context: int) -> Iterator[str]:
         variant = comparison.variants[index]
         yield f"- {side}: {code(heading(comparison, index))} {code(variant.kernel.name)} {variant.target}"
     yield ""
-    yield from (f"{number}. {_escaped(finding.text)}" for number, finding in enumerate(comparison.findings, 1))
+    yield from (
+        f"{number}. {_escaped(finding.text)}" for number, finding in enumerate(comparison.findings, 1)
+    )
     yield ""
     yield "| stage | A to B |"
     yield "| --- | --- |"

@@ -99,7 +99,7 @@ def _shown(line: str) -> str:
 
 
 def _fold(hunk: Hunk, width: int) -> str:
-    count = f" {hunk.folded} equal line{'s' if hunk.folded != 1 else ''} "
+    count = f" {hunk.folded} more line{'s' if hunk.folded != 1 else ''} "
     return count.center(width, "\u2500")
 
 
@@ -140,17 +140,22 @@ def _cell(side: Side | None, mark: str, style: str, digits: int, room: int, pain
 
 
 def _window(side: Side, room: int) -> tuple[str, tuple[Span, ...]]:
-    """The `room` characters of a side's text to show, from before its first change, and their spans."""
+    """The `room` characters of a side's text to show, and the spans in them.
+
+    Its beginning, which says what the line is about, and where the first change is not in that, a
+    stretch from shortly before it.
+    """
     text = side.text
     if len(text) <= room:
         return text, side.spans
     first = side.spans[0][0] if side.spans else 0
-    start = 0 if first < room - 8 else min(first - room // 4, len(text) - room)
-    end = min(start + room, len(text))
-    shown = text[start:end]
-    if start:
-        shown = CUT + shown[1:]
+    head = room // 4
+    # Characters left out behind the head, so that the change stands in the middle of what is shown.
+    skipped = 0 if first < room - 8 else min(first - room // 2, len(text) - room)
+    end = min(room + skipped, len(text))
+    tail = text[head + skipped : end]
+    shown = text[:head] + (CUT + tail[1:] if skipped else tail)
     if end < len(text):
         shown = shown[:-1] + CUT
-    moved = [(max(a - start, 0), min(b - start, room)) for a, b in side.spans if b > start and a < end]
-    return shown, tuple(moved)
+    moved = [(max(a - skipped, 0), min(b - skipped, room)) for a, b in side.spans]
+    return shown, tuple((a, b) for a, b in moved if (head if skipped else -1) < a < b)

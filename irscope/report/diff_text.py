@@ -69,7 +69,8 @@ def _stages(comparison: Comparison, paint: Paint) -> Iterator[str]:
 
 
 def _rows(diff: StageDiff, width: int | None, context: int, paint: Paint) -> Iterator[str]:
-    title = f"{diff.stage}: {len(diff.left.lines):,} and {len(diff.right.lines):,} lines"
+    counts = (f"{document.text.rstrip().count(chr(10)) + 1:,}" for document in (diff.left, diff.right))
+    title = f"{diff.stage}: {' and '.join(counts)} lines"
     yield paint(title, "heading")
     quiet = sum(bool(row.change) and not reads_differently(diff, row) for row in diff.rows)
     if quiet:

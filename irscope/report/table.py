@@ -10,7 +10,6 @@ from irscope.analysis.identical import groups
 from irscope.analysis.kinds import kinds_for
 from irscope.model import UserError, Value, Variant
 
-
 # Registers mislead without the others: where ptxas gives up it reports 32 and kilobytes of stack.
 BOUND = ("registers", "stack", "n_spills")
 
@@ -59,9 +58,7 @@ def entries(
     variants: Sequence[Variant], names: Mapping[int, str], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[Entry]:
     """The entries of `variants`; `names` and `facts` are by variant id."""
-    twins = {
-        later.id: first.id for first, *others in groups(variants, facts) for later in others
-    }
+    twins = {later.id: first.id for first, *others in groups(variants, facts) for later in others}
     return [
         Entry(variant, names[variant.id], own, _problem(variant, own), twins.get(variant.id))
         for variant in variants

@@ -152,8 +152,8 @@ def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Colu
             yield one_line(f"#{entry.variant.id} {entry.problem}")
     twins = sum(entry.twin is not None for entry in section.entries)
     if twins:
-        count = len(section.entries)
-        yield f"= the machine code of that variant: {twins} of {count} are nothing new for autotune to measure"
+        of = f"{twins} of {len(section.entries)}"
+        yield f"= the machine code of that variant: {of} are nothing new for autotune to measure"
     if dropped := [column.kind.name for column in facts if column not in shown and column.kind]:
         some = ", ".join(dropped[:3]) + (f" and {len(dropped) - 3} more" if len(dropped) > 3 else "")
         yield f"left out for width: {some}"

@@ -13,9 +13,9 @@ _UNSAFE = re.compile(
 
 
 def printable(text: str) -> str:
-    """`text` with every character that could command a terminal made visible; lines and tabs stay.
+    r"""`text` with every character that could command a terminal made visible; lines and tabs stay.
 
-    C0 and DEL become their pictures (U+2400 to U+2421), the others `\\x9b` or `\\u202e`.
+    C0 and DEL become their pictures (U+2400 to U+2421), the others `\x9b` or `\u202e`.
     """
     return _UNSAFE.sub(_visible, text)
 

@@ -82,7 +82,7 @@ def columns(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactT
 def state(variant: Variant, facts: FactTable) -> str:
     """`ok`, `=#3` where the machine code is that of an earlier variant, or `!` and what went wrong."""
     if variant.failure is not None:
-        return f"!{variant.failure.kind}"
+        return "!failed"
     if str(facts.value(variant.id, "launchable")).startswith("no"):
         return "!launch"
     twin = facts.twin(variant.id)
@@ -138,7 +138,7 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
         value = facts.value(variant.id, kind.name)
         return _UNKNOWN if value is None else _sort_key(value)
 
-    return Column(kind.title, text, key)
+    return Column(kind.title, text, key, numeric=bool(kind.unit))
 
 
 def _sort_key(value: Value) -> SortKey:

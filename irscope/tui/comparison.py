@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.analysis.findings import Finding, findings
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
 from irscope.model import Variant
@@ -15,6 +16,8 @@ EQUAL = "="
 UNKNOWN = "·"
 # The stage that people ask for first, shown until it is known which one differs.
 _FIRST = "ttgir"
+# The front end's module says what was asked for, not what the compiler made of it.
+_ASKED_FOR = ("source", "glir")
 
 
 class Comparison:
@@ -62,6 +65,17 @@ class Comparison:
             return None
         return self.session.diff(self.a, self.b, stage)
 
+    def matters(self, stage: str, diff: StageDiff | None) -> bool:
+        """Whether this is a stage to open with: it differs in more than shapes."""
+        return diff is not None and diff.structural and stage not in _ASKED_FOR
+
+    def findings(self) -> list[Finding]:
+        """What matters about A and B, from their facts and the stages that were compared. For the background."""
+        a, b = self.a, self.b
+        facts_a, facts_b = self.session.facts(a), self.session.facts(b)
+        compared = [stage for stage in self.stages if stage not in _ASKED_FOR]
+        return findings(a, b, facts_a, facts_b, self.session.known_diffs(a, b, compared))
+
     def settle(self, stage: str, diff: StageDiff | None) -> None:
         """Notes what the work on a stage found."""
         self.notes[stage] = short_label(diff) if diff else self._first_note(stage)
@@ -72,9 +86,23 @@ class Comparison:
         if diff is not None:
             left, right = (Side(document.lines, document.language) for document in (diff.left, diff.right))
             return Page(left, right, diff.rows, compared=True)
+        alone = self._alone(stage)
+        if alone is not None:
+            return plain_page(self.session.side(alone, stage), None)
         left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
-        alone = self.single or (stage == PYTHON and left == right)
-        return plain_page(left, None if alone else right)
+        return plain_page(left, None if stage == PYTHON and left == right else right)
+
+    def _alone(self, stage: str) -> Variant | None:
+        """The variant to be shown alone: the one that failed, else the only one that has the stage."""
+        if self.single:
+            return self.a
+        if stage == PYTHON:
+            return None
+        lacking = [v for v in (self.b, self.a) if self.session.key(v, stage) is None]
+        failed = [v for v in lacking if v.failure is not None]
+        if failed or not lacking:
+            return failed[0] if failed else None
+        return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
         """What differs in a stage, in words."""
@@ -89,13 +117,14 @@ class Comparison:
 
     def headings(self) -> tuple[str, str]:
         """What stands over the sides: in what A and B differ, as all else is in the table."""
-        return self._heading("A", self.a), self._heading("B", self.b)
+        if self.single:
+            return self._heading("A=B", self.a, [self.a]), ""
+        return self._heading("A", self.a, [self.a, self.b]), self._heading("B", self.b, [self.a, self.b])
 
-    def _heading(self, letter: str, variant: Variant) -> str:
-        letter = "A=B" if self.single else letter
-        name = variant_names([self.a, self.b] if not self.single else [self.a])[variant.id]
+    @staticmethod
+    def _heading(letter: str, variant: Variant, among: list[Variant]) -> str:
         failed = f"  FAILED: {variant.failure.kind}" if variant.failure else ""
-        return f"{letter} #{variant.id} {name}{failed}"
+        return f"{letter} #{variant.id} {variant_names(among)[variant.id]}{failed}"
 
     def _first_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:

@@ -64,7 +64,7 @@ SEARCH = [
 ]
 PANELS = [
     *(_key(str(n), f"stage({n})", f"Stage tab {n}") for n in range(1, 10)),
-    _key("v", "toggle_variants", "Show or hide the variants", "variants"),
+    _key("v", "toggle_variants", "Show or hide the table of variants", "table"),
     _key("i", "toggle_findings", "Show or hide the findings", "findings"),
     _key("z", "zoom", "This panel alone, or all again"),
     _key("m", "app.toggle_mouse", "Let go of the mouse, or take it back"),

@@ -164,7 +164,7 @@ class Layout:
 
     def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
         self.page = page
-        self.unified = unified and page.right is not None
+        self.unified = unified and page.compared
         self.lines = list(self._lay_out(_folds(page, opened) if folded and page.compared else []))
         self._rows = [line.row for line in self.lines]
 

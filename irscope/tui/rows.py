@@ -72,7 +72,7 @@ class RowPainter:
         if side is None or line is None:
             return [Segment(_ABSENT * width, base + self.styles.ink("row--absent"))]
         base = base if at_cursor else self._tinted(row.change, right)
-        gutter = f"{side.number(line):>{side.number_width}} "
+        gutter = f" {side.number(line):>{side.number_width}} "
         return fitted(
             [
                 Segment(gutter, base + self.styles.ink("number")),
@@ -102,14 +102,14 @@ class RowPainter:
             if owner:
                 mine = line is not None and (owner is side or not row.change)
                 number = owner.number(line) if line is not None and mine else ""
-                numbers += f"{number:>{owner.number_width}} "
+                numbers += f" {number:>{owner.number_width}}"
         mark = _unified_mark(row.change, right)
         return fitted(
             [
-                Segment(numbers, base + self.styles.ink("number")),
+                Segment(f"{numbers} ", base + self.styles.ink("number")),
                 Segment(f"{mark} ", base + self.styles.ink("gutter")),
                 *self._code(
-                    side, texts[right], right, spans[right], width - len(numbers) - len(mark) - 1, base
+                    side, texts[right], right, spans[right], width - len(numbers) - len(mark) - 2, base
                 ),
             ],
             width,

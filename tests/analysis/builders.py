@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from irscope.model import Artifact, Config, Kernel, SourceFunction, Toolchain, Variant, parse_target, stage_named
+from irscope.model import (
+    Artifact,
+    Config,
+    Kernel,
+    SourceFunction,
+    Toolchain,
+    Variant,
+    parse_target,
+    stage_named,
+)
 
 DATA = Path(__file__).parent.parent / "data"
 STAGES = DATA / "stages"

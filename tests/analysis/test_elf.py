@@ -30,7 +30,9 @@ def test_a_kernel_that_is_not_there_is_unknown_not_zero():
 
 
 def test_sections_hold_the_code():
-    by_name = {section.name: section for section in sections((FACTS / "add_kernel.cuda-90.cubin").read_bytes())}
+    by_name = {
+        section.name: section for section in sections((FACTS / "add_kernel.cuda-90.cubin").read_bytes())
+    }
     code = by_name[".text.add_kernel"]
     assert len(code.data) == code.size > 0
     assert code.size % 128 == 0

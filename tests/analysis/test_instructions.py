@@ -56,7 +56,8 @@ def test_what_moves_no_data_is_counted_but_not_named(line):
 
 
 @pytest.mark.parametrize("line", [
-    "", "$L__BB0_1:", "\t.loc\t1 43 17", "// %bb.0:", "\t// begin inline asm", ".visible .entry f(", "{", "}", ")",
+    "", "$L__BB0_1:",
+    "\t.loc\t1 43 17", "// %bb.0:", "\t// begin inline asm", ".visible .entry f(", "{", "}", ")",
     "\t.b8 1                                   // Abbreviation Code", "\twaitLoop:", "\twaitLoop: ",
 ])  # fmt: skip
 def test_what_is_no_ptx_instruction(line):
@@ -73,15 +74,18 @@ def test_what_is_no_ptx_instruction(line):
         ("\tglobal_store_d16_hi_b16 v[1:2], v3, off", Doing("global store", width=2)),
         ("\tglobal_store_short v[1:2], v3, off", Doing("global store", width=2)),
         ("\tscratch_load_b96 v[1:3], off, off", Doing("local load", width=12)),
-        ("\tbuffer_store_dword v1, off, s[0:3], 0 offset:4 ; 4-byte Folded Spill", Doing("local store", width=4)),
+        ("\tbuffer_store_dword v1, off, s[0:3], 0 offset:4 ; 4-byte Folded Spill",
+         Doing("local store", width=4)),
         ("\tds_read_b64 v[46:47], v35", Doing("shared load", width=8)),
         ("\tds_read2st64_b64 v[1:4], v5 offset1:1", Doing("shared load", width=16)),
         ("\tds_read_u16 v18, v34 offset:4096", Doing("shared load", width=2)),
         ("\tds_read_b64_tr_b8 v[1:2], v3", Doing("shared load", width=8)),
         ("\tds_load_b128 v[1:4], v5", Doing("shared load", width=16)),
         ("\tds_store_2addr_b64 v1, v[2:3], v[4:5] offset1:4", Doing("shared store", width=16)),
-        ("\tv_mfma_f32_32x32x8_f16 v[2:17], v[56:57], v[54:55], 0", Doing("matrix", "v_mfma_f32_32x32x8_f16")),
-        ("\tv_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]", Doing("matrix", "v_wmma_f32_16x16x16_f16")),
+        ("\tv_mfma_f32_32x32x8_f16 v[2:17], v[56:57], v[54:55], 0",
+         Doing("matrix", "v_mfma_f32_32x32x8_f16")),
+        ("\tv_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]",
+         Doing("matrix", "v_wmma_f32_16x16x16_f16")),
     ],
 )  # fmt: skip
 def test_what_an_amdgcn_instruction_does(line, expected):

@@ -17,7 +17,7 @@ def test_every_target_has_its_limits():
 @pytest.mark.parametrize(
     ("target", "threads", "blocks", "shared", "block_shared"),
     [
-        # CUDA Programming Guide, tables 30 and 31, as published: threads and blocks an SM, KB an SM and a block
+        # CUDA Programming Guide, tables 30 and 31: threads and blocks an SM, KB an SM and a block
         ("cuda:75", 1024, 16, 64, 64),
         ("cuda:80", 2048, 32, 164, 163),
         ("cuda:86", 1536, 16, 100, 99),

@@ -25,7 +25,9 @@ def test_a_kernel_without_a_loop_has_no_pipeline():
 
 def test_mbarriers_and_tensor_memory_are_no_pipeline_buffers():
     barrier = "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<4x1xi64, #shared1, #smem, mutable> -> !ttg.x"
-    accumulator = "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<2x128x128xf32, #tmem, #ttng.tensor_memory> -> !"
+    accumulator = (
+        "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<2x128x128xf32, #tmem, #ttng.tensor_memory> -> !"
+    )
     assert tensors(f"{barrier}\n{accumulator}").buffers == 0
     tile = "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.x"
     assert tensors(f"{barrier}\n{tile}").buffers == 2

@@ -18,6 +18,7 @@ from tests.conftest import Irscope
 HERE = Path(__file__).parent
 
 PLAIN, TROUBLE = str(HERE / "plain.py"), str(HERE / "trouble.py")
+MAXNREG = ("--config", "maxnreg=8")
 CUDA_STAGES = {"source", "ttir", "ttgir", "llir", "ptx", "cubin"}
 
 
@@ -197,12 +198,12 @@ def _finished(path: Path) -> int:
         ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 entries; the kernel has 6 parameters"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
         ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"], "--config BLOK: unknown"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"], "BLOK: unknown"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "n=4"], "run-time parameter"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--const", "n=4"], "no tl.constexpr"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "cuda:1"], "known: cuda:70"),
         (
-            [f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "hip:gfx942", "--config", "maxnreg=8"],
+            [f"{PLAIN}::looped", "--signature", "*fp32, i32", "--target", "hip:gfx942", *MAXNREG],
             "maxnreg: unknown for hip:gfx942",
         ),
         ([f"{PLAIN}::looped", "--signature", "*fp32, i32"], "no value for the constexpr 'BLOCK'"),

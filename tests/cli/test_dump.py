@@ -54,7 +54,18 @@ def test_force_keeps_other_files(irscope, capture, tmp_path):
 
 def test_hostile_names_stay_in_the_folder(irscope, tmp_path):
     path = tmp_path / "hostile.irscope"
-    names = ["../../evil", "/etc/evil", "..", "", "a\nb", "x" * 5000, "index.json", "\x1b[31m", "Kern", "kern"]
+    names = [
+        "../../evil",
+        "/etc/evil",
+        "..",
+        "",
+        "a\nb",
+        "x" * 5000,
+        "index.json",
+        "\x1b[31m",
+        "Kern",
+        "kern",
+    ]
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")
         for name in names:

@@ -20,7 +20,7 @@ HEAVY = {"torch", "triton", "textual", "rich", "pygments", "rapidfuzz"}
 @pytest.mark.parametrize(("name", "path", "summary"), main.COMMANDS)
 def test_a_command_is_what_the_list_says(name, path, summary):
     module = import_module(path)
-    assert (module.NAME, module.SUMMARY) == (name, summary)
+    assert (name, summary) == (module.NAME, module.SUMMARY)
     assert module.__doc__ and f"irscope {name}" in module.__doc__, "its help shows an example"
 
 

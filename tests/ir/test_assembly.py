@@ -132,12 +132,40 @@ def test_any_text_is_kept(text: str, language: str) -> None:
 
 
 HOSTILE = [
-    " ", "\n ", "\t%", '"', "  call void asm ", ' asm sideeffect "', "@", '@"', '  %"', ".func (", '.file 1 "',
-    ".loc 1 1 1 ; @[ a:1:1 ", "  ret, !dbg !1", "  switch i32 1, label %2 [\n", "    i32 0, label %1\n", "{", "}",
-    "{ mov.b32 ", "/*00*/", "/*00*/ R1, ", "@P0 ", '//## File "a", line 1 inlined at ', "v[0:1], ", "v[99999",
-    "define ", ".L_x_1", "$L_", "%r1", "9" * 50, "a:", ".loc 9999999999 1 1\n", "!1 = ",
+    " ",
+    "\n ",
+    "\t%",
+    '"',
+    "  call void asm ",
+    ' asm sideeffect "',
+    "@",
+    '@"',
+    '  %"',
+    ".func (",
+    '.file 1 "',
+    ".loc 1 1 1 ; @[ a:1:1 ",
+    "  ret, !dbg !1",
+    "  switch i32 1, label %2 [\n",
+    "    i32 0, label %1\n",
+    "{",
+    "}",
+    "{ mov.b32 ",
+    "/*00*/",
+    "/*00*/ R1, ",
+    "@P0 ",
+    '//## File "a", line 1 inlined at ',
+    "v[0:1], ",
+    "v[99999",
+    "define ",
+    ".L_x_1",
+    "$L_",
+    "%r1",
+    "9" * 50,
+    "a:",
+    ".loc 9999999999 1 1\n",
+    "!1 = ",
     "!1 = !DILocation(line: 99999999999)\n",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("language", LANGUAGE.values())

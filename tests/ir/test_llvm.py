@@ -40,18 +40,54 @@ def parse_one(line: str) -> Operation:
     ("line", "opcode", "normal", "results", "operands"),
     [
         ("%9 = shl nuw i32 %8, 2, !dbg !5", "shl", "% = shl nuw i32 %, 2", ("%9",), ("%8",)),
-        ("store float %a.b, ptr %\"x y\", align 4", "store", "store float %, ptr %, align 4", (), ("%a.b", '%"x y"')),
-        ("%1 = phi i32 [ %2, %.lr.ph ], [ 0, %3 ]", "phi", "% = phi i32 [ %, % ], [ 0, % ]", ("%1",), ("%2", "%.lr.ph", "%3")),
-        ("br i1 %1, label %2, label %3, !llvm.loop !7", "br", "br i1 %, label %, label %, !llvm.loop !", (), ("%1", "%2", "%3")),
+        (
+            'store float %a.b, ptr %"x y", align 4',
+            "store",
+            "store float %, ptr %, align 4",
+            (),
+            ("%a.b", '%"x y"'),
+        ),
+        (
+            "%1 = phi i32 [ %2, %.lr.ph ], [ 0, %3 ]",
+            "phi",
+            "% = phi i32 [ %, % ], [ 0, % ]",
+            ("%1",),
+            ("%2", "%.lr.ph", "%3"),
+        ),
+        (
+            "br i1 %1, label %2, label %3, !llvm.loop !7",
+            "br",
+            "br i1 %, label %, label %, !llvm.loop !",
+            (),
+            ("%1", "%2", "%3"),
+        ),
         ("ret void, !dbg !5", "ret", "ret void", (), ()),
-        ("fence syncscope(\"workgroup\") release, !dbg !5, !mmra !4", "fence", "fence syncscope(\"workgroup\") release, !mmra !", (), ()),
-        ("%2 = tail call range(i32 0, 9) i32 @llvm.nvvm.f(i32 %1) #4", "call @llvm.nvvm.f", "% = tail call range(i32 0, 9) i32 @llvm.nvvm.f(i32 %) #", ("%2",), ("%1",)),
+        (
+            'fence syncscope("workgroup") release, !dbg !5, !mmra !4',
+            "fence",
+            'fence syncscope("workgroup") release, !mmra !',
+            (),
+            (),
+        ),
+        (
+            "%2 = tail call range(i32 0, 9) i32 @llvm.nvvm.f(i32 %1) #4",
+            "call @llvm.nvvm.f",
+            "% = tail call range(i32 0, 9) i32 @llvm.nvvm.f(i32 %) #",
+            ("%2",),
+            ("%1",),
+        ),
         ("call void %1(i32 %2)", "call", "call void %(i32 %)", (), ("%1", "%2")),
-        ("%2 = call i32 asm sideeffect \"mov.u32 $0, %laneid;\", \"=r\"() #1, !dbg !5", "call asm mov.u32", "% = call i32 asm sideeffect \"mov.u32 $0, %laneid;\", \"=r\"() #", ("%2",), ()),
-        ("call void asm sideeffect \"\", \"\"()", "call asm", "call void asm sideeffect \"\", \"\"()", (), ()),
+        (
+            '%2 = call i32 asm sideeffect "mov.u32 $0, %laneid;", "=r"() #1, !dbg !5',
+            "call asm mov.u32",
+            '% = call i32 asm sideeffect "mov.u32 $0, %laneid;", "=r"() #',
+            ("%2",),
+            (),
+        ),
+        ('call void asm sideeffect "", ""()', "call asm", 'call void asm sideeffect "", ""()', (), ()),
         ("???", OPAQUE, "???", (), ()),
     ],
-)  # fmt: skip
+)
 def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
@@ -74,7 +110,9 @@ def test_an_open_switch_swallows_nothing() -> None:
 
 
 def test_declarations_globals_and_debug_records_are_no_operations() -> None:
-    text = "@g = global i32 0\ndeclare i32 @f(i32)\n5:\n    #dbg_value(i32 %1)\nattributes #0 = { nounwind }\n"
+    text = (
+        "@g = global i32 0\ndeclare i32 @f(i32)\n5:\n    #dbg_value(i32 %1)\nattributes #0 = { nounwind }\n"
+    )
     assert parse(text + DEBUG).operations == []
 
 
@@ -120,7 +158,9 @@ def test_reduction_is_inlined_from_the_library(
 
 
 def test_inline_assembly_of_real_stages_names_its_instruction() -> None:
-    path = "matmul_kernel.cuda-100.BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0.llir"
+    path = (
+        "matmul_kernel.cuda-100.BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0.llir"
+    )
     opcodes = {operation.opcode for operation in parse((STAGES / path).read_text()).operations}
     assert "call asm tcgen05.mma.cta_group::1.kind::f16" in opcodes
     assert "call asm cp.async.cg.shared.global" in opcodes

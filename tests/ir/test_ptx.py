@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from irscope.ir.document import OPAQUE, Location, Operation
+from irscope.ir.llvm import parse as parse_llvm
 from irscope.ir.ptx import parse
 
 STAGES = Path(__file__).parents[1] / "data" / "stages"
@@ -25,16 +26,40 @@ def parse_one(line: str) -> Operation:
         ("\tmov.u32 \t%r18, %ctaid.x;", "mov.u32", "mov.u32 %r, %ctaid.x;", ("%r18",), ()),
         ("\tmov.u64 \t%rd1, %clock64;", "mov.u64", "mov.u64 %rd, %clock64;", ("%rd1",), ()),
         ("\t@!%p1 bra \t$L__BB0_12;", "bra", "@!%p bra $L__BB;", (), ("%p1",)),
-        ("\t@%p1 ld.global.v2.b32 { %r1, %r2 }, [ %rd1 + 0 ];", "ld.global.v2.b32", "@%p ld.global.v2.b32 { %r, %r }, [ %rd + 0 ];", ("%r1", "%r2"), ("%p1", "%rd1")),
-        ("\tst.shared.v2.b32 \t[%r1+16], {%r2, %r3};", "st.shared.v2.b32", "st.shared.v2.b32 [%r+16], {%r, %r};", (), ("%r1", "%r2", "%r3")),
+        (
+            "\t@%p1 ld.global.v2.b32 { %r1, %r2 }, [ %rd1 + 0 ];",
+            "ld.global.v2.b32",
+            "@%p ld.global.v2.b32 { %r, %r }, [ %rd + 0 ];",
+            ("%r1", "%r2"),
+            ("%p1", "%rd1"),
+        ),
+        (
+            "\tst.shared.v2.b32 \t[%r1+16], {%r2, %r3};",
+            "st.shared.v2.b32",
+            "st.shared.v2.b32 [%r+16], {%r, %r};",
+            (),
+            ("%r1", "%r2", "%r3"),
+        ),
         ("\telect.sync \t%r105|%p5, -1;", "elect.sync", "elect.sync %r|%p, -1;", ("%r105", "%p5"), ()),
         ("\tbar.sync \t%r1, 128;", "bar.sync", "bar.sync %r, 128;", (), ("%r1",)),
-        ("\ttcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd6, %p16;", "tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.cta_group::1.kind::f16 [ %r + 0 ], %rd, %p;", (), ("%r1", "%rd6", "%p16")),
-        ("{ .reg .b16 x; mov.b32 {x, _}, %r1; cvt.f32.f16 %r2, x; }", "cvt.f32.f16", "{ .reg .b16 x; mov.b32 {x, _}, %r; cvt.f32.f16 %r, x; }", (), ()),
+        (
+            "\ttcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd6, %p16;",
+            "tcgen05.mma.cta_group::1.kind::f16",
+            "tcgen05.mma.cta_group::1.kind::f16 [ %r + 0 ], %rd, %p;",
+            (),
+            ("%r1", "%rd6", "%p16"),
+        ),
+        (
+            "{ .reg .b16 x; mov.b32 {x, _}, %r1; cvt.f32.f16 %r2, x; }",
+            "cvt.f32.f16",
+            "{ .reg .b16 x; mov.b32 {x, _}, %r; cvt.f32.f16 %r, x; }",
+            (),
+            ("%r1", "%r2"),
+        ),
         ("\tadd.s32 %r1, %r2", OPAQUE, "add.s32 %r, %r", (), ()),
         ("\t??? %r7;", OPAQUE, "??? %r;", (), ()),
     ],
-)  # fmt: skip
+)
 def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
@@ -87,10 +112,10 @@ def places(text: str) -> list[Location | None]:
 
 def test_inlining_in_the_comment() -> None:
     """Triton 3.6 and 3.7."""
-    text = "\t.loc\t2 43 17 // standard.py:43:17 @[ standard.py:50:1 @[ k.py:9:27 ] ]\n\tret;\n\t.loc\t1 0 4\n\tret;\n"
-    expected = Location("/triton/standard.py", 43, 17)
+    inlined = "\t.loc\t2 43 17 // standard.py:43:17 @[ standard.py:50:1 @[ k.py:9:27 ] ]\n\tret;\n"
     call = Location("/triton/standard.py", 50, 1, Location("/src/k.py", 9, 27))
-    assert places(text) == [Location(expected.file, 43, 17, call), None]
+    expected = [Location("/triton/standard.py", 43, 17, call), None]
+    assert places(inlined + "\t.loc\t1 0 4 // k.py:0:4\n\tret;\n") == expected
 
 
 def test_inlining_in_the_directive() -> None:
@@ -136,7 +161,9 @@ def test_locations_of_the_softmax_kernel(
     operations = parse(path.read_text()).operations
     library, kernel = "/triton/language/standard.py", "/src/kernels.py"
     maximum = next(o for o in operations if o.opcode == "max.f32")
-    assert maximum.location == Location(library, *combine, Location(library, *reduce, Location(kernel, *call)))
+    assert maximum.location == Location(
+        library, *combine, Location(library, *reduce, Location(kernel, *call))
+    )
     loads = [o.location for o in operations if o.opcode == "ld.global.v4.b32"]
     assert [(place.file, place.line) for place in loads if place] == [(kernel, load)] * 2
 
@@ -145,8 +172,6 @@ def test_locations_of_the_softmax_kernel(
 @pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
 def test_places_are_those_of_the_llvm_ir(kernel: str, version: str) -> None:
     """LLVM writes one from the other, so no instruction may have a place that the IR has not."""
-    from irscope.ir.llvm import parse as parse_llvm
-
     stem = f"{kernel}.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-{version}"
     known = {o.location for o in parse_llvm((STAGES / f"{stem}.llir").read_text()).operations}
     entry = Location("/src/kernels.py", 7 if kernel == "add_kernel" else 14)

@@ -21,7 +21,8 @@ CASES = {
         '    %broken = x loc("never closed\n',
     ),
     "llvm": (
-        "define void @f() !dbg !4 {\n  %1 = add i32 %0, 1, !dbg !12\n  br label %2, !dbg !13, !llvm.loop !14\n"
+        "define void @f() !dbg !4 {\n  %1 = add i32 %0, 1, !dbg !12\n"
+        "  br label %2, !dbg !13, !llvm.loop !14\n"
         "!12 = !DILocation(line: 1, column: 2, scope: !4)\n!14 = distinct !{!14}\n",
         "define void @f() {\n  %1 = add i32 %0, 1\n  br label %2, !llvm.loop !14\n!14 = distinct !{!14}\n",
     ),
@@ -35,7 +36,8 @@ CASES = {
         "        /*0000*/  LDC R1, c[0x0][0x28] ;\n",
     ),
     "amdgcn": (
-        '\t.file\t1 "/d" "f.py"\n\t.loc\t1 25 0 ; f.py:25:0\n.Ltmp0:\n\ts_add_i32 s1, s9, 0x7f\n\t.cfi_endproc\n'
+        '\t.file\t1 "/d" "f.py"\n\t.loc\t1 25 0 ; f.py:25:0\n.Ltmp0:\n\ts_add_i32 s1, s9, 0x7f\n'
+        "\t.cfi_endproc\n"
         '\t.section\t.debug_info,"",@progbits\n\t.long 1\n\t.section\t.rodata\n\t.amdhsa_kernel f\n',
         "\ts_add_i32 s1, s9, 0x7f\n\t.section\t.rodata\n\t.amdhsa_kernel f\n",
     ),

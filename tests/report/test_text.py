@@ -16,7 +16,10 @@ surrogates = st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "Lu", 
 def test_nothing_that_commands_a_terminal_is_left(text):
     shown = printable(text)
     assert not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t" for c in shown)
-    assert not any(unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI") for c in shown)
+    assert not any(
+        unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+        for c in shown
+    )
     shown.encode()
     assert "\n" not in one_line(text) and "\t" not in one_line(text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import on, work
@@ -11,18 +10,15 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
-from irscope.analysis.findings import findings
-from irscope.analysis.kinds import kinds_for
-from irscope.diff.rows import Change, StageDiff
 from irscope.model import UserError, Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.columns import FactTable, columns, trouble
 from irscope.tui.comparison import Comparison
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.search import Search
 from irscope.tui.session import Session
 from irscope.tui.text import printable
+from irscope.tui.widgets.bar import Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.key_hints import KeyHints
@@ -33,9 +29,10 @@ from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 
-# The front end's module says what was asked for, not what the compiler made of it.
-_NOT_FIRST = ("source", "glir")
 _START = (0, False)
+# Style classes of the screen from so many columns and lines on.
+_WIDTHS = [(0, "-narrow"), (120, "-wide")]
+_HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 
 
 class CompareScreen(Screen[None]):
@@ -54,7 +51,6 @@ class CompareScreen(Screen[None]):
         super().__init__()
         self._session = session
         self._background = background
-        self._facts = FactTable()
         whole = [variant for variant in session.variants if variant.failure is None]
         first, *rest = whole or session.variants
         self._comparison = Comparison(session, first, rest[0] if rest else first)
@@ -79,15 +75,9 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Shows the first two variants, and starts to measure and to compare."""
-        variants = self._session.variants
-        backends = dict.fromkeys(variant.target.backend for variant in variants)
-        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
-        for variant, facts in self._session.kept_facts().items():
-            self._facts.add(variant, facts)
-        self._table.set_variants(variants, columns(variants, kinds, self._facts))
+        self._table.load(self._session, self._background)
         self._texts.focus()
         self._compare_anew()
-        self._measure()
 
     @property
     def _table(self) -> VariantTable:
@@ -120,7 +110,7 @@ class CompareScreen(Screen[None]):
             self._places[self._shown] = self._texts.place
             place = self._places.get(stage, _START)
         else:
-            place = self._texts.place
+            place = self._texts.place if page.left.language else _START
         self._stage = self._shown = stage
         self._texts.show(page, self._comparison.headings(), place)
         if page.compared and place == _START:
@@ -138,7 +128,6 @@ class CompareScreen(Screen[None]):
     async def _compare(self) -> None:
         """Compares the stages one by one, that on show first; the tabs fill in."""
         comparison = self._comparison
-        diffs: dict[str, StageDiff] = {}
         for stage in comparison.open_tasks(self._stage, in_order=self._looking):
             try:
                 diff = await self._background.run(comparison.work, stage)
@@ -147,36 +136,15 @@ class CompareScreen(Screen[None]):
                 self.notify(str(error), severity="error", markup=False)
                 continue
             comparison.settle(stage, diff)
-            if diff is not None:
-                diffs[stage] = diff
-            differs = diff is not None and diff.structural and stage not in _NOT_FIRST
-            if self._looking and differs:
-                self._looking = False
-                self._show(stage)
-            elif stage == self._stage:
+            found = self._looking and comparison.matters(stage, diff)
+            if found or stage == self._stage:
+                self._looking = self._looking and not found
                 self._show(stage)
             self._update_tabs()
         self._looking = False
-        await self._find(comparison, diffs)
-
-    async def _find(self, comparison: Comparison, diffs: Mapping[str, StageDiff]) -> None:
-        """The findings, once the stages are compared and both variants are measured."""
-        if comparison.single:
-            return
-        a, b = comparison.a, comparison.b
-        facts = [await self._background.run(self._session.facts, variant) for variant in (a, b)]
-        known = {**self._session.known_diffs(a, b, comparison.stages), **diffs}
-        found = await self._background.run(findings, a, b, facts[0], facts[1], known)
-        self.query_one(FindingsView).set_findings(found)
-
-    @work(group="facts", exit_on_error=False)
-    async def _measure(self) -> None:
-        """Measures every variant whose facts the capture does not hold: A and B first."""
-        pair = (self._comparison.a, self._comparison.b)
-        for variant in (*pair, *self._session.variants):
-            if variant.id not in self._facts:
-                self._facts.add(variant.id, await self._background.run(self._session.facts, variant))
-                self._table.measure(variant)
+        if not comparison.single:
+            found = await self._background.run(comparison.findings)
+            self.query_one(FindingsView).set_findings(found)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""
@@ -209,19 +177,10 @@ class CompareScreen(Screen[None]):
     def _update_status(self) -> None:
         """Where the cursor is; in the table, what is wrong with the variant under it."""
         status = self.query_one(StatusLine)
-        variant = self._table.current if isinstance(self.focused, VariantTable) else None
-        wrong = trouble(variant, self._facts) if variant else ""
-        if variant and wrong:
-            status.tell(f"#{variant.id}", Change.EQUAL, wrong)
-            return
-        page = self._texts.page
-        place = f"{self._texts.row + 1:,}/{len(page.rows):,}"
-        if page.runs:
-            place += f"  change {self._texts.change_number():,}/{len(page.runs):,}"
-        if self._search.query:
-            place += f"  {self._search}"
-        change = page.rows[self._texts.row].change if page.rows else Change.EQUAL
-        status.tell(place, change, self._comparison.summary(self._stage))
+        if isinstance(self.focused, VariantTable) and self._table.trouble:
+            status.set_labels([Label(f" {self._table.trouble} ", "words")])
+        else:
+            status.tell(self._texts, self._search, self._comparison.summary(self._stage))
 
     def on_descendant_focus(self) -> None:
         """Other keys matter in another panel."""

@@ -25,11 +25,15 @@ SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
     ("Panels and stages", keys.PANELS),
     ("The app", keys.APP),
 )
-LEGEND = (
-    "+ only in B    - only in A    ~ in both, but not the same: orange in A, blue in B",
-    "A row that is tinted as a whole differs in more than shapes and the constants that follow from them.",
-    "A tab says what differs in its stage: = nothing but names and source locations; · not compared yet.",
-    "In the table: =#3 has the machine code of #3; !launch does not fit the device; !Error did not compile.",
+SIGNS = (
+    ("+", "Only in B"),
+    ("-", "Only in A"),
+    ("~", "In both, and not the same: what differs is orange in A and blue in B"),
+    ("tint", "The whole row is tinted where more differs than shapes and the constants that follow"),
+    ("=", "On a tab: nothing differs but names and source locations"),
+    ("·", "On a tab: not compared yet"),
+    ("=#3", "In the table: the machine code is that of #3"),
+    ("!launch", "In the table: does not fit the device; !failed: did not compile; the status line says why"),
 )
 # Bindings of Textual itself that belong into the help.
 _FROM_TEXTUAL = (("Tab, Shift+Tab", "Next, previous panel"), ("^p", "Palette: every action by name; themes"))
@@ -57,7 +61,7 @@ class HelpView(LineView):
         return Strip(fitted(segments, width, self.rich_style))
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [("", text) for text in LEGEND]
+        lines = [("", "Signs"), *SIGNS]
         for title, bindings in SECTIONS:
             lines += [("", ""), ("", title), *self._keys(bindings)]
         return [*lines, *_FROM_TEXTUAL]

@@ -171,7 +171,7 @@ class DiffView(LineView):
     def on_resize(self) -> None:
         """A narrow panel turns to the unified view by itself."""
         self._ruler = []
-        if self._layout.unified != (self.unified and self._page.right is not None):
+        if self._layout.unified != (self.unified and self._page.compared):
             self._lay_out(*self.place)
         self.forget()
         super().on_resize()
@@ -207,7 +207,7 @@ class DiffView(LineView):
         style = self.style("heading")
         left, right = (f" {heading}" for heading in self._headings)
         if self._page.right is None or self._layout.unified:
-            return self.bar(left if self._page.right is None else f"{left}  {right}", width)
+            return self.bar(f"{left}  {right}", width)
         half = (width - 2) // 2
         rest = width - half - 1
         segments = [

@@ -24,6 +24,6 @@ class KeyHints(Bar):
         labels = []
         for binding in first.values():
             press = f"app.simulate_key('{binding.key}')"
-            labels.append(Label(f" {self.app.get_key_display(binding)} ", "key", press))
-            labels.append(Label(f"{binding.description} ", "hint", press))
+            labels.append(Label(f" {self.app.get_key_display(binding)}", "key", press))
+            labels.append(Label(f" {binding.description} ", "hint", press))
         return labels

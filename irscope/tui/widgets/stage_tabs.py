@@ -34,11 +34,15 @@ class StageTabs(Bar):
         self.refresh()
 
     def labels(self, width: int) -> Sequence[Label]:
-        """The tabs, with whole notes if these fit."""
-        full = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
-        if sum(len(label.text) for label in full) <= width:
-            return full
-        return [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
+        """The tabs, with whole notes if these fit; the first ones give way to the one on show."""
+        tabs = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
+        if _width(tabs) > width:
+            tabs = [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
+        place = self.stages.index(self.active) if self.active in self.stages else 0
+        first = 0
+        while first < place and _width(tabs[first : place + 1]) > width:
+            first += 1
+        return tabs[first:]
 
     def _label(self, number: int, stage: str, short: bool) -> Label:
         note = self._notes.get(stage, "")
@@ -48,3 +52,7 @@ class StageTabs(Bar):
         style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"
         text = f" {number} {stage} {note} " if note else f" {number} {stage} "
         return Label(text, style, f"screen.stage({number})")
+
+
+def _width(labels: Sequence[Label]) -> int:
+    return sum(len(label.text) for label in labels)

@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irscope.diff.rows import Change
+from irscope.tui.search import Search
 from irscope.tui.widgets.bar import Bar, Label
+from irscope.tui.widgets.diff_view import DiffView
 
 
 class StatusLine(Bar):
-    """`change 3/41  layout, shape   ttgir: 41 shapes, 2 layouts`."""
+    """`120/281  change 3/41  layout, shape   3 added, 0 removed, 41 shapes`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"place", "kinds", "words"}
 
-    def tell(self, place: str, change: Change, words: str) -> None:
-        """Shows these three, each where it is not empty."""
+    def tell(self, texts: DiffView, search: Search, summary: str) -> None:
+        """Says where the cursor of `texts` is, how its row differs, and what the stage adds up to."""
+        page, row = texts.page, texts.row
+        place = [f"{row + 1:,}/{len(page.rows):,}"]
+        if page.runs:
+            place.append(f"change {texts.change_number():,}/{len(page.runs):,}")
+        if search.query:
+            place.append(str(search))
+        change = page.rows[row].change if page.rows else Change.EQUAL
         kinds = ", ".join((kind.name or "").lower() for kind in Change if kind and kind in change)
-        self.set_labels(
-            [
-                Label(f" {text} ", style)
-                for text, style in ((place, "place"), (kinds, "kinds"), (words, "words"))
-                if text
-            ]
-        )
+        parts = (("  ".join(place), "place"), (kinds, "kinds"), (summary, "words"))
+        self.set_labels([Label(f" {text} ", style) for text, style in parts if text])

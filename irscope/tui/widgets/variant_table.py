@@ -7,15 +7,18 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
+from textual import events, work
 from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
+from irscope.analysis.kinds import kinds_for
 from irscope.model import Variant
 from irscope.tui import keys
-from irscope.tui.columns import Column
+from irscope.tui.background import Background
+from irscope.tui.columns import Column, FactTable, columns, trouble
 from irscope.tui.paint import fitted
+from irscope.tui.session import Session
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
 
@@ -23,6 +26,7 @@ from irscope.tui.widgets.line_view import HEADING, LineView
 MAX_CELL = 40
 # The marks of A and B and the number stay in sight when the columns scroll.
 _FIXED = 1
+_GAP = 2
 
 
 class VariantTable(LineView):
@@ -42,6 +46,7 @@ class VariantTable(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._columns: Sequence[Column] = ()
+        self._facts = FactTable()
         self._widths: list[int] = []
         self._order: list[Variant] = []
         self._pair: tuple[int, int] = (0, 0)
@@ -58,14 +63,33 @@ class VariantTable(LineView):
         """The variant under the cursor."""
         return self._order[self.cursor] if self._order else None
 
-    def set_variants(self, variants: Sequence[Variant], columns: Sequence[Column]) -> None:
-        """Shows these variants in these columns."""
-        self._columns, self._order = columns, list(variants)
-        self._widths = [len(column.title) + 1 for column in columns]
-        self.measure(*variants)
-        self.lines_changed()
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the variant under the cursor; "" for nothing."""
+        wrong = trouble(self.current, self._facts) if self.current else ""
+        return f"#{self.current.id} {wrong}" if self.current and wrong else ""
 
-    def measure(self, *variants: Variant) -> None:
+    def load(self, session: Session, background: Background) -> None:
+        """Shows the variants with the facts that the capture holds, and measures the others."""
+        for variant, facts in session.kept_facts().items():
+            self._facts.add(variant, facts)
+        backends = dict.fromkeys(variant.target.backend for variant in session.variants)
+        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+        self._order = list(session.variants)
+        self._columns = columns(session.variants, list(kinds), self._facts)
+        self._widths = [len(column.title) + 1 for column in self._columns]
+        self._widen(session.variants)
+        self.lines_changed()
+        self._measure(session, background)
+
+    @work(group="facts", exit_on_error=False)
+    async def _measure(self, session: Session, background: Background) -> None:
+        for variant in session.variants:
+            if variant.id not in self._facts:
+                self._facts.add(variant.id, await background.run(session.facts, variant))
+                self._widen([variant])
+
+    def _widen(self, variants: Sequence[Variant]) -> None:
         """Makes the columns wide enough for what these variants have in them now."""
         for variant in variants:
             for index, column in enumerate(self._columns):
@@ -135,9 +159,9 @@ class VariantTable(LineView):
             if self._sorted and self._sorted[0] == index:
                 arrow = "▼" if self._sorted[1] else "▲"
             column = self._columns[index]
-            title = _cell(printable(column.title) + arrow, end - start - 1, column.numeric)
+            title = _cell(printable(column.title) + arrow, end - start - _GAP, column.numeric)
             chosen = self.style("heading--column") if index == self._column else style
-            segments += [Segment(title, chosen), Segment(" ", style)]
+            segments += [Segment(title, chosen), Segment(" " * _GAP, style)]
         return Strip(fitted(segments, width, style), width)
 
     def draw_line(self, index: int, width: int) -> Strip:
@@ -149,8 +173,8 @@ class VariantTable(LineView):
         segments = self._marks(variant, base)
         for place, start, end in self._in_sight(width):
             column = self._columns[place]
-            text = _cell(printable(column.text(variant)), end - start - 1, column.numeric)
-            segments.append(Segment(f"{text} ", base))
+            text = _cell(printable(column.text(variant)), end - start - _GAP, column.numeric)
+            segments.append(Segment(text + " " * _GAP, base))
         return Strip(fitted(segments, width, base), width)
 
     def _marks(self, variant: Variant, base: Style) -> list[Segment]:
@@ -178,7 +202,7 @@ class VariantTable(LineView):
         spans = []
         start = 4
         for index in indices:
-            end = start + self._widths[index] + 1
+            end = start + self._widths[index] + _GAP
             spans.append((index, start, end))
             start = end
         return spans

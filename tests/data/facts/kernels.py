@@ -1,4 +1,3 @@
-# ruff: noqa: N803
 """The kernels whose launches on an H200 truth_sample.json records (triton 3.6.0)."""
 
 import triton

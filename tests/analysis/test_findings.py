@@ -1,0 +1,152 @@
+import pytest
+
+from irscope.analysis.fact import Fact
+from irscope.analysis.facts import FACT_KINDS, measure
+from irscope.analysis.findings import findings
+from irscope.model import Failure, SourceFunction
+from tests.analysis.builders import FACTS, stage_diff, stored, variant
+
+SMALL = "add_kernel.cuda-90.BLOCK_SIZE=256,num_warps=4.triton-3.9.0"
+LARGE = "add_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0"
+KINDS = {kind.name: kind for kind in FACT_KINDS}
+
+
+def facts(**values):
+    return {name: Fact(KINDS[name], value) for name, value in values.items()}
+
+
+def found(facts_a, facts_b, a=None, b=None, diffs=None):
+    return findings(a or variant(), b or variant(id_=2), facts_a, facts_b, diffs or {})
+
+
+def texts(*args, **more):
+    return [finding.text for finding in found(*args, **more)]
+
+
+def wider_loads(source=None):
+    made = [variant(name="add_kernel", id_=number, source=source) for number in (1, 2)]
+    stages = [{stage: stored(name, stage) for stage in ("ttgir", "ptx")} for name in (SMALL, LARGE)]
+    measured = [
+        measure(one, {stage: text.encode() for stage, text in texts.items()}.get)
+        for one, texts in zip(made, stages, strict=True)
+    ]
+    diffs = {stage: stage_diff(stage, stages[0][stage], stages[1][stage]) for stage in ("ttgir", "ptx")}
+    return findings(*made, *measured, diffs), stages
+
+
+def test_wider_loads_come_first_with_their_line_and_their_layout():
+    listed, stages = wider_loads()
+    first = listed[0]
+    assert first.kind == "global load"
+    assert first.text.startswith("Global loads of line ")
+    assert first.text.endswith(" went from 2 x 8-byte to 4 x 16-byte: #blocked sizePerThread [2] -> [4]")
+    for evidence, texts_ in ((first.evidence_a, stages[0]), (first.evidence_b, stages[1])):
+        assert evidence
+        assert all("ld.global" in texts_[place.stage].split("\n")[place.line] for place in evidence)
+
+
+def test_the_source_line_is_quoted_where_it_is_known():
+    listed, _ = wider_loads()
+    line = int(listed[0].text.split("line ")[1].split(" ")[0])
+    source = SourceFunction(
+        "add_kernel", "/elsewhere/kernels.py", line - 1, "def add_kernel():\n    x = tl.load(p)"
+    )
+    listed, _ = wider_loads(source)
+    assert f"of line {line} (x = tl.load(p)) went" in listed[0].text
+
+
+def test_findings_are_sorted_by_weight():
+    weights = [finding.weight for finding in wider_loads()[0]]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_without_a_diff_the_widths_are_those_of_the_whole_kernel():
+    assert texts(facts(global_loads="16 x 4 B"), facts(global_loads="4 x 16 B")) == [
+        "Global loads went from 16 x 4 B to 4 x 16 B"
+    ]
+
+
+def test_a_layout_is_told_field_by_field():
+    names = [f"matmul_kernel.cuda-90.BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps={n}," for n in (4, 8)]
+    diff = stage_diff("ttgir", *(stored(name, "ttgir") for name in names))
+    listed = [f for f in found({}, {}, diffs={"ttgir": diff}) if f.kind == "layout"]
+    assert "#mma warpsPerCTA [4, 1] -> [8, 1]" in [finding.text for finding in listed]
+    assert all(finding.evidence_a and finding.evidence_b for finding in listed)
+
+
+def test_what_cannot_launch_comes_before_everything():
+    listed = found(
+        facts(launchable="yes", registers=64, stack=0, occupancy=0.5, blocks_per_sm=4, limiter="registers"),
+        facts(
+            launchable="no: 294,912 bytes of shared memory, limit 232,448",
+            registers=255, stack=0, occupancy=0.0, blocks_per_sm=0, limiter="shared memory",
+        ),
+    )  # fmt: skip
+    assert listed[0].text == "B cannot launch on cuda:90: 294,912 bytes of shared memory, limit 232,448"
+    assert "occupancy" not in [finding.kind for finding in listed]
+
+
+def test_what_did_not_compile_says_why():
+    b = variant(id_=2, failure=Failure("PTXASError", "ptxas failed with error code 255", "..."))
+    assert texts({}, {}, b=b)[0] == "B did not compile: PTXASError: ptxas failed with error code 255"
+
+
+def test_spills_are_told_with_the_registers():
+    none = facts(stack=0, registers=168)
+    some = facts(stack=816, registers=255, spill_store_bytes=1972, spill_load_bytes=1460)
+    first = texts(none, some)[0]
+    assert first == (
+        "B spills and A does not: 816 bytes of stack a thread, "
+        "1,972 bytes of spill stores and 1,460 of loads, with 255 registers, the limit"
+    )
+    assert texts(some, none)[0].startswith("A spills and B does not: 816 bytes")
+
+
+def test_few_registers_with_much_stack_are_not_praised():
+    gave_up = facts(stack=21_000, registers=32)
+    listed = texts(facts(stack=0, registers=168), gave_up)
+    assert "its 32 registers mean that the register allocator gave up" in listed[0]
+    assert "Registers went from 168 to 32 a thread, with 0 and 21,000 bytes of stack" in listed
+
+
+@pytest.mark.parametrize("missing", ["registers", "stack"])
+def test_registers_are_never_told_without_stack(missing):
+    a, b = facts(registers=64, stack=0), facts(registers=128, stack=0)
+    assert [f.kind for f in found(a, b)] == ["registers"]
+    b = {**b, **facts(**{missing: None})}
+    assert found(a, b) == []
+
+
+def test_what_is_unknown_on_one_side_says_nothing():
+    assert found(facts(shared=None, matrix=None), facts(shared=1024, matrix="1 x mma.sync.m16n8k16")) == []
+
+
+def test_identical_code_is_said_first():
+    content = {"cubin": (FACTS / "add_kernel.cuda-90.cubin").read_bytes()}
+    made = [variant(name="add_kernel", id_=number) for number in (1, 2)]
+    listed = findings(*made, *(measure(one, content.get) for one in made), {})
+    assert [finding.kind for finding in listed] == ["identical"]
+
+
+def test_what_ptxas_warns_of_on_one_side():
+    warning = (
+        "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are "
+        "serialized due to insufficient register resources for the wgmma pipeline "
+        "in the function 'matmul_kernel' in line 979\n"
+    )
+    said = texts({}, {}, a=variant(log=""), b=variant(id_=2, log=warning * 2))
+    assert len(said) == 1
+    assert said[0].startswith("ptxas says of B: Potential Performance Loss: wgmma.mma_async")
+    assert texts({}, {}, a=variant(), b=variant(id_=2, log=warning)) == []
+
+
+def test_the_first_stage_that_really_differs():
+    diffs = {
+        stage: stage_diff(stage, stored(SMALL, stage), stored(LARGE, stage)) for stage in ("ttir", "ttgir")
+    }
+    (finding,) = (f for f in found({}, {}, diffs=diffs) if f.kind == "stages")
+    assert finding.text.startswith("The first stage compared that differs in more than shapes is ttgir: ")
+    same = {
+        stage: stage_diff(stage, stored(SMALL, stage), stored(SMALL, stage)) for stage in ("ttir", "ttgir")
+    }
+    assert texts({}, {}, diffs=same) == ["Equal in all compared stages: ttir, ttgir"]

@@ -1,0 +1,195 @@
+"""The comparison table: what is ranked, what is marked, what fits and what every format says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from irscope.model import UserError
+from irscope.report.paint import PLAIN
+from irscope.report.records import to_json
+from irscope.report.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
+from irscope.report.table_formats import table_csv, table_document, table_markdown
+from irscope.report.table_text import table_text
+from tests.report.conftest import KINDS, facts, variant
+
+VARIANTS = [
+    variant(1, BLOCK=64, num_warps=4),
+    variant(2, BLOCK=128, num_warps=4),
+    variant(3, "bad\x1b range", BLOCK=96, num_warps=4),
+    variant(4, BLOCK=256, num_warps=8),
+    variant(5, BLOCK=128, num_warps=8),
+]
+
+
+def measured(registers, shared, occupancy, code, launchable="yes", stack=0):
+    return facts(
+        launchable=launchable,
+        registers=registers,
+        stack=stack,
+        n_spills=stack // 4,
+        shared=shared,
+        occupancy=occupancy,
+        code=code,
+        threads=128,
+    )
+
+
+TOO_MUCH = "no: 300,000 bytes of shared memory, limit 232,448"
+FACTS = {
+    1: measured(64, 2048, 0.5, "aa"),
+    2: measured(96, 1024, 0.25, "bb"),
+    3: {},
+    4: measured(32, 300000, 0.0, "cc", TOO_MUCH, stack=4096),
+    5: measured(96, 1024, None, "bb"),
+}
+NAMES = {v.id: str(v.config) for v in VARIANTS}
+ENTRIES = entries(VARIANTS, NAMES, FACTS)
+SHOWN = [KINDS[name] for name in ("registers", "stack", "n_spills", "shared", "occupancy", "threads")]
+
+
+def section(sort=None):
+    (only,) = sections(ENTRIES, sort, list(KINDS.values()))
+    return only
+
+
+def order(sort):
+    return [entry.variant.id for entry in section(sort).entries]
+
+
+def test_what_has_a_problem_is_never_best():
+    assert best(section(), KINDS["registers"]) == 64
+    assert best(section(), KINDS["shared"]) == 1024
+    assert best(section(), KINDS["occupancy"]) == 0.5
+    assert best(section(), KINDS["stack"]) is None, "nothing to choose between equal values"
+
+
+def test_sorting_puts_the_best_first_and_problems_last():
+    assert order("registers") == [1, 2, 5, 4, 3]
+    assert order("occupancy") == [1, 2, 5, 4, 3], "high is good, unknown behind all known"
+    assert order("BLOCK") == [1, 2, 5, 3, 4]
+    assert order(None) == [1, 2, 3, 4, 5]
+    with pytest.raises(UserError, match="BLOCK"):
+        order("nothing")
+
+
+def test_the_same_code_points_at_the_first():
+    assert [entry.twin for entry in section().entries] == [None, None, None, None, 2]
+
+
+def test_registers_never_come_alone():
+    assert [kind.name for kind in chosen_kinds(["shared", "registers"], list(KINDS.values()))] == [
+        "shared",
+        *BOUND,
+    ]
+    for width in range(20, 120):
+        text = table_text(section(), SHOWN, width, PLAIN)
+        assert ("Regs" in text) == ("Stack" in text) == ("Spills" in text)
+
+
+GOLDEN = {
+    80: """\
+k  cuda:90  5 variants
+            num_
+ #  BLOCK  warps  Regs  Stack  Spills    Shared  Occupancy  Threads  note
+──────────────────────────────────────────────────────────────────────────────
+#1     64      4   64*      0       0     2,048       0.5*      128
+#2    128      4    96      0       0    1,024*       0.25      128
+#3     96      4     -      -       -         -          -        -  failed
+#4    256      8    32  4,096   1,024   300,000          0      128  no launch
+#5    128      8    96      0       0    1,024*          ?      128  = #2
+* best of those that can launch
+#3 failed: Error: bad␛ range
+#4 cannot launch: 300,000 bytes of shared memory, limit 232,448
+= the machine code of that variant: 1 of 5 are nothing new for autotune to measure
+""",
+    60: """\
+k  cuda:90  5 variants
+            num_
+ #  BLOCK  warps  Regs  Stack  Spills    Shared  note
+──────────────────────────────────────────────────────────
+#1     64      4   64*      0       0     2,048
+#2    128      4    96      0       0    1,024*
+#3     96      4     -      -       -         -  failed
+#4    256      8    32  4,096   1,024   300,000  no launch
+#5    128      8    96      0       0    1,024*  = #2
+* best of those that can launch
+#3 failed: Error: bad␛ range
+#4 cannot launch: 300,000 bytes of shared memory, limit 232,448
+= the machine code of that variant: 1 of 5 are nothing new for autotune to measure
+left out for width: occupancy, threads
+(a wider terminal, a pipe or --columns shows them)
+""",
+}
+
+
+@pytest.mark.parametrize("width", GOLDEN)
+def test_text_is_what_it_was(width):
+    assert table_text(section(), SHOWN, width, PLAIN) == GOLDEN[width]
+
+
+def test_a_pipe_gets_every_column():
+    text = table_text(section(), list(KINDS.values()), None, PLAIN)
+    assert "left out" not in text
+    assert "Limited" in text
+
+
+def test_csv_has_every_value():
+    text = table_csv([section()], SHOWN)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
+    assert rows[0]["registers"] == "64" and rows[0]["BLOCK"] == "64"
+    assert rows[2]["registers"] == "" and rows[2]["problem"].startswith("failed: Error")
+    assert rows[4]["same_code_as"] == "2"
+    assert "\x1b" not in text
+
+
+def test_csv_cells_are_no_formulas():
+    only = variant(1, BLOCK="=1+1", kernel="@SUM(A1)")
+    (made,) = sections(entries([only], {1: "=cmd"}, {1: facts(registers=-1)}), None, [])
+    (row,) = csv.DictReader(io.StringIO(table_csv([made], [KINDS["registers"]])))
+    assert (row["kernel"], row["variant"], row["BLOCK"], row["registers"]) == (
+        "'@SUM(A1)",
+        "'=cmd",
+        "'=1+1",
+        "-1",
+    )
+
+
+def test_json_says_unknown_as_null():
+    document = json.loads(to_json(table_document([section()], SHOWN, "c.irscope")))
+    assert document["schema"] == "irscope.table/1"
+    assert [column["name"] for column in document["columns"]] == [kind.name for kind in SHOWN]
+    first, *_, last = document["variants"]
+    assert first["facts"]["registers"] == 64
+    assert last["facts"]["occupancy"] is None and last["same_code_as"] == 2
+    assert document["variants"][3]["problem"].startswith("cannot launch: 300,000")
+
+
+def test_markdown_is_one_table():
+    lines = table_markdown(section(), SHOWN).splitlines()
+    cells = [line.count(" | ") for line in lines if line.startswith("|")]
+    assert len(cells) == 7 and len(set(cells)) == 1
+    assert "**64**" in lines[4]
+
+
+def test_kernels_and_targets_are_not_compared_with_each_other():
+    mixed = [
+        variant(1, BLOCK=1),
+        variant(2, BLOCK=1, target="hip:gfx942"),
+        variant(3, BLOCK=1, kernel="other"),
+    ]
+    made = sections(entries(mixed, {1: "a", 2: "b", 3: "c"}, {}), None, [])
+    assert [(s.kernel, s.target) for s in made] == [
+        ("k", "cuda:90"),
+        ("k", "hip:gfx942"),
+        ("other", "cuda:90"),
+    ]
+
+
+def test_what_nothing_is_known_of_is_no_column():
+    assert "seconds" not in [kind.name for kind in default_kinds(section())]
+    assert "shared" in [kind.name for kind in default_kinds(section())]

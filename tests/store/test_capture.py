@@ -1,0 +1,198 @@
+"""The capture file: what goes in comes out, whatever happens to the process or the file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError, parse_target
+from irscope.store import Capture, CaptureWriter, NewVariant, encoding
+from irscope.store.schema import SCHEMA_VERSION
+
+SOURCE = SourceFunction("kernel", "k.py", 3, "def kernel(x_ptr, BLOCK): ...\n")
+TARGET = parse_target("cuda:90")
+
+values = st.one_of(
+    st.integers(), st.booleans(), st.none(), st.text(), st.floats(allow_nan=False),
+    st.sampled_from([Dtype("fp16"), Dtype("bf16")]),
+)  # fmt: skip
+
+
+def new(block: int, **more: object) -> NewVariant:
+    arguments = (Argument("x_ptr", "*fp32", "D"), Argument("n", "constexpr", None, 1))
+    return NewVariant(TARGET, arguments, Config((("BLOCK", block), ("num_warps", 4))), **more)  # type: ignore[arg-type]
+
+
+def write(path: Path, *variants: NewVariant) -> None:
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "irscope compile")
+        kernel = writer.add_kernel(SOURCE, (), ("x_ptr", "n", "BLOCK"))
+        for variant in variants:
+            writer.add_variant(kernel, toolchain, "3.9.0", variant)
+
+
+def test_what_is_written_is_read(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    full = new(
+        64, metadata={"shared": 1024}, seconds={"ttir": 0.5}, cache_key={"source": "ab"}, cached=True,
+        log="ptxas info", output="hello", artifacts={"ttir": b"module {}", "cubin": b"\x7fELF\0"},
+    )  # fmt: skip
+    failed = new(128, failure=Failure("PTXASError", "one line", "the whole\nmessage"))
+    write(path, full, failed)
+    with Capture(path) as capture:
+        first, second = capture.variants()
+        assert (first.config, first.specialization, first.target) == (
+            full.config,
+            full.specialization,
+            TARGET,
+        )
+        assert (first.metadata, first.seconds, first.cache_key) == (
+            full.metadata,
+            full.seconds,
+            full.cache_key,
+        )
+        assert (first.cached, first.log, first.output) == (True, "ptxas info", "hello")
+        assert first.kernel.source == SOURCE
+        assert first.toolchain.versions == {"triton": "3.9.0"}
+        assert capture.read(first, "cubin") == b"\x7fELF\0"
+        assert capture.read(first, "sass") is None
+        assert second.failure == failed.failure
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), values), max_size=6))
+def test_configs_survive_json(pairs: list[tuple[str, object]]):
+    config = Config(tuple(pairs))  # type: ignore[arg-type]
+    assert encoding.config_from_json(encoding.config_to_json(config)) == config
+
+
+@given(st.binary(max_size=4096))
+def test_contents_survive_compression(content: bytes):
+    assert encoding.decompress(encoding.compress(content), len(content)) == content
+
+
+def test_equal_stages_are_stored_once(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    stage = os.urandom(200_000)
+    write(path, *(new(block, artifacts={"cubin": stage}) for block in range(16)))
+    assert path.stat().st_size < 400_000
+
+
+def test_a_writer_replaces_a_variant_it_has_and_numbers_new_ones(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    write(path, new(64, failure=Failure("timeout", "t", "t")), new(128))
+    with CaptureWriter.resume(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "again")
+        kernel = writer.add_kernel(SOURCE, (), ("x_ptr", "n", "BLOCK"))
+        assert len(writer.finished()) == 1
+        assert writer.add_variant(kernel, toolchain, "3.9.0", new(64, artifacts={"ttir": b"x"})) == 1
+        assert writer.add_variant(kernel, toolchain, "3.9.0", new(256)) == 3
+    with Capture(path) as capture:
+        assert [variant.failure for variant in capture.variants()] == [None, None, None]
+
+
+def test_a_viewer_reads_while_the_capture_is_being_written(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "c")
+        kernel = writer.add_kernel(SOURCE, (), ())
+        with Capture(path) as capture:
+            for block in range(3):
+                writer.add_variant(kernel, toolchain, "3.9.0", new(block, artifacts={"ttir": b"%d" % block}))
+                variants = capture.variants()
+                assert len(variants) == block + 1
+                assert capture.read(variants[-1], "ttir") == b"%d" % block
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.store.test_capture import *
+writer = CaptureWriter.create(Path(sys.argv[1]))
+toolchain = writer.add_toolchain({{"triton": "3.9.0"}}, "c")
+kernel = writer.add_kernel(SOURCE, (), ())
+for block in range(1000):
+    writer.add_variant(kernel, toolchain, "3.9.0", new(block, artifacts={{"ttir": os.urandom(50_000)}}))
+    print(block, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 7, 30])
+def test_a_killed_writer_leaves_every_finished_variant(tmp_path: Path, after: int):
+    path = tmp_path / "a.irscope"
+    code = KILLED.format(root=str(Path(__file__).parents[2]))
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(after):
+            last = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+    with Capture(path) as capture:
+        variants = capture.variants()
+        assert len(variants) >= last + 1
+        assert all(len(capture.read(variant, "ttir") or b"") == 50_000 for variant in variants)
+
+
+def _truncated(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def _newer(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+
+
+def _flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for offset in range(4096, len(content), 64):
+        content[offset] ^= 0xFF
+    path.write_bytes(content)
+
+
+def _another_database(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE t (x)")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (Path.unlink, "cannot be read"),
+        (lambda path: path.write_bytes(b""), "not an irscope capture"),
+        (lambda path: path.write_text("PK" * 500), "not an irscope capture"),
+        (_another_database, "not an irscope capture"),
+        (_truncated, "truncated"),
+        (_newer, "newer irscope"),
+        (_flipped, "damaged|malformed"),
+    ],
+)
+def test_what_is_no_capture_is_told_in_one_line(tmp_path: Path, damage, said: str):
+    path = tmp_path / "a.irscope"
+    write(path, *(new(block, artifacts={"ttir": os.urandom(9000)}) for block in range(20)))
+    damage(path)
+    with pytest.raises(UserError, match=said) as raised, Capture(path) as capture:
+        for variant in capture.variants():
+            capture.read(variant, "ttir")
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_an_existing_file_is_kept(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    path.write_text("precious")
+    with pytest.raises(UserError, match="--force"):
+        CaptureWriter.create(path)
+    assert path.read_text() == "precious"
