@@ -46,6 +46,7 @@ def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[B
 
     Where one sequence is the other with elements removed, every element left is in a block.
     """
+    left, right = list(left), list(right)  # slices of both are compared: a tuple is equal to no list
     blocks: list[Block] = []
     open_gaps = [Gap(0, len(left), 0, len(right))]
     while open_gaps:

@@ -86,9 +86,9 @@ class _Side:
         self.held: set[int] = set()
         parents = {operation.parent for operation in document.operations}
         for index, operation in enumerate(document.operations):
-            regions = index in parents or document.language == "mlir"
-            last = operation.line + 1 if regions else operation.end
-            self.held.update(range(operation.line, last))
+            self.held.add(operation.line)
+            if operation.end > operation.line + 1 and index not in parents and document.language != "mlir":
+                self.held.update(range(operation.line, operation.end))
 
     def change(self, line: int) -> Change:
         """The change of a row that has only this line."""
@@ -100,9 +100,7 @@ class _Side:
 class _Filler:
     """Makes the rows of the lines between anchors."""
 
-    def __init__(
-        self, left: _Side, right: _Side, definitions: Mapping[int, tuple[int, Change]]
-    ) -> None:
+    def __init__(self, left: _Side, right: _Side, definitions: Mapping[int, tuple[int, Change]]) -> None:
         self.left, self.right = left, right
         self.definitions = definitions
         self.defining = {line for line, _ in definitions.values()}

@@ -53,7 +53,10 @@ class LayoutMatch:
 
     def differ(self, index: int) -> bool:
         """Whether left operation `index` and its counterpart carry layouts that are not the same."""
-        ours, theirs = self._left_aliases[index], self._right_aliases[self._partner[index]]
+        ours = self._left_aliases[index]
+        if not ours:
+            return False
+        theirs = self._right_aliases[self._partner[index]]
         return len(ours) == len(theirs) and any(
             not self._same(a, b) for a, b in zip(ours, theirs, strict=True)
         )

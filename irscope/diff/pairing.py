@@ -17,6 +17,10 @@ from irscope.ir.document import Document, Operation
 
 UNPAIRED = -1
 
+# Share of operations that find a counterpart at their own source place, from which on places are
+# trusted: none is paired across places then. Below it, the files are not the same code any more.
+_TRUSTED = 0.25
+
 _Key = Callable[[int], Hashable]
 _DIGITS = re.compile(r"\d+")
 
@@ -77,48 +81,53 @@ class _Pairing:
         if left_normal == right_normal:
             return list(zip(ours, theirs, strict=True))
         blocks: list[Block] = []
-        for left_key, right_key, anywhere in self._levels():
-            blocks = _refined(blocks, ours, theirs, left_key, right_key)
-            if anywhere and self.located:
-                blocks = self._without_strangers(blocks, ours, theirs)
+        for keys in self._keys_with_place():
+            blocks = sorted(blocks + _in_gaps(blocks, ours, theirs, *keys))
+        placed = sum(block.size for block in blocks)
+        trusted = placed >= _TRUSTED * min(len(ours), len(theirs))
+        for keys in self._keys_without_place():
+            found = _in_gaps(blocks, ours, theirs, *keys)
+            if self.located and trusted:
+                found = self._without_strangers(found, ours, theirs)
+            blocks = sorted(blocks + found)
         return [
             (ours[block.left + n], theirs[block.right + n]) for block in blocks for n in range(block.size)
         ]
 
-    def _levels(self) -> list[tuple[_Key, _Key, bool]]:
-        """Keys of both sides' operations, the surest first; the last leave the source place open."""
+    def _keys_with_place(self) -> list[tuple[_Key, _Key]]:
+        """Keys of both sides' operations that hold their source places, the surest first."""
+        if not self.located:
+            return []
         left, right = self.left.operations, self.right.operations
-        levels: list[tuple[_Key, _Key, bool]] = []
-        if self.located:
-            for at, at_other in (
-                (self.left_places.exact, self.right_places.exact),
-                (self.left_places.lines, self.right_places.lines),
-            ):
-                levels += [
-                    (_both(self.left_normal, at), _both(self.right_normal, at_other), False),
-                    (_opcode_at(left, at), _opcode_at(right, at_other), False),
-                ]
+        exact, other_exact = self.left_places.exact, self.right_places.exact
+        lines, other_lines = self.left_places.lines, self.right_places.lines
         return [
-            *levels,
-            (self.left_normal.__getitem__, self.right_normal.__getitem__, False),
-            (lambda i: _without_digits(left[i]), lambda j: _without_digits(right[j]), True),
-            (lambda i: left[i].opcode, lambda j: right[j].opcode, True),
+            (_both(self.left_normal, exact), _both(self.right_normal, other_exact)),
+            (_opcode_at(left, exact), _opcode_at(right, other_exact)),
+            (_both(self.left_normal, lines), _both(self.right_normal, other_lines)),
+            (_opcode_at(left, lines), _opcode_at(right, other_lines)),
+        ]
+
+    def _keys_without_place(self) -> list[tuple[_Key, _Key]]:
+        left, right = self.left.operations, self.right.operations
+        return [
+            (self.left_normal.__getitem__, self.right_normal.__getitem__),
+            (lambda i: _without_digits(left[i]), lambda j: _without_digits(right[j])),
+            (lambda i: left[i].opcode, lambda j: right[j].opcode),
         ]
 
     def _without_strangers(self, blocks: list[Block], ours: list[int], theirs: list[int]) -> list[Block]:
-        """`blocks` without pairs that come from different places and have different text.
+        """`blocks` without pairs that come from different places.
 
         Operations with regions stay: what is inside them would have no counterpart either.
         """
-        if not self.located:
-            return blocks
         kept = []
         for block in blocks:
             for n in range(block.size):
                 i, j = ours[block.left + n], theirs[block.right + n]
                 here, there = self.left_places.lines[i], self.right_places.lines[j]
                 near = here == there or NOWHERE in (here, there)
-                if near or self.left_normal[i] == self.right_normal[j] or i in self.left_children:
+                if near or i in self.left_children:
                     kept.append(Block(block.left + n, block.right + n, 1))
         return kept
 
@@ -156,19 +165,18 @@ def _without_digits(operation: Operation) -> str:
     return f"{operation.opcode} {_DIGITS.sub('', operation.normal)}"
 
 
-def _refined(
+def _in_gaps(
     blocks: list[Block], ours: list[int], theirs: list[int], left_key: _Key, right_key: _Key
 ) -> list[Block]:
-    """`blocks` and those that the keys find in the gaps between them; keys are made for the gaps alone."""
-    found = list(blocks)
-    for gap in list(gaps_between(blocks, Gap(0, len(ours), 0, len(theirs)))):
+    """What the keys find in the gaps between `blocks`; keys are made for the gaps alone."""
+    found = []
+    for gap in gaps_between(blocks, Gap(0, len(ours), 0, len(theirs))):
         left = [left_key(i) for i in ours[gap.left : gap.left_end]]
         right = [right_key(j) for j in theirs[gap.right : gap.right_end]]
         found += [
             Block(gap.left + block.left, gap.right + block.right, block.size)
             for block in common_blocks(left, right)
         ]
-    found.sort()
     return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from irscope.ir.document import Document, Location
 
@@ -52,16 +51,18 @@ def places(left: Document, right: Document) -> tuple[Places, Places] | None:
 def _content(document: Document) -> dict[str, _Lines]:
     """File name -> line -> what was compiled from it. Folders differ between machines: only the name."""
     files: dict[str, _Lines] = defaultdict(lambda: defaultdict(set))
-    for operation in document.operations:
-        place = operation.location
+    # Parsers share one Location between the operations that have it.
+    distinct = {(id(op.location), op.opcode): op.location for op in document.operations}
+    for (_, opcode), location in distinct.items():
+        place = location
         while place is not None:
-            files[_name(place.file)][place.line].add((place.column, operation.opcode))
+            files[_name(place.file)][place.line].add((place.column, opcode))
             place = place.inlined_at
     return files
 
 
 def _name(file: str) -> str:
-    return PurePath(file).name
+    return file.replace("\\", "/").rpartition("/")[2]
 
 
 def _line_map(left: Mapping[int, _Content], right: Mapping[int, _Content]) -> dict[int, int]:
@@ -73,7 +74,8 @@ def _line_map(left: Mapping[int, _Content], right: Mapping[int, _Content]) -> di
     for index, line in enumerate(lines):
         around = lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1]
         scores = {
-            shift: sum(len(left[near] & right.get(near + shift, set())) for near in around) for shift in shifts
+            shift: sum(len(left[near] & right.get(near + shift, set())) for near in around)
+            for shift in shifts
         }
         best = max(scores.values())
         if scores[previous] < best:
@@ -100,7 +102,6 @@ def _numbered(
     document: Document, shifts: Mapping[str, Mapping[int, int]], numbers: dict[object, int]
 ) -> Places:
     exact, lines = [], []
-    # Parsers share one Location between the operations that have it.
     known: dict[int, tuple[int, int]] = {id(None): (NOWHERE, NOWHERE)}
     for operation in document.operations:
         location = operation.location
@@ -118,9 +119,7 @@ def _numbered(
     return Places(exact, lines)
 
 
-def _chain(
-    place: Location | None, shifts: Mapping[str, Mapping[int, int]]
-) -> Iterable[tuple[str, int, int]]:
+def _chain(place: Location | None, shifts: Mapping[str, Mapping[int, int]]) -> Iterable[tuple[str, int, int]]:
     while place is not None:
         name = _name(place.file)
         yield name, shifts.get(name, {}).get(place.line, place.line), place.column

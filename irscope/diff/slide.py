@@ -7,7 +7,7 @@ whose removal leaves the fewest operands, users and layouts in disagreement.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from irscope.diff.pairing import UNPAIRED
 from irscope.diff.values import Source, Sources
@@ -16,9 +16,13 @@ from irscope.ir.document import Document, Operation
 # Positions tried to either side of a run: longer repetitions than this are all alike (zeroed registers).
 _REACH = 32
 
+# A move can make room for another.
+_PASSES = 4
+
 _Cost = Callable[[int, int], int]
+_Users = Mapping[int, list[tuple[int, int]]]
 _Layouts = Sequence[Hashable]
-_Move = tuple[tuple[int, int], ...]
+_Move = list[tuple[int, int]]
 
 
 def settle(
@@ -33,37 +37,48 @@ def settle(
     `flow` are the sources of both documents' operands, `layouts` what each operation carries. As many
     operations are paired afterwards as before, each with one of the same text and place.
     """
-    users = _users(flow[0]), _users(flow[1])
+    users: list[_Users] = []  # made when first needed: most diffs leave no choice
 
     def cost(i: int, j: int) -> int:
         """How much a pair disagrees: operands, users, layouts."""
+        if not users:
+            users.extend(map(_users, flow))
         operands = sum(
             theirs != (ours and Source(partner[ours.owner], ours.argument, ours.position))
             for ours, theirs in zip(flow[0][i], flow[1][j], strict=False)
         )
-        used = {(partner[user], place) for user, place in users[0][i]}
-        return operands + len(used ^ users[1][j]) + (layouts[0][i] != layouts[1][j])
+        used = {(partner[user], place) for user, place in users[0].get(i, ())}
+        return (
+            operands + len(used.symmetric_difference(users[1].get(j, ()))) + (layouts[0][i] != layouts[1][j])
+        )
 
     inverse = [UNPAIRED] * len(right.operations)
     for i, j in enumerate(partner):
         if j != UNPAIRED:
             inverse[j] = i
-    _slide(left.operations, partner, inverse, cost)
-    _slide(right.operations, inverse, partner, lambda j, i: cost(i, j))
+    for _ in range(_PASSES):
+        moved = _slide(left.operations, partner, inverse, cost)
+        moved |= _slide(right.operations, inverse, partner, lambda j, i: cost(i, j))
+        if not moved:
+            break
 
 
-def _users(sources: Sources) -> dict[int, set[tuple[int, int]]]:
+def _users(sources: Sources) -> _Users:
     """For each operation who uses its results, and as which operand."""
-    users: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    users: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for user, operands in enumerate(sources):
         for place, source in enumerate(operands):
             if source is not None:
-                users[source.owner].add((user, place))
+                users[source.owner].append((user, place))
     return users
 
 
-def _slide(operations: Sequence[Operation], side: list[int], other: list[int], cost: _Cost) -> None:
-    """Moves the unpaired runs of one side; `side` has its operations' partners, `other` the partners'."""
+def _slide(operations: Sequence[Operation], side: list[int], other: list[int], cost: _Cost) -> bool:
+    """Moves the unpaired runs of one side, and says whether it moved any.
+
+    `side` has its operations' partners, `other` those of the other side's.
+    """
+    moved = False
     parents = {operation.parent for operation in operations}
     index, size = 0, len(operations)
     while index < size:
@@ -73,46 +88,45 @@ def _slide(operations: Sequence[Operation], side: list[int], other: list[int], c
         end = index + 1
         while end < size and side[end] == UNPAIRED and _together(operations[end], operations[index]):
             end += 1
-        moves = _moves(operations, side, index, end, parents)
-        gains = [(_gain(move, side, cost), n) for n, move in enumerate(moves)]
-        gain, best = max(gains, default=(0, 0))
-        if gain > 0:
-            for giver, taker in moves[best]:
-                side[taker], side[giver] = side[giver], UNPAIRED
-                other[side[taker]] = taker
+        for giver, taker in _best_move(operations, side, range(index, end), parents, cost):
+            side[taker], side[giver] = side[giver], UNPAIRED
+            other[side[taker]] = taker
+            moved = True
         index = end
+    return moved
 
 
-def _moves(
-    operations: Sequence[Operation], side: Sequence[int], start: int, end: int, parents: set[int]
-) -> list[_Move]:
-    """The ways to move the run, or its end: each is (paired operation, one that takes its partner) in turn.
+def _best_move(
+    operations: Sequence[Operation], side: Sequence[int], run: range, parents: set[int], cost: _Cost
+) -> _Move:
+    """How to move the run, or its end, for the most gain: (paired operation, one that takes its partner).
 
     The operation above the run may become part of it in exchange for any that reads the same, then the
-    one above that; and so below.
+    one above that; and so below. Empty where no move gains anything.
     """
-    moves: list[_Move] = []
-    above = [(start - 1, taker, -1) for taker in range(start, min(end, start + _REACH))]
-    below = [(end, taker, 1) for taker in range(max(start, end - _REACH), end)]
-    for giver, taker, step in above + below:
-        move: _Move = ()
-        for _ in range(_REACH):
-            if not 0 <= giver < len(operations) or side[giver] == UNPAIRED or giver in parents:
+    best: _Move = []
+    most = 0
+    above = [(run.start - 1, taker, -1) for taker in run[:_REACH]]
+    below = [(run.stop, taker, 1) for taker in run[-_REACH:]]
+    for first, second, step in above + below:
+        giver, taker, gain = first, second, 0
+        move: _Move = []
+        while len(move) < _REACH and 0 <= giver < len(operations) and giver not in parents:
+            if side[giver] == UNPAIRED or not _alike(operations[giver], operations[taker]):
                 break
-            one, two = operations[giver], operations[taker]
-            if not (_together(one, two) and one.normal == two.normal and one.location == two.location):
-                break
-            move = (*move, (giver, taker))
-            moves.append(move)
+            move.append((giver, taker))
+            gain += cost(giver, side[giver]) - cost(taker, side[giver])
+            if gain > most:
+                most, best = gain, list(move)
             giver, taker = giver + step, taker + step
-    return moves
+    return best
+
+
+def _alike(one: Operation, other: Operation) -> bool:
+    """Whether two operations of one region read the same and come from the same place."""
+    return _together(one, other) and one.normal == other.normal and one.location == other.location
 
 
 def _together(one: Operation, other: Operation) -> bool:
     """Whether two operations stand in one region of one function."""
     return one.parent == other.parent and one.function == other.function
-
-
-def _gain(move: _Move, side: Sequence[int], cost: _Cost) -> int:
-    """How much less the pairs disagree after the move."""
-    return sum(cost(giver, side[giver]) - cost(taker, side[giver]) for giver, taker in move)

@@ -62,6 +62,7 @@ def _counted(
     counts[Change.ADDED] = right_size - aligned
     counts[Change.TEXT] = sum(row.change is Change.TEXT for row in rows)
     for change, times in Counter(changes.values()).items():
-        for kind in change:
-            counts[kind] += times
+        for kind in _KINDS:
+            if change & kind:
+                counts[kind] += times
     return {kind: times for kind, times in counts.items() if times}

@@ -12,7 +12,7 @@ from rapidfuzz.distance import Indel
 _REMEMBERED = 65536
 
 _REGISTER = r"(?:U?[RP]|S?B|gsb|[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])"
-_LABEL = r"\$?\.?L[A-Z_]\w*"
+_LABEL = r"[$.]L\w+"
 # Every character is in one token, so that token lengths add up to places in the line.
 _TOKEN = re.compile(
     r'\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\)'  # an MLIR location
@@ -27,7 +27,9 @@ _NAME = re.compile(rf"%.*|!\d+|{_REGISTER}|{_LABEL}")
 _VOID = re.compile(r"\s+|loc\(.*|,? !dbg.*|/\*.*|//.*")
 _ALIAS = re.compile(r"#\w+")
 # Lines about names and places alone: location tables, metadata, `.loc`, comments, labels.
-_NO_CONTENT = re.compile(r"\s*(?:\.loc\b|\.file\b|#loc|!\d|//|;|\.b\d+\b|\.reg\b|\.set\b|[\w$.-]+:\s*(?:;|//|$))")
+_NO_CONTENT = re.compile(
+    r"\s*(?:\.loc\b|\.file\b|#loc|!\d|//|;|\.b\d+\b|\.reg\b|\.set\b|[\w$.-]+:\s*(?:;|//|$))"
+)
 
 Span = tuple[int, int]
 

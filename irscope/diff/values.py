@@ -42,24 +42,24 @@ def sources(document: Document) -> Sources:
     operations = document.operations
     if document.language not in _VALUE_LANGUAGES:
         return [()] * len(operations)
-    defined: dict[tuple[int, str], Source] = {}
+    names: dict[int, dict[str, Source]] = defaultdict(dict)
     found: list[tuple[Source | None, ...]] = []
     forward = []
     for index, operation in enumerate(operations):
-        function = operation.function
-        read = tuple([defined.get((function, name)) for name in operation.operands])
+        defined = names[operation.function]
+        read = tuple([defined.get(name) for name in operation.operands])
         if None in read:
             forward.append(index)
         found.append(read)
         for position, name in enumerate(operation.results):
-            defined[function, name] = Source(index, False, position)
+            defined[name] = Source(index, False, position)
         for position, name in enumerate(operation.arguments):
-            defined[function, name] = Source(index, True, position)
+            defined[name] = Source(index, True, position)
     for index in forward:  # used above its definition: an operand of a phi, or of a loop's head
-        operation = operations[index]
+        defined = names[operations[index].function]
         found[index] = tuple(
-            source or defined.get((operation.function, name))
-            for source, name in zip(found[index], operation.operands, strict=True)
+            source or defined.get(name)
+            for source, name in zip(found[index], operations[index].operands, strict=True)
         )
     return found
 

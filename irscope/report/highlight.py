@@ -7,11 +7,34 @@ from pygments.formatters import TerminalFormatter
 from pygments.lexer import Lexer
 from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
+from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
 from irscope.ir.lexers.select import lexer_for
 
 # Whole texts are lexed, at 2 MB/s; what is larger is printed plain instead of keeping a person waiting.
 MAX_CHARACTERS = 4_000_000
+
+# Colours that can be read on dark and on light; Pygments wants one for each of the two. A token type
+# that is not here has that of its parent.
+_COLOURS = {
+    token: (colour, colour)
+    for token, colour in {
+        Token: "",
+        Comment: "brightblack",
+        Keyword: "magenta",
+        Keyword.Type: "cyan",
+        Name.Attribute: "blue",
+        Name.Builtin: "magenta",
+        Name.Class: "cyan",
+        Name.Decorator: "blue",
+        Name.Function: "blue",
+        Name.Label: "red",
+        Name.Variable: "",
+        Number: "cyan",
+        Operator.Word: "magenta",
+        String: "green",
+    }.items()
+}
 
 
 def highlighted(text: str, language: str) -> str:
@@ -23,7 +46,7 @@ def highlighted(text: str, language: str) -> str:
         return text
     lexer = _lexer(language)
     lexer.stripnl = lexer.ensurenl = False
-    return highlight(text, lexer, TerminalFormatter(bg="dark"))
+    return highlight(text, lexer, TerminalFormatter(colorscheme=_COLOURS))
 
 
 def _lexer(language: str) -> Lexer:

@@ -1,24 +1,23 @@
-"""The comparison table on a terminal: as many columns as fit, and a word on those that do not."""
+"""The comparison table on a terminal: as many columns as fit, and a word on those that do not.
+
+Laid out here and not by rich.table, which takes 4 ms a row: 4 s for 1,000 variants instead of 0.2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from rich import box
 from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
 
 from irscope.analysis.fact import FactKind
 from irscope.model import format_value
-from irscope.report.paint import STYLES, Paint
-from irscope.report.render import render
+from irscope.report.paint import Paint
 from irscope.report.table import BOUND, Entry, Section, best, config_names, named_apart
 from irscope.report.text import one_line
 
-# Between two columns: one blank of padding and one for the divider that SIMPLE_HEAD draws in its rule.
-_GAP = 2
+_GAP = "  "
 BEST = "*"
 UNKNOWN = "?"
 NONE = "-"
@@ -37,9 +36,20 @@ class _Column:
     right: bool = True
     best: frozenset[int] = frozenset()
 
-    @property
+    @cached_property
     def width(self) -> int:
-        return max(map(cell_len, [*self.heading.split("\n"), *self.cells]))
+        """In terminal columns."""
+        return max(map(cell_len, [*self.headings, *self.cells]))
+
+    @property
+    def headings(self) -> list[str]:
+        """The heading's lines."""
+        return self.heading.split("\n")
+
+    def padded(self, text: str) -> str:
+        """`text` as wide as the column."""
+        blanks = " " * (self.width - cell_len(text))
+        return blanks + text if self.right else text + blanks
 
 
 def table_text(
@@ -58,7 +68,7 @@ def table_text(
     tail = [notes] if any(notes.cells) else []
     shown = facts if width is None else _fitting(lead, facts, tail, width)
     lines = [paint(one_line(section.title), "heading")]
-    lines.append(_render([*lead, *shown, *tail], section, width, paint).rstrip("\n"))
+    lines += _lines([*lead, *shown, *tail], section, paint)
     lines += _footnotes(section, facts, shown)
     return "\n".join(lines) + "\n"
 
@@ -106,7 +116,7 @@ def _fitting(
     What is BOUND stays or goes together.
     """
     kept = list(facts)
-    while kept and sum(c.width + _GAP for c in [*lead, *kept, *tail]) - _GAP > width:
+    while kept and sum(c.width + len(_GAP) for c in [*lead, *kept, *tail]) - len(_GAP) > width:
         telling_nothing = [c for c in kept if len(set(c.cells)) == 1 and not _bound(c)]
         gone = (telling_nothing or kept)[-1]
         kept = [c for c in kept if c is not gone and not (_bound(gone) and _bound(c))]
@@ -117,23 +127,22 @@ def _bound(column: _Column) -> bool:
     return column.kind is not None and column.kind.name in BOUND
 
 
-def _render(columns: Sequence[_Column], section: Section, width: int | None, paint: Paint) -> str:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
-        table.add_column(
-            Text(column.heading),
-            justify="right" if column.right else "left",
-            vertical="bottom",
-            no_wrap=width is None,
-            overflow="fold",
-        )
-    for index, entry in enumerate(section.entries):
-        cells = [
-            Text(column.cells[index], style=STYLES["best"] if index in column.best else "")
-            for column in columns
+def _lines(columns: Sequence[_Column], section: Section, paint: Paint) -> Iterator[str]:
+    """Headings (their last lines level), a rule, and a line for each entry."""
+    height = max(len(column.headings) for column in columns)
+    for line in range(height):
+        above = [
+            ["", *column.headings][max(0, 1 + line - height + len(column.headings))] for column in columns
         ]
-        table.add_row(*cells, style="dim" if entry.problem else "")
-    return render(table, width, paint)
+        yield _GAP.join(column.padded(text) for column, text in zip(columns, above, strict=True)).rstrip()
+    yield "\u2500" * (sum(column.width + len(_GAP) for column in columns) - len(_GAP))
+    for index, entry in enumerate(section.entries):
+        dim = "dim" if entry.problem else ""
+        cells = (
+            paint(column.padded(column.cells[index]), "best" if index in column.best else dim)
+            for column in columns
+        )
+        yield _GAP.join(cells).rstrip()
 
 
 def _note(entry: Entry) -> str:
@@ -150,7 +159,7 @@ def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Colu
     for entry in section.entries:
         if entry.problem:
             yield one_line(f"#{entry.variant.id} {entry.problem}")
-    twins = sum(entry.twin is not None for entry in section.entries)
+    twins = sum(entry.twin is not None and not entry.problem for entry in section.entries)
     if twins:
         of = f"{twins} of {len(section.entries)}"
         yield f"= the machine code of that variant: {of} are nothing new for autotune to measure"

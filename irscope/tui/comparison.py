@@ -70,7 +70,7 @@ class Comparison:
         return diff is not None and diff.structural and stage not in _ASKED_FOR
 
     def findings(self) -> list[Finding]:
-        """What matters about A and B, from their facts and the stages that were compared. For the background."""
+        """What matters about A and B, as far as their stages were compared. For the background."""
         a, b = self.a, self.b
         facts_a, facts_b = self.session.facts(a), self.session.facts(b)
         compared = [stage for stage in self.stages if stage not in _ASKED_FOR]

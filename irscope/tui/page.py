@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,10 +77,8 @@ class Page:
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:
-        """The row that holds a line of one side, or the nearest one above it."""
-        if not self.rows:
-            return 0
-        return max(bisect_right(_Lines(self.rows, right), line) - 1, 0)
+        """The row that holds a line of one side; the last row where there is no such line."""
+        return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
 
     def matches(self, query: str) -> list[int]:
         """The rows of which a line contains `query`; capitals count only where it has some."""
@@ -187,10 +185,19 @@ class Layout:
         if not self.unified:
             yield from map(ScreenLine, range(start, end), repeat(Kind.BOTH))
             return
-        rows = self.page.rows
-        for index in range(start, end):
-            row = rows[index]
-            if row.left is not None and (row.change or row.right is None):
+        for first, last in self.page.runs[bisect_left(self.page.runs, (start, 0)) :]:
+            if first >= end:
+                break
+            yield from map(ScreenLine, range(start, first), repeat(Kind.RIGHT))
+            yield from self._spread_run(first, last)
+            start = last
+        yield from map(ScreenLine, range(start, end), repeat(Kind.RIGHT))
+
+    def _spread_run(self, first: int, last: int) -> Iterator[ScreenLine]:
+        """What differs, in one column: A's line above B's."""
+        for index in range(first, last):
+            row = self.page.rows[index]
+            if row.left is not None:
                 yield ScreenLine(index, Kind.LEFT)
             if row.right is not None:
                 yield ScreenLine(index, Kind.RIGHT)

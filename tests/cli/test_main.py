@@ -157,3 +157,8 @@ def test_an_encoding_without_the_character_is_no_error(irscope, capture):
     done = irscope("show", capture, "#4", "--stage", "error", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "\\u241b[31mbad" in done.stdout
+
+
+def test_the_app_needs_a_terminal(irscope, capture):
+    assert_one_line(irscope(capture), "terminal", "irscope table")
+    assert_one_line(irscope("tui", "nowhere.irscope"), "nowhere.irscope")

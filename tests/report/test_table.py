@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 
 from irscope.model import UserError
-from irscope.report.paint import PLAIN
+from irscope.report.paint import PLAIN, Paint
 from irscope.report.records import to_json
 from irscope.report.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
 from irscope.report.table_formats import table_csv, table_document, table_markdown
@@ -96,11 +97,11 @@ k  cuda:90  5 variants
             num_
  #  BLOCK  warps  Regs  Stack  Spills    Shared  Occupancy  Threads  note
 ──────────────────────────────────────────────────────────────────────────────
-#1     64      4   64*      0       0     2,048       0.5*      128
-#2    128      4    96      0       0    1,024*       0.25      128
-#3     96      4     -      -       -         -          -        -  failed
-#4    256      8    32  4,096   1,024   300,000          0      128  no launch
-#5    128      8    96      0       0    1,024*          ?      128  = #2
+#1     64      4   64*      0       0    2,048        0.5*      128
+#2    128      4   96       0       0    1,024*      0.25       128
+#3     96      4    -       -       -        -          -         -  failed
+#4    256      8   32   4,096   1,024  300,000          0       128  no launch
+#5    128      8   96       0       0    1,024*         ?       128  = #2
 * best of those that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448
@@ -111,11 +112,11 @@ k  cuda:90  5 variants
             num_
  #  BLOCK  warps  Regs  Stack  Spills    Shared  note
 ──────────────────────────────────────────────────────────
-#1     64      4   64*      0       0     2,048
-#2    128      4    96      0       0    1,024*
-#3     96      4     -      -       -         -  failed
-#4    256      8    32  4,096   1,024   300,000  no launch
-#5    128      8    96      0       0    1,024*  = #2
+#1     64      4   64*      0       0    2,048
+#2    128      4   96       0       0    1,024*
+#3     96      4    -       -       -        -   failed
+#4    256      8   32   4,096   1,024  300,000   no launch
+#5    128      8   96       0       0    1,024*  = #2
 * best of those that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448
@@ -193,3 +194,10 @@ def test_kernels_and_targets_are_not_compared_with_each_other():
 def test_what_nothing_is_known_of_is_no_column():
     assert "seconds" not in [kind.name for kind in default_kinds(section())]
     assert "shared" in [kind.name for kind in default_kinds(section())]
+
+
+def test_a_terminal_gets_styles_and_the_same_text():
+    styled = table_text(section(), SHOWN, 80, Paint(True, True))
+    assert "\x1b[1;32m" in styled
+    plain = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines())
+    assert plain == table_text(section(), SHOWN, 80, PLAIN)

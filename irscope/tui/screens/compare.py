@@ -39,13 +39,8 @@ class CompareScreen(Screen[None]):
     """Holds A, B and the stage on show; the panels ask it for everything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.COMPARE, *keys.SEARCH, *keys.PANELS, *keys.APP]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-narrow"), (120, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
-        (0, "-tiny"),
-        (16, "-short"),
-        (30, "-normal"),
-        (40, "-tall"),
-    ]
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
 
     def __init__(self, session: Session, background: Background) -> None:
         super().__init__()
@@ -143,8 +138,7 @@ class CompareScreen(Screen[None]):
             self._update_tabs()
         self._looking = False
         if not comparison.single:
-            found = await self._background.run(comparison.findings)
-            self.query_one(FindingsView).set_findings(found)
+            self.query_one(FindingsView).set_findings(await self._background.run(comparison.findings))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""

@@ -56,9 +56,9 @@ class HelpView(LineView):
         """A title, or a key and what it does."""
         key, text = self._lines()[index]
         if not key:
-            return Strip(fitted([Segment(f" {text}", self.style("help--section"))], width, self.rich_style))
-        segments = [Segment(f" {key:>14} ", self.style("help--key")), Segment(f" {text}", self.rich_style)]
-        return Strip(fitted(segments, width, self.rich_style))
+            return Strip(fitted([Segment(f" {text}", self.style("help--section"))], width, self.base))
+        segments = [Segment(f" {key:>14} ", self.style("help--key")), Segment(f" {text}", self.base)]
+        return Strip(fitted(segments, width, self.base))
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("", "Signs"), *SIGNS]

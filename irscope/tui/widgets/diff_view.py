@@ -13,6 +13,7 @@ from textual.strip import Strip
 from irscope.tui import highlight, keys, rows
 from irscope.tui.page import Kind, Layout, Page, Side, plain_page
 from irscope.tui.paint import fitted
+from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
 
 # Two sides in fewer cells than this leave less than 40 characters of each line.
@@ -39,7 +40,7 @@ class DiffView(LineView):
         self._folded = True
         self._opened: set[int] = set()
         self._layout = Layout(self._page, False, False)
-        self._strips: dict[tuple[int, int, bool], Strip] = {}
+        self._strips: dict[tuple[int, int, bool, bool], Strip] = {}
         self._ruler: list[bool] = []
 
     # What is shown, and where the cursor is.
@@ -205,7 +206,7 @@ class DiffView(LineView):
     def draw_heading(self, width: int) -> Strip:
         """The names of A and B over their sides."""
         style = self.style("heading")
-        left, right = (f" {heading}" for heading in self._headings)
+        left, right = (f" {printable(heading)}" for heading in self._headings)
         if self._page.right is None or self._layout.unified:
             return self.bar(f"{left}  {right}", width)
         half = (width - 2) // 2
@@ -218,21 +219,23 @@ class DiffView(LineView):
         return Strip(segments, width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A screen line, remembered until something changes, and its bit of the ruler."""
-        at_cursor = index == self.cursor
-        key = (index, width, at_cursor)
-        if key not in self._strips:
-            painter = rows.RowPainter(self._page, self, self.rich_style, self._x, self._query)
-            segments = painter.paint(self._layout.lines[index], width - 1, at_cursor)
-            self._strips[key] = Strip(segments, width - 1)
-        return Strip.join([self._strips[key], self._ruler_at(index - self.scroll_offset.y)])
+        """A screen line and its bit of the ruler, remembered until something changes."""
+        key = (index, width, index == self.cursor, self._changed_at(index - self.scroll_offset.y))
+        strip = self._strips.get(key)
+        if strip is None:
+            strip = self._strips[key] = self._paint(*key)
+        return strip
 
-    def _ruler_at(self, place: int) -> Strip:
-        """The last column: which part of the whole text differs, so that changes show from afar."""
+    def _paint(self, index: int, width: int, at_cursor: bool, changed: bool) -> Strip:
+        painter = rows.RowPainter(self._page, self, self.base, self._x, self._query)
+        segments = painter.paint(self._layout.lines[index], width - 1, at_cursor)
+        return Strip([*segments, Segment("▐" if changed else " ", self.style("ruler"))], width)
+
+    def _changed_at(self, place: int) -> bool:
+        """What the last column marks: which part of the whole text differs, so changes show from afar."""
         if not self._ruler:
             self._ruler = self._overview(self.page_lines)
-        changed = place < len(self._ruler) and self._ruler[place]
-        return Strip([Segment("▐" if changed else " ", self.style("ruler"))], 1)
+        return place < len(self._ruler) and self._ruler[place]
 
     def _overview(self, height: int) -> list[bool]:
         """For each of `height` equal parts of the screen lines, whether something in it differs."""

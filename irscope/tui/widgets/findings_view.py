@@ -83,7 +83,7 @@ class FindingsView(LineView):
         owner, text = self._lines[index]
         finding = self._findings[owner]
         first = index == 0 or self._lines[index - 1][0] != owner
-        base = self.style("row--cursor") if index == self.cursor else self.rich_style
+        base = self.style("row--cursor") if index == self.cursor else self.base
         mark = ("→ " if finding.evidence_a or finding.evidence_b else "• ") if first else "  "
         segments = [Segment(f" {mark}", base + self.ink("finding--mark")), Segment(text, base)]
         return Strip(fitted(segments, width, base), width)

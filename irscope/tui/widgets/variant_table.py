@@ -167,7 +167,7 @@ class VariantTable(LineView):
     def draw_line(self, index: int, width: int) -> Strip:
         """A variant."""
         variant = self._order[index]
-        base = self.style("row--cursor") if index == self.cursor else self.rich_style
+        base = self.style("row--cursor") if index == self.cursor else self.base
         if variant.failure is not None:
             base += self.ink("row--failed")
         segments = self._marks(variant, base)

@@ -1,0 +1,97 @@
+"""How good the alignment is over a folder of stages: aligned pairs with equal opcode and source place.
+
+    python benchmarks/alignment_quality.py FOLDER
+
+FOLDER holds KERNEL/TARGET/CONFIG/STAGE, as `irscope dump` writes it (STAGE may carry the kernel's name:
+`matmul_kernel.ttgir`). Every two configs of a kernel and target are compared, stage by stage.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from irscope.diff.pairing import UNPAIRED, pair_operations
+from irscope.ir.document import Document, Location, Operation
+from irscope.ir.parse import parse
+from irscope.model import STAGES
+
+
+@dataclass
+class Tally:
+    """Counts over all pairs of one stage. `alignable` operations have their opcode on the other side too."""
+
+    diffs: int = 0
+    alignable: int = 0
+    aligned: int = 0
+    same_opcode: int = 0
+    located: int = 0
+    same_place: int = 0
+
+    def add(self, left: Document, right: Document) -> None:
+        """Count the pairs of one diff."""
+        partner = pair_operations(left, right)
+        pairs = [(left.operations[i], right.operations[j]) for i, j in enumerate(partner) if j != UNPAIRED]
+        located = [(a, b) for a, b in pairs if a.location and b.location]
+        self.diffs += 1
+        self.alignable += _alignable(left, right)
+        self.aligned += len(pairs)
+        self.same_opcode += sum(a.opcode == b.opcode for a, b in pairs)
+        self.located += len(located)
+        self.same_place += sum(_place(a.location) == _place(b.location) for a, b in located)
+
+
+def _place(location: Location | None) -> tuple[str, int] | None:
+    return location and (location.file, location.line)
+
+
+def _alignable(left: Document, right: Document) -> int:
+    """The most pairs of equal opcode and source line there could be, in any order."""
+    counts: dict[object, list[int]] = defaultdict(lambda: [0, 0])
+    for side, document in enumerate((left, right)):
+        for operation in document.operations:
+            counts[_kind(operation)][side] += 1
+    return sum(min(both) for both in counts.values())
+
+
+def _kind(operation: Operation) -> object:
+    return operation.opcode, _place(operation.location)
+
+
+def _stages(folder: Path) -> dict[str, Path]:
+    """Stage name -> file of one variant's folder; the text stages alone."""
+    names = {stage.name for stage in STAGES if not stage.binary}
+    found = {path.name.rpartition(".")[2]: path for path in sorted(folder.iterdir()) if path.is_file()}
+    return {name: path for name, path in found.items() if name in names}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    languages = {stage.name: stage.language for stage in STAGES}
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    for target in sorted(folder.glob("*/*")):
+        variants = [_stages(config) for config in sorted(target.iterdir()) if config.is_dir()]
+        for name in languages:
+            paths = [stages[name] for stages in variants if name in stages]
+            documents = [parse(path.read_text(), languages[name] or "") for path in paths]
+            for left, right in combinations(documents, 2):
+                tallies[name].add(left, right)
+    print(
+        f"{'stage':>8} {'diffs':>6} {'aligned':>9} {'of alignable':>12} {'same opcode':>12} {'same place':>11}"
+    )
+    for name, tally in tallies.items():
+        print(
+            f"{name:>8} {tally.diffs:>6} {tally.aligned:>9} {tally.aligned / max(1, tally.alignable):>12.2%}"
+            f" {tally.same_opcode / max(1, tally.aligned):>12.2%} {tally.same_place / max(1, tally.located):>11.2%}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""How long a diff takes: parsing, the whole diff, and alignment alone beside git and difflib.
+
+    python benchmarks/diff_speed.py [--difflib-seconds 30]
+
+The texts are committed stages, repeated until they are large, against the same with every
+hundredth line dropped, doubled or changed. The lines compared are the operations' neutral texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import multiprocessing
+import random
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from irscope.diff.align import common_blocks
+from irscope.diff.stage_diff import diff_stage
+from irscope.ir.document import Document
+from irscope.ir.parse import parse
+
+STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
+CASES = (
+    ("softmax_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0.llir", "llvm", 11_000),
+    ("softmax_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0.llir", "llvm", 50_000),
+    (
+        "matmul_kernel.cuda-90.BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0.ptx",
+        "ptx",
+        40_000,
+    ),
+)
+
+
+def large(text: str, lines: int) -> str:
+    """`text` with what stands inside its functions repeated, each time with other constants."""
+    head, body, tail = split_body(text.split("\n"))
+    copies = []
+    for copy in range(1 + lines // len(body)):
+        copies += [re.sub(r"\b(\d{3,})\b", lambda match: str(int(match[1]) + copy), line) for line in body]
+    return "\n".join(head + copies + tail)
+
+
+def split_body(lines: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The lines before, inside and behind the first function's braces."""
+    start = next(i for i, line in enumerate(lines) if line.startswith("{") or line.startswith("define ")) + 1
+    end = next(i for i in range(start, len(lines)) if lines[i].startswith("}"))
+    return lines[:start], lines[start:end], lines[end:]
+
+
+def perturbed(text: str, seed: int = 0) -> str:
+    """`text` with one line in a hundred dropped, doubled or given another number."""
+    rng = random.Random(seed)
+    out: list[str] = []
+    for line in text.split("\n"):
+        choice = rng.randrange(300)
+        if choice == 0 and line.startswith(("  ", "\t")):
+            continue
+        out.append(re.sub(r"\d+\b(?=[,;]?$)", "7", line) if choice == 1 else line)
+        if choice == 2 and line.startswith(("  ", "\t")):
+            out.append(line)
+    return "\n".join(out)
+
+
+def seconds(action: Callable[[], object], times: int = 3) -> float:
+    """The least wall time of `times` runs, in seconds: other work on the machine only adds to it."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        action()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def git_seconds(left: list[str], right: list[str]) -> float:
+    """`git diff --no-index --histogram` on two files of these lines, process and all."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / "left", Path(folder) / "right"]
+        for path, lines in zip(paths, (left, right), strict=True):
+            path.write_text("\n".join(lines))
+        command = ["git", "diff", "--no-index", "--histogram", "--stat", *map(str, paths)]
+        return seconds(lambda: subprocess.run(command, capture_output=True, check=False))
+
+
+def difflib_seconds(left: list[str], right: list[str], limit: float) -> float:
+    """difflib's matching blocks; infinity where it takes longer than `limit`."""
+    process = multiprocessing.Process(target=_difflib, args=(left, right))
+    start = time.perf_counter()
+    process.start()
+    process.join(limit)
+    if process.is_alive():
+        process.terminate()
+        return float("inf")
+    return time.perf_counter() - start
+
+
+def _difflib(left: list[str], right: list[str]) -> None:
+    difflib.SequenceMatcher(None, left, right).get_matching_blocks()
+
+
+def normals(document: Document) -> list[str]:
+    return [operation.normal for operation in document.operations]
+
+
+def numbered(left: list[str], right: list[str]) -> tuple[list[int], list[int]]:
+    numbers: dict[str, int] = {}
+    return tuple([numbers.setdefault(line, len(numbers)) for line in side] for side in (left, right))  # type: ignore[return-value]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--difflib-seconds", type=float, default=30.0)
+    limit = parser.parse_args().difflib_seconds
+    print(
+        f"{'text':>16} {'parse':>8} {'diff':>8} {'both':>8} | {'align':>8} {'git':>8} {'difflib':>8}  seconds"
+    )
+    for name, language, lines in CASES:
+        text = large((STAGES / name).read_text(), lines)
+        other = perturbed(text)
+        parse_time = seconds(lambda: (parse(text, language), parse(other, language)), 2)
+        left, right = parse(text, language), parse(other, language)
+        diff_time = seconds(lambda: diff_stage("", left, right), 2)
+        ours, theirs = normals(left), normals(right)
+        align = seconds(lambda: common_blocks(*numbered(ours, theirs)))
+        git = git_seconds(ours, theirs)
+        slow = difflib_seconds(ours, theirs, limit)
+        print(
+            f"{language:>7} {len(left.lines):>8} {parse_time:8.3f} {diff_time:8.3f} {parse_time + diff_time:8.3f}"
+            f" | {align:8.3f} {git:8.3f} {slow:8.3f}  align/git {align / git:.2f}, difflib/align {slow / align:.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Sequence alignment: in order, exact on subsequences, and as long as a plain LCS where it matters."""
+
+import random
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+
+sequences = st.lists(st.integers(0, 5), max_size=200)
+
+
+def covered(blocks: list[Block]) -> int:
+    return sum(block.size for block in blocks)
+
+
+@given(sequences, sequences)
+def test_blocks_are_equal_and_in_order(left: list[int], right: list[int]) -> None:
+    at_left = at_right = 0
+    for block in common_blocks(left, right):
+        assert block.left >= at_left
+        assert block.right >= at_right
+        at_left, at_right = block.left + block.size, block.right + block.size
+        assert left[block.left : at_left] == right[block.right : at_right]
+
+
+@given(sequences, st.randoms(use_true_random=False))
+def test_a_subsequence_is_found_whole(left: list[int], rng: random.Random) -> None:
+    right = [x for x in left if rng.random() < 0.7]
+    assert covered(common_blocks(left, right)) == len(right)
+
+
+@given(sequences, sequences)
+def test_small_gaps_are_minimal(left: list[int], right: list[int]) -> None:
+    left, right = left[:60], right[:60]
+    assert covered(common_blocks(left, right)) == LCSseq.similarity(left, right)
+
+
+def test_rare_elements_split_large_sequences() -> None:
+    rng = random.Random(0)
+    left = [rng.randrange(30) if rng.random() < 0.9 else 1000 + i for i in range(20_000)]
+    right = [x for x in left if rng.random() > 0.01]
+    start = time.process_time()
+    assert covered(common_blocks(left, right)) == len(right)
+    assert time.process_time() - start < 1.0  # the LCS of the whole takes a second and 50 MB
+
+
+def test_any_sequences() -> None:
+    assert common_blocks((1, 2, 3), [1, 2, 4]) == common_blocks("123", "124") == [Block(0, 0, 2)]
+
+
+def test_gaps_between_and_refined() -> None:
+    left, right = list("axbyc"), list("aXbYc")
+    blocks = common_blocks(left, right)
+    assert list(gaps_between(blocks, Gap(0, 5, 0, 5))) == [Gap(1, 2, 1, 2), Gap(3, 4, 3, 4)]
+    lower = refined(blocks, left, [x.lower() for x in right])
+    assert covered(lower) == 5

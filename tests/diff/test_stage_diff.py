@@ -1,0 +1,134 @@
+"""Diffs of real pairs say what a kernel author would say."""
+
+import pytest
+
+from irscope.diff.rows import Change
+from irscope.diff.stage_diff import diff_stage
+from irscope.ir.document import Document
+from irscope.ir.parse import parse
+from tests.diff.stages import NAMES, diff_files, diff_texts, language_of, text_of
+
+
+def matmul(target: str, block: int, num_warps: int, num_stages: int, stage: str) -> str:
+    config = f"BLOCK_M={block},BLOCK_N={block},BLOCK_K=32,num_warps={num_warps},num_stages={num_stages}"
+    return f"matmul_kernel.{target}.{config}.triton-3.9.0.{stage}"
+
+
+@pytest.mark.parametrize("target", ["cuda-80", "cuda-90"])
+def test_another_tile_in_ttir_is_shapes_and_constants(target: str) -> None:
+    diff = diff_files(matmul(target, 64, 4, 3, "ttir"), matmul(target, 128, 4, 3, "ttir"))
+    assert set(diff.counts) == {Change.SHAPE, Change.CONSTANT}
+    assert not diff.structural
+
+
+@pytest.mark.parametrize(
+    ("target", "layout", "field"),
+    [
+        ("cuda-80", "#blocked", ("threadsPerWarp", "[4, 8]", "[2, 16]")),
+        ("cuda-90", "#mma", ("instrShape", "[16, 64, 16]", "[16, 128, 16]")),
+    ],
+)
+def test_another_tile_in_ttgir(target: str, layout: str, field: tuple[str, str, str]) -> None:
+    diff = diff_files(matmul(target, 64, 4, 3, "ttgir"), matmul(target, 128, 4, 3, "ttgir"))
+    assert Change.ADDED not in diff.counts
+    assert Change.REMOVED not in diff.counts
+    assert diff.structural
+    [change] = [change for change in diff.layouts if change.left and change.left.alias == layout]
+    assert field in change.fields
+
+
+def test_more_warps_change_layouts_and_the_module_alone() -> None:
+    diff = diff_files(matmul("cuda-90", 128, 4, 3, "ttgir"), matmul("cuda-90", 128, 8, 3, "ttgir"))
+    assert set(diff.counts) == {Change.LAYOUT, Change.ATTRIBUTE}
+    assert diff.counts[Change.ATTRIBUTE] == 1
+    fields = {(change.left.alias, change.fields) for change in diff.layouts if change.left}
+    warps = (("warpsPerCTA", "[4, 1]", "[8, 1]"),)
+    assert fields == {("#blocked", warps), ("#blocked1", warps), ("#mma", warps)}
+    [row] = [row for row in diff.rows if row.change is Change.ATTRIBUTE]
+    assert row.left is not None
+    assert diff.left.lines[row.left].startswith("module attributes")
+    defined = [
+        row for row in diff.rows if row.left is not None and diff.left.lines[row.left].startswith("#mma =")
+    ]
+    assert [row.change for row in defined] == [Change.LAYOUT]
+
+
+@pytest.mark.parametrize("target", ["cuda-80", "cuda-90"])
+def test_one_more_stage_adds_a_prologue_and_nothing_else(target: str) -> None:
+    diff = diff_files(matmul(target, 128, 4, 3, "ttgir"), matmul(target, 128, 4, 4, "ttgir"))
+    assert Change.REMOVED not in diff.counts
+    operations = diff.right.operation_of_line
+    loop = next(i for i, op in enumerate(diff.right.operations) if op.opcode == "scf.for")
+    for row in diff.rows:
+        if row.change is Change.ADDED:
+            assert row.right is not None
+            operation = diff.right.operations[operations[row.right]]
+            assert operation.parent != loop
+            assert operation.line < diff.right.operations[loop].line
+        elif row.change and row.right in operations:
+            # The ring of buffers is larger, one more copy is in flight, the loop carries its tokens.
+            text = diff.right.lines[row.right]
+            deeper = ("memdesc<3x", "memdesc<4x", "async_wait", "%c3_i32", "%c4_i32", "pendings")
+            assert any(word in text for word in deeper) or "scf." in text or "_i32" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_hold_every_line_once_in_order(name: str) -> None:
+    language = language_of(name)
+    others = [other for other in NAMES if other.split(".")[0] == name.split(".")[0] and other != name]
+    others = [other for other in others if language_of(other) == language]
+    for other in others[:3]:
+        diff = diff_files(name, other)
+        assert [row.left for row in diff.rows if row.left is not None] == list(range(len(diff.left.lines)))
+        assert [row.right for row in diff.rows if row.right is not None] == list(range(len(diff.right.lines)))
+        pairs = [(row.left, row.right) for row in diff.rows if row.left is not None and row.right is not None]
+        for i, j in pairs:
+            left, right = diff.left.operation_of_line.get(i), diff.right.operation_of_line.get(j)
+            if left is not None and right is not None:
+                assert diff.left.operations[left].opcode == diff.right.operations[right].opcode
+
+
+def test_a_moved_block_argument_is_rewired() -> None:
+    text = text_of(matmul("cuda-90", 64, 4, 3, "ttir"))
+    swapped = text.replace("tt.addptr %a_ptrs_33,", "tt.addptr %b_ptrs_34,")
+    assert swapped != text
+    assert diff_texts(text, swapped, "mlir").counts == {Change.REWIRED: 1}
+
+
+def test_the_order_of_a_sum_does_not_matter_that_of_a_difference_does() -> None:
+    def module(operation: str) -> str:
+        return f"module {{\n  tt.func @f(%a: i32, %b: i32) {{\n    %c = arith.{operation} : i32\n  }}\n}}\n"
+
+    assert diff_texts(module("addi %a, %b"), module("addi %b, %a"), "mlir").equal
+    assert diff_texts(module("subi %a, %b"), module("subi %b, %a"), "mlir").counts == {Change.REWIRED: 1}
+
+
+def test_another_constant_is_no_other_wiring() -> None:
+    def module(constant: str) -> str:
+        return (
+            "module {\n  tt.func @f(%a: i32) {\n    %x = arith.constant 1 : i32\n"
+            "    %y = arith.constant 2 : i32\n    %z = arith.constant 1 : i32\n"
+            f"    %b = arith.addi %a, {constant} : i32\n  }}\n}}\n"
+        )
+
+    assert diff_texts(module("%x"), module("%y"), "mlir").counts == {Change.CONSTANT: 1}
+    assert diff_texts(module("%x"), module("%z"), "mlir").equal
+
+
+def test_lines_that_belong_to_no_operation() -> None:
+    name = "add_kernel.cuda-90.BLOCK_SIZE=256,num_warps=4.triton-3.9.0.ptx"
+    text = text_of(name)
+    diff = diff_texts(text, text.replace(".reqntid 128", ".reqntid 256"), "ptx")
+    assert diff.counts == {Change.TEXT: 1}
+    assert not diff.structural
+
+
+def test_empty_and_alien_texts() -> None:
+    empty = Document("mlir", "", ())
+    assert diff_stage("ttir", empty, empty).equal
+    for text in ("", "\n\n", "no such language {", "}\n}\n"):
+        for language in ("mlir", "llvm", "ptx", "sass", "amdgcn"):
+            diff = diff_stage("x", parse(text, language), parse("something else\n" + text, language))
+            assert [row.left for row in diff.rows if row.left is not None] == list(
+                range(text.count("\n") + 1)
+            )

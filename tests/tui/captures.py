@@ -1,0 +1,86 @@
+"""Captures to drive the app on: real stages from tests/data, and texts made to be nasty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from irscope.model import Config, Failure, SourceFunction, parse_target
+from irscope.store import CaptureWriter, NewVariant
+
+STAGES = Path(__file__).parent.parent / "data" / "stages"
+KERNEL = SourceFunction(
+    "matmul_kernel",
+    "matmul.py",
+    24,
+    "@triton.jit\ndef matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K):\n    pid = tl.program_id(0)\n",
+)
+HELPER = SourceFunction("tile", "helpers.py", 7, "@triton.jit\ndef tile(x):\n    return x + 1\n")
+FAILURE = Failure(
+    "CompilationError",
+    "arange's range must be a power of 2",
+    "\n".join(["at 13:39: [bold]not markup[/bold]", *(f"frame {number}" for number in range(60))]),
+)
+HOSTILE = (
+    "\x1b[31mred\x1b]0;title\x07 [red]markup[/red] \u202eoverride \x9b2J \x00 tab\there [@click=app.quit]x[/]"
+)
+
+_TRITON = "3.9.0"
+
+
+def stage(name: str, config: str, kind: str) -> bytes:
+    """A committed stage of Triton 3.9.0 for cuda:90."""
+    return (STAGES / f"{name}.cuda-90.{config}.triton-{_TRITON}.{kind}").read_bytes()
+
+
+def write(path: Path, variants: list[tuple[Mapping[str, object], Mapping[str, bytes] | Failure]]) -> Path:
+    """A capture of one kernel with these configs, each with its stages or the way it failed."""
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": _TRITON}, "irscope compile matmul.py")
+        kernel = writer.add_kernel(KERNEL, (HELPER,), ("a_ptr", "b_ptr", "c_ptr", "M", "N", "K"))
+        for config, made in variants:
+            failed = isinstance(made, Failure)
+            new = NewVariant(
+                parse_target("cuda:90"),
+                (),
+                Config(tuple(config.items())),  # type: ignore[arg-type]
+                failure=made if failed else None,
+                metadata={"shared": 24576, "num_warps": config.get("num_warps", 4), "name": KERNEL.name},
+                artifacts={} if failed else made,
+            )
+            writer.add_variant(kernel, toolchain, _TRITON, new)
+    return path
+
+
+def matmul(path: Path) -> Path:
+    """#1 64x64, #2 128x128 (with a cubin, so SASS can be made), #3 128x128 with 8 warps, #4 failed."""
+    small = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"
+    large = "BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps=4,num_stages=3"
+    wide = large.replace("num_warps=4", "num_warps=8")
+
+    def stages(config: str, *kinds: str) -> dict[str, bytes]:
+        return {kind: stage("matmul_kernel", config, kind) for kind in kinds}
+
+    cubin = b"not an ELF file"
+    return write(
+        path,
+        [
+            ({"BLOCK_M": 64, "num_warps": 4}, stages(small, "ttir", "ttgir", "ptx", "sass")),
+            ({"BLOCK_M": 128, "num_warps": 4}, {**stages(large, "ttir", "ttgir"), "cubin": cubin}),
+            ({"BLOCK_M": 128, "num_warps": 8}, stages(wide, "ttgir")),
+            ({"BLOCK_M": 96, "num_warps": 4}, FAILURE),
+        ],
+    )
+
+
+def hostile(path: Path) -> Path:
+    """Texts, names and messages that try to be something else than text."""
+    lines = [HOSTILE] * 30
+    return write(
+        path,
+        [
+            ({"NAME": "[red]\x1b[2J"}, {"ttgir": "\n".join(lines).encode(), "llir": b"\xff\xfe\x00" * 99}),
+            ({"NAME": "\u202e\ud800".encode("utf-8", "replace").decode()}, {"ttgir": b"", "llir": b"\n" * 5}),
+            ({"NAME": "x"}, Failure("[b]", HOSTILE, HOSTILE * 50)),
+        ],
+    )

@@ -1,0 +1,354 @@
+"""Every key does its thing, in the real app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from irscope.store import Capture
+from irscope.tui import keys
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.help import HelpScreen
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.stage_tabs import StageTabs
+from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.variant_table import VariantTable
+from tests.tui.driving import drawn, press, settled, tab, texts
+
+WIDE = (160, 50)
+
+
+async def test_opens_with_the_first_two_variants_and_the_first_stage_that_differs(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        rows = drawn(app.screen.query_one(VariantTable)).splitlines()
+        assert rows[1].split()[:2] == ["A", "1"]
+        assert rows[2].split()[:2] == ["B", "2"]
+        assert "!failed" in rows[4]
+        tabs = drawn(app.screen.query_one(StageTabs))
+        assert "1 python" in tabs
+        assert "ptx A only" in tabs
+        page = texts(pilot).page
+        assert page.compared
+        assert page.rows[texts(pilot).row].change
+        assert app.focused is texts(pilot)
+
+
+async def test_moving_the_cursor(app: IrscopeApp) -> None:
+    async with app.run_test(size=(160, 30)) as pilot:
+        await press(pilot, "f", "g")
+        view = texts(pilot)
+        places = []
+        for key in ("j", "down", "k", "up", "pagedown", "space", "pageup", "G", "home", "end", "g"):
+            await press(pilot, key)
+            places.append(view.cursor)
+        last = view.line_count() - 1
+        page = view.page_lines - 1
+        assert places == [1, 2, 1, 0, page, 2 * page, page, last, 0, last, 0]
+
+
+async def test_the_cursor_stays_in_sight(app: IrscopeApp) -> None:
+    async with app.run_test(size=(160, 30)) as pilot:
+        await press(pilot, "f", "G", "k")
+        view = texts(pilot)
+        assert view.scroll_offset.y <= view.cursor < view.scroll_offset.y + view.page_lines
+
+
+async def test_changes_forwards_and_back(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "g")
+        view = texts(pilot)
+        firsts = [first for first, _ in view.page.runs]
+        assert firsts[0] == view.row == 0
+        await press(pilot, "right_square_bracket", "right_square_bracket")
+        assert view.row == firsts[2]
+        await press(pilot, "left_square_bracket")
+        assert view.row == firsts[1]
+
+
+async def test_panning_stops_at_the_start_and_before_the_end(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        view = texts(pilot)
+        before = drawn(view)
+        await press(pilot, "l", "right")
+        assert drawn(view) != before
+        await press(pilot, "h", "left", "h")
+        assert drawn(view) == before
+        await press(pilot, "l", "0")
+        assert drawn(view) == before
+
+
+async def test_folds_open_one_by_one_and_all_at_once(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        view = texts(pilot)
+        folded = view.line_count()
+        assert "equal lines" in drawn(view)
+        await press(pilot, "g")
+        fold = next(y for y, line in enumerate(drawn(view).splitlines()) if "equal lines" in line)
+        await press(pilot, *["j"] * (fold - 1), "enter")
+        opened = view.line_count()
+        assert opened > folded
+        await press(pilot, "f")
+        assert view.line_count() == len(view.page.rows) > opened
+        await press(pilot, "f")
+        assert view.line_count() == folded
+
+
+async def test_unified_keeps_the_row(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "right_square_bracket")
+        view = texts(pilot)
+        row = view.row
+        assert not view.unified
+        await press(pilot, "u")
+        assert view.unified
+        assert view.row == row
+        assert "~A" in drawn(view)
+        assert "~B" in drawn(view)
+
+
+async def test_narrow_is_unified_by_itself(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert texts(pilot).unified
+        await pilot.resize_terminal(160, 50)
+        await settled(pilot)
+        assert not texts(pilot).unified
+
+
+async def test_stages_by_number(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        shown = []
+        for number in "12345":
+            await press(pilot, number)
+            shown.append(tab(pilot))
+        assert shown == ["python", "ttir", "ttgir", "ptx", "sass"]
+        await press(pilot, "9")
+        assert tab(pilot) == "sass"
+
+
+async def test_a_stage_keeps_its_cursor(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "2", "j", "j", "j")
+        line = texts(pilot).place
+        await press(pilot, "3", "G", "2")
+        assert texts(pilot).place == line
+
+
+async def test_python_has_the_line_numbers_of_its_file(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1")
+        lines = [line.split() for line in drawn(texts(pilot)).splitlines()]
+        assert ["25", "def", "matmul_kernel(a_ptr,", "b_ptr,", "c_ptr,", "M,", "N,", "K):"] in lines
+        assert ["8", "def", "tile(x):"] in lines
+
+
+async def test_swap(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "x")
+        heading = drawn(texts(pilot)).splitlines()[0]
+        assert heading.index("A #2") < heading.index("B #1")
+
+
+async def test_step_b_passes_over_a(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "J")
+        assert "B #3" in drawn(texts(pilot)).splitlines()[0]
+        await press(pilot, "K")
+        assert "B #2" in drawn(texts(pilot)).splitlines()[0]
+        await press(pilot, "K")
+        assert "B #2" in drawn(texts(pilot)).splitlines()[0]  # above it there is only A
+        await press(pilot, "J", "x", "K")
+        assert "A #3" in drawn(texts(pilot)).splitlines()[0]
+
+
+async def test_marking_a_and_b_in_the_table(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "j", "a", "j", "b")
+        heading = drawn(texts(pilot)).splitlines()[0]
+        assert "A #2" in heading
+        assert "B #3" in heading
+        await press(pilot, "g", "enter")
+        assert "B #1" in drawn(texts(pilot)).splitlines()[0]
+
+
+async def test_one_variant_alone(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "b")
+        assert "A=B #1" in drawn(texts(pilot)).splitlines()[0]
+        assert texts(pilot).page.right is None
+
+
+async def test_sorting_by_a_column_and_back(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        table = app.screen.query_one(VariantTable)
+        await press(pilot, "shift+tab", "l", "s")
+        assert [variant.id for variant in table.order] == [1, 4, 2, 3]
+        await press(pilot, "s")
+        assert [variant.id for variant in table.order] == [2, 3, 4, 1]
+        assert table.current is not None
+        assert table.current.id == 1
+        await press(pilot, "h", "s")
+        assert [variant.id for variant in table.order] == [1, 2, 3, 4]
+
+
+async def test_search_while_typing_then_on_and_back(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "g", "slash", *"arith.addi")
+        view = texts(pilot)
+        matches = view.page.matches("arith.addi")
+        assert len(matches) > 0
+        assert view.row == matches[0]
+        await press(pilot, "enter", "n")
+        assert view.row == matches[1 % len(matches)]
+        await press(pilot, "N", "N")
+        assert view.row == matches[-1]
+        assert app.focused is view
+        assert f"{len(matches)} lines with arith.addi" in drawn(app.screen.query_one(StatusLine))
+
+
+async def test_search_given_up_goes_back(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "f", "g", "slash", *"tt.store", "escape")
+        assert texts(pilot).row == 0
+        assert not app.screen.query_one(Input).display
+
+
+async def test_copy(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        view = texts(pilot)
+        row = view.page.rows[view.row]
+        assert row.left is not None
+        assert row.right is not None
+        assert view.page.right is not None
+        await press(pilot, "y")
+        assert app.clipboard == view.page.right.lines[row.right]
+        await press(pilot, "Y")
+        assert app.clipboard == view.page.left.lines[row.left]
+
+
+async def test_findings_jump_to_their_proof(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "tab")
+        findings = app.screen.query_one(FindingsView)
+        assert app.focused is findings
+        assert "→" in drawn(findings)
+        lines = drawn(findings).splitlines()
+        proven = next(index for index, line in enumerate(lines) if "→" in line)
+        await press(pilot, *["j"] * (proven - 1), "enter")
+        assert tab(pilot) == "ttgir"
+        assert app.focused is texts(pilot)
+
+
+async def test_panels_hide_and_show(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        table, findings = app.screen.query_one(VariantTable), app.screen.query_one(FindingsView)
+        assert (table.display, findings.display) == (True, False)
+        await press(pilot, "v", "i")
+        assert (table.display, findings.display) == (False, True)
+        await press(pilot, "v", "i")
+        assert (table.display, findings.display) == (True, False)
+
+
+async def test_zoom(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        height = texts(pilot).size.height
+        await press(pilot, "z")
+        assert texts(pilot).size.height > height
+        await press(pilot, "z")
+        assert texts(pilot).size.height == height
+
+
+async def test_mouse_is_let_go_and_taken_back(app: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        written: list[str] = []
+        assert app._driver is not None
+        monkeypatch.setattr(app._driver, "write", written.append)
+        await press(pilot, "m", "m")
+        assert "\x1b[?1000l" in written[0]
+        assert "\x1b[?1000h" in written[1]
+
+
+async def test_mouse_moves_sorts_and_picks_tabs(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.click("#variants", offset=(8, 3))
+        await settled(pilot)
+        table = app.screen.query_one(VariantTable)
+        assert table.cursor == 2
+        await pilot.click("#variants", offset=(8, 2), times=2)
+        await settled(pilot)
+        assert "B #2" in drawn(texts(pilot)).splitlines()[0]
+        await pilot.click("#stages", offset=(3, 0))
+        await settled(pilot)
+        assert tab(pilot) == "python"
+        hints = drawn(app.screen.query_one("#keys"))
+        await pilot.click("#keys", offset=(hints.index("? help"), 0))
+        await settled(pilot)
+        assert isinstance(app.screen, HelpScreen)
+
+
+async def test_help_has_every_key(app: IrscopeApp) -> None:
+    async with app.run_test(size=(160, 120)) as pilot:
+        await press(pilot, "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        shown = drawn(app.screen.query_one("HelpView"))
+        bindings = [*keys.MOVE, *keys.TEXT, *keys.TABLE, *keys.FINDINGS, *keys.COMPARE, *keys.SEARCH]
+        for binding in [*bindings, *keys.PANELS, *keys.APP]:
+            assert binding.tooltip in shown
+        await press(pilot, "q")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        commands = {command.title: command for command in app.get_system_commands(app.screen)}
+        bindings = [*keys.MOVE, *keys.TEXT, *keys.TABLE, *keys.FINDINGS, *keys.COMPARE, *keys.SEARCH]
+        for binding in [*bindings, *keys.PANELS, *keys.APP]:
+            assert binding.tooltip in commands
+        await commands["Swap A and B"].callback()  # type: ignore[misc]
+        await settled(pilot)
+        assert "A #2" in drawn(texts(pilot)).splitlines()[0]
+
+
+async def test_quit(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("q")
+        await pilot.pause()
+        assert not app.is_running
+
+
+async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        assert "sass ·" in drawn(app.screen.query_one(StageTabs))
+        await press(pilot, "5")
+        page = texts(pilot).page
+        assert page.compared
+        assert page.right is not None
+        assert "MOV R1" in page.right.lines[1]
+    without = IrscopeApp(Capture(matmul))
+    async with without.run_test(size=WIDE) as pilot:
+        await press(pilot, "5")
+        assert "not in this capture" in drawn(texts(pilot))
+
+
+async def test_a_failure_is_shown_whole(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "G", "b")
+        assert "arange's range must be a power of 2" in drawn(texts(pilot))
+        assert "[bold]not markup[/bold]" in drawn(texts(pilot))
+        assert "arange's range" in drawn(app.screen.query_one(StatusLine))
+        await press(pilot, "tab", "G")
+        assert "frame 59" in drawn(texts(pilot))

@@ -1,0 +1,107 @@
+"""Pages: which rows differ, how they lie on the screen, what is found in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from irscope.diff.rows import Change, Row
+from irscope.tui.page import Kind, Layout, Page, Side, plain_page
+from irscope.tui.search import Search
+
+# 12 equal rows, then one changed, one removed, one added, 9 equal, one changed.
+ROWS = [
+    *(Row(i, i, Change.EQUAL) for i in range(12)),
+    Row(12, 12, Change.SHAPE),
+    Row(13, None, Change.REMOVED),
+    Row(None, 13, Change.ADDED),
+    *(Row(i, i, Change.EQUAL) for i in range(14, 23)),
+    Row(23, 23, Change.LAYOUT),
+]
+LINES = [f"line {number}" for number in range(24)]
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page(
+        Side(LINES, "mlir"), Side([*LINES[:13], "Line new", *LINES[14:]], "mlir"), ROWS, compared=True
+    )
+
+
+def test_runs_are_the_stretches_that_differ(page: Page) -> None:
+    assert page.runs == [(12, 15), (24, 25)]
+
+
+def test_every_line_has_its_row(page: Page) -> None:
+    for index, row in enumerate(ROWS):
+        if row.left is not None:
+            assert page.row_of(row.left, False) == index
+        if row.right is not None:
+            assert page.row_of(row.right, True) == index
+
+
+def test_two_sides_show_every_row_once(page: Page) -> None:
+    layout = Layout(page, unified=False, folded=False)
+    assert [line.row for line in layout.lines] == list(range(len(ROWS)))
+
+
+def test_unified_shows_both_lines_of_what_differs(page: Page) -> None:
+    lines = Layout(page, unified=True, folded=False).lines
+    assert len(lines) == len(ROWS) + 2
+    assert [(line.row, line.kind) for line in lines[12:16]] == [
+        (12, Kind.LEFT),
+        (12, Kind.RIGHT),
+        (13, Kind.LEFT),
+        (14, Kind.RIGHT),
+    ]
+
+
+def test_folds_leave_context_and_can_be_opened(page: Page) -> None:
+    lines = Layout(page, unified=False, folded=True).lines
+    assert [(line.row, line.folded) for line in lines if line.kind is Kind.FOLD] == [(0, 9), (18, 3)]
+    opened = Layout(page, unified=False, folded=True, opened={0}).lines
+    assert [line.row for line in opened if line.kind is Kind.FOLD] == [18]
+
+
+@pytest.mark.parametrize("unified", [False, True])
+@pytest.mark.parametrize("folded", [False, True])
+def test_every_row_is_found_in_the_layout(page: Page, unified: bool, folded: bool) -> None:
+    layout = Layout(page, unified, folded)
+    for row in range(len(ROWS)):
+        line = layout.lines[layout.find(row)]
+        assert line.row <= row < line.row + line.folded
+
+
+def test_equal_texts_are_not_folded() -> None:
+    rows = [Row(i, i, Change.EQUAL) for i in range(24)]
+    page = Page(Side(LINES), Side(LINES), rows, compared=True)
+    assert len(Layout(page, False, True).lines) == 24
+
+
+def test_texts_of_unequal_length_stand_beside_each_other() -> None:
+    page = plain_page(Side(LINES), Side(LINES[:3]))
+    assert [page.rows[2], page.rows[3]] == [Row(2, 2, Change.EQUAL), Row(3, None, Change.EQUAL)]
+    assert len(page.rows) == 24
+    assert page.runs == []
+
+
+def test_search_has_smart_case(page: Page) -> None:
+    assert page.matches("line 1") == [1, *range(10, 13), 13, *range(15, 21)]
+    assert page.matches("Line") == [14]
+    assert page.matches("line new") == [14]
+
+
+def test_search_goes_around_the_end(page: Page) -> None:
+    search = Search()
+    search.look(page, "line 2")
+    assert list(search.rows) == [2, 21, 22, 23, 24]
+    first, last = search.rows[0], search.rows[-1]
+    assert search.beside(last, 1) == first
+    assert search.beside(first, -1) == last
+    search.origin = last + 1
+    assert search.first() == first
+
+
+def test_line_numbers_are_those_of_the_file() -> None:
+    side = Side(["# f.py", "def f():", ""], "python", [0, 41, 0])
+    assert [side.number(line) for line in range(3)] == ["", "41", ""]
+    assert side.number_width == 2

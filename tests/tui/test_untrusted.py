@@ -1,0 +1,63 @@
+"""A capture is untrusted: nothing in it may act on the terminal or on the app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.model import UserError
+from irscope.store import Capture, CaptureWriter
+from irscope.tui.app import IrscopeApp
+from irscope.tui.text import printable
+from tests.tui import captures
+from tests.tui.driving import drawn, press, settled, texts
+
+UNSAFE = [
+    *(chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)]),
+    "\u202a", "\u202e", "\u2066", "\u2069", "\u200f", "\u061c", "\u200b", "\u2028", "\ufeff", "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("character", UNSAFE)
+def test_unsafe_characters_become_pictures(character: str) -> None:
+    shown = printable(f"a{character}b")
+    assert shown.isprintable()
+    assert shown[0] == "a"
+    assert shown[-1] == "b"
+    shown.encode("utf-8")
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    text = "  %0 = tt.load %ptr : tensor<64xf32, #blocked> loc(#loc1) // größer"
+    assert printable(text) is text
+    assert printable("a\tb") == "a   b"
+
+
+async def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settled(pilot)
+        for keys in (("1",), ("2",), ("3",), ("u",), ("slash", "[", "r", "e", "d", "enter"), ("x",), ("J",)):
+            await press(pilot, *keys)
+            for widget in app.screen.query("Bar, LineView"):
+                assert drawn(widget).replace("\n", "").isprintable()
+        await press(pilot, "x", "2")
+        assert app.is_running
+
+
+async def test_markup_and_escapes_show_as_they_are(tmp_path: Path) -> None:
+    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    async with app.run_test(size=(160, 50)) as pilot:
+        await press(pilot, "2")
+        shown = drawn(texts(pilot))
+        assert "␛[31mred" in shown
+        assert "[red]markup[/red]" in shown
+        assert "[@click=app.quit]x[/]" not in shown or app.is_running
+
+
+def test_a_capture_without_variants_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "empty.irscope"
+    CaptureWriter.create(path).close()
+    with pytest.raises(UserError, match="no variant in it yet"):
+        IrscopeApp(Capture(path))
