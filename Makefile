@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
 CAPTURE := $(VENV)/demo/matmul.irscope
 # Two configs of the sample that differ in the block's size alone.
-A := \#1
-B := \#2
+A := \#6
+B := \#8
 
 .PHONY: help demo test test-fast lint clean
 
@@ -28,7 +28,7 @@ demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and see wh
 	@mkdir -p $(dir $(CAPTURE))
 	@$(BIN)/irscope compile samples/matmul.py --signature "$(SIGNATURE)" --resume -o $(CAPTURE)
 	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
-		$(BIN)/irscope table $(CAPTURE) && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --summary; fi
+		$(BIN)/irscope table $(CAPTURE) && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage ttgir --context 0; fi
 
 test: $(VENV)/ready-dev ## Everything CI runs: lint, types, rooms, all tests
 	$(MAKE) lint

@@ -43,6 +43,12 @@ class Tally:
         self.located += len(located)
         self.same_place += sum(_place(a.location) == _place(b.location) for a, b in located)
 
+    def __str__(self) -> str:
+        alignable = self.aligned / max(1, self.alignable)
+        opcode = self.same_opcode / max(1, self.aligned)
+        place = self.same_place / max(1, self.located)
+        return f"{self.diffs:>6} {self.aligned:>9} {alignable:>12.2%} {opcode:>12.2%} {place:>8.2%}"
+
 
 def _place(location: Location | None) -> tuple[str, int] | None:
     return location and (location.file, location.line)
@@ -78,19 +84,14 @@ def main() -> None:
     tallies: dict[str, Tally] = defaultdict(Tally)
     for target in sorted(folder.glob("*/*")):
         variants = [_stages(config) for config in sorted(target.iterdir()) if config.is_dir()]
-        for name in languages:
+        for name, language in languages.items():
             paths = [stages[name] for stages in variants if name in stages]
-            documents = [parse(path.read_text(), languages[name] or "") for path in paths]
+            documents = [parse(path.read_text(), language) for path in paths if language]
             for left, right in combinations(documents, 2):
                 tallies[name].add(left, right)
-    print(
-        f"{'stage':>8} {'diffs':>6} {'aligned':>9} {'of alignable':>12} {'same opcode':>12} {'same place':>11}"
-    )
+    print(f"{'stage':>8} {'diffs':>6} {'aligned':>9} {'of alignable':>12} {'same opcode':>12} {'place':>8}")
     for name, tally in tallies.items():
-        print(
-            f"{name:>8} {tally.diffs:>6} {tally.aligned:>9} {tally.aligned / max(1, tally.alignable):>12.2%}"
-            f" {tally.same_opcode / max(1, tally.aligned):>12.2%} {tally.same_place / max(1, tally.located):>11.2%}"
-        )
+        print(f"{name:>8} {tally}")
 
 
 if __name__ == "__main__":

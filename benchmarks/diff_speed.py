@@ -39,10 +39,12 @@ CASES = (
 def large(text: str, lines: int) -> str:
     """`text` with what stands inside its functions repeated, each time with other constants."""
     head, body, tail = split_body(text.split("\n"))
-    copies = []
-    for copy in range(1 + lines // len(body)):
-        copies += [re.sub(r"\b(\d{3,})\b", lambda match: str(int(match[1]) + copy), line) for line in body]
-    return "\n".join(head + copies + tail)
+    copies = 1 + lines // len(body)
+    return "\n".join(head + [counted_up(line, copy) for copy in range(copies) for line in body] + tail)
+
+
+def counted_up(line: str, by: int) -> str:
+    return re.sub(r"\b(\d{3,})\b", lambda match: str(int(match[1]) + by), line)
 
 
 def split_body(lines: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -87,7 +89,7 @@ def git_seconds(left: list[str], right: list[str]) -> float:
 
 
 def difflib_seconds(left: list[str], right: list[str], limit: float) -> float:
-    """difflib's matching blocks; infinity where it takes longer than `limit`."""
+    """The time of difflib's matching blocks; infinity where it takes longer than `limit`."""
     process = multiprocessing.Process(target=_difflib, args=(left, right))
     start = time.perf_counter()
     process.start()
@@ -111,6 +113,23 @@ def numbered(left: list[str], right: list[str]) -> tuple[list[int], list[int]]:
     return tuple([numbers.setdefault(line, len(numbers)) for line in side] for side in (left, right))  # type: ignore[return-value]
 
 
+def report(name: str, language: str, lines: int, limit: float) -> str:
+    """One line of the table: a stage made `lines` lines long against its perturbed self."""
+    text = large((STAGES / name).read_text(), lines)
+    other = perturbed(text)
+    parsing = seconds(lambda: (parse(text, language), parse(other, language)), 2)
+    left, right = parse(text, language), parse(other, language)
+    diffing = seconds(lambda: diff_stage("", left, right), 2)
+    ours, theirs = normals(left), normals(right)
+    align = seconds(lambda: common_blocks(*numbered(ours, theirs)))
+    git = git_seconds(ours, theirs)
+    slow = difflib_seconds(ours, theirs, limit)
+    return (
+        f"{language:>7} {len(left.lines):>8} {parsing:8.3f} {diffing:8.3f} {parsing + diffing:8.3f}"
+        f" | {align:8.3f} {git:8.3f} {slow:8.3f} | {align / git:9.2f} {slow / align:13.0f}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -118,22 +137,11 @@ def main() -> None:
     parser.add_argument("--difflib-seconds", type=float, default=30.0)
     limit = parser.parse_args().difflib_seconds
     print(
-        f"{'text':>16} {'parse':>8} {'diff':>8} {'both':>8} | {'align':>8} {'git':>8} {'difflib':>8}  seconds"
+        f"{'text, lines':>16} {'parse':>8} {'diff':>8} {'both':>8} | {'align':>8} {'git':>8} {'difflib':>8}"
+        f" | {'align/git':>9} {'difflib/align':>13}   (seconds)"
     )
-    for name, language, lines in CASES:
-        text = large((STAGES / name).read_text(), lines)
-        other = perturbed(text)
-        parse_time = seconds(lambda: (parse(text, language), parse(other, language)), 2)
-        left, right = parse(text, language), parse(other, language)
-        diff_time = seconds(lambda: diff_stage("", left, right), 2)
-        ours, theirs = normals(left), normals(right)
-        align = seconds(lambda: common_blocks(*numbered(ours, theirs)))
-        git = git_seconds(ours, theirs)
-        slow = difflib_seconds(ours, theirs, limit)
-        print(
-            f"{language:>7} {len(left.lines):>8} {parse_time:8.3f} {diff_time:8.3f} {parse_time + diff_time:8.3f}"
-            f" | {align:8.3f} {git:8.3f} {slow:8.3f}  align/git {align / git:.2f}, difflib/align {slow / align:.0f}"
-        )
+    for case in CASES:
+        print(report(*case, limit), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.analysis.devices import device_of
+from irscope.model.devices import device_of
 from irscope.analysis.fact import Evidence, Fact, FactValue, ReadStage
 from irscope.analysis.identical import code_digest
 from irscope.analysis.instructions import Doing, Scan, scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
+from irscope.model.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
 from irscope.model import Variant
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.kernels import find_kernel, triton_value
+from irscope.capture.reasons import compiling_anyway, telling
 from irscope.capture.request import Job
 from irscope.capture.standin import gpu_target
 
@@ -65,20 +66,32 @@ def compile_job(job: Job, memory: StageMemory, send: Send) -> None:
 
     Raises whatever Triton raises.
     """
-    import triton
     from triton.compiler import ASTSource, make_backend
 
     function = find_kernel(job.file, job.kernel).function
-    backend = make_backend(gpu_target(job.target))
-    options, signature, constexprs, attrs = _pack(function, job, backend)
+    target = gpu_target(job.target)
+    options, signature, constexprs, attrs = _pack(function, job, make_backend(target))
     source = ASTSource(function, signature, constexprs, attrs)
-    for name, text in _cache_key(function, source, backend, options).items():
-        send("cache_key", name, text)
     memory.begin(job.file, job.kernel, job.target, job.group)
-    with _watching_stages(memory, send) as watch:
-        compiled = triton.compile(source, target=gpu_target(job.target), options=vars(options))
-    metadata = json.loads(json.dumps(compiled.metadata._asdict(), default=_jsonable))
-    for name, value in metadata.items():
+    anyway = compiling_anyway() if job.reasons else contextlib.nullcontext()
+    with anyway:
+        compile_source(source, options, target, memory, send, job.reasons)
+
+
+def compile_source(
+    source: Any, options: Any, target: Any, memory: StageMemory, send: Send, reasons: bool = False
+) -> None:
+    """Compiles an ASTSource under a backend's parsed options, sending each piece of the Outcome.
+
+    `target` is Triton's. Raises whatever Triton raises.
+    """
+    import triton
+
+    for name, text in cache_key(source, target, options).items():
+        send("cache_key", name, text)
+    with _watching_stages(memory, send, reasons) as watch:
+        compiled = triton.compile(source, target=target, options=vars(options))
+    for name, value in plain_metadata(compiled.metadata).items():
         send("metadata", name, value)
     if watch.stages:
         _keep_sidecar(compiled.hash, watch.log, watch.stages)
@@ -90,6 +103,12 @@ def compile_job(job: Job, memory: StageMemory, send: Send) -> None:
             send("seconds", stage, spent)
     for stage, content in compiled.asm.items():
         send("artifacts", stage, content if isinstance(content, bytes) else content.encode())
+
+
+def plain_metadata(metadata: Any) -> dict[str, Any]:
+    """Triton's metadata (a named tuple) as JSON has it."""
+    plain: dict[str, Any] = json.loads(json.dumps(metadata._asdict(), default=_jsonable))
+    return plain
 
 
 def _pack(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
@@ -122,11 +141,13 @@ def _pack(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
     return packed
 
 
-def _cache_key(function: Any, source: Any, backend: Any, options: Any) -> dict[str, str]:
+def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
     """Every component of Triton's cache key, by name (triton.runtime.cache.get_cache_key)."""
     from triton._C.libtriton import get_cache_invalidating_env_vars
+    from triton.compiler import make_backend
     from triton.runtime import cache
 
+    function, backend = source.fn, make_backend(target)
     components = {
         "triton": _digest(cache.triton_key()),
         "source": function.cache_key,
@@ -158,8 +179,9 @@ class _Watch:
 class _watching_stages:  # noqa: N801 - used as a context manager, like contextlib's own
     """Wraps each stage of the compilations inside: times it, sends its output, remembers it."""
 
-    def __init__(self, memory: StageMemory, send: Send) -> None:
+    def __init__(self, memory: StageMemory, send: Send, reasons: bool) -> None:
         self._memory, self._send, self._watch = memory, send, _Watch()
+        self._reasons = reasons
 
     def __enter__(self) -> _Watch:
         from triton import knobs
@@ -180,6 +202,8 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
         if self._previous is not None:
             self._previous(*arguments)
         shared = list(stages)[list(stages).index("ttgir") + 1 :] if "ttgir" in stages else []
+        if self._reasons and "ttgir" in stages:
+            stages["ttgir"] = telling(stages["ttgir"])
         for name, run in list(stages.items()):
             key = _late_options(backend, options) if name in shared else None
             stages[name] = self._wrapped(name, run, key)

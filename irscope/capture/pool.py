@@ -17,34 +17,59 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from typing import IO, Protocol
 
+from irscope.capture.reasons import split_printed
 from irscope.capture.request import Job, Outcome, Plan, SweepRequest
 from irscope.model import Failure, UserError
 
 _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 
 
+class Process(Protocol):
+    """What a worker needs of its process; `subprocess.Popen` has it."""
+
+    def poll(self) -> int | None: ...
+    def wait(self) -> int: ...
+    def kill(self) -> None: ...
+
+
+# Starts a worker process on its end of the pipe; what it prints goes to the file.
+Start = Callable[[socket.socket, IO[bytes]], Process]
+
+
+def spawn(pipe: socket.socket, printed: IO[bytes]) -> Process:
+    """A worker that is a Python of its own: see worker.py."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "irscope.capture.worker", str(pipe.fileno())],
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=printed,
+        pass_fds=[pipe.fileno()],
+        start_new_session=True,  # Ctrl-C is for the parent, which stops its workers
+    )
+
+
 class Worker:
     """One worker process and the job that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: Start = spawn) -> None:
+        self._start = start
         ours, theirs = socket.socketpair()
         # Append mode: the parent empties the file between jobs, and the worker goes on at its end.
         self._printed = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - closed in stop()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "irscope.capture.worker", str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=self._printed,
-            stderr=self._printed,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C is for the parent, which stops its workers
-        )
+        self._process = start(theirs, self._printed)
         theirs.close()
         self.pipe = Connection(ours.detach())
         self.vendor: str | None = None
         self.job: Job | None = None
         self.outcome = Outcome()
         self.deadline = 0.0
+
+    def successor(self) -> Worker:
+        """Ends this worker's process; a new worker of its kind."""
+        self.stop()
+        return Worker(self._start)
 
     def plan(self, request: SweepRequest) -> Plan:
         """The plan of a request. Raises UserError where it does not fit, or the process ends."""
@@ -71,7 +96,7 @@ class Worker:
             while True:
                 kind, name, value = self.pipe.recv()
                 if kind in ("done", "wrong", "raised"):
-                    self.outcome.output = self._output()
+                    self._keep_printed()
                     if kind != "done":
                         told = value if isinstance(value, Failure) else Failure("UserError", value, value)
                         self.outcome.failure = self._with_output(told)
@@ -106,7 +131,7 @@ class Worker:
         self._printed.close()
 
     def _fail(self, why: str) -> None:
-        self.outcome.output = self._output()
+        self._keep_printed()
         self.outcome.failure = self._with_output(Failure(why.partition(":")[0], why, why))
 
     def _with_output(self, failure: Failure) -> Failure:
@@ -125,6 +150,11 @@ class Worker:
         if code < 0:
             return f"aborted: the compiler ended its process with {signal.Signals(-code).name}"
         return f"exited: the compiler ended its process with exit code {code}"
+
+    def _keep_printed(self) -> None:
+        self.outcome.output = self._output()
+        if self.job is not None and self.job.reasons:
+            self.outcome.output, self.outcome.reasons = split_printed(self.outcome.output)
 
     def _output(self) -> str:
         self._printed.seek(0)
@@ -147,8 +177,7 @@ def run_jobs(
         for index, worker in enumerate(workers):
             if worker.job is None and (job := queue.take(index)) is not None:
                 if not worker.alive or worker.vendor not in (None, job.target.backend):
-                    worker.stop()
-                    workers[index] = Worker()
+                    workers[index] = worker.successor()
                 workers[index].start(job, seconds)
                 started(job)
         busy = {worker.pipe: worker for worker in workers if worker.job is not None}

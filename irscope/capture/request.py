@@ -16,6 +16,7 @@ class SweepRequest:
 
     `kernel` may be None where the file has just one. `axes` are the `--config` names with their values:
     the product of all, laid over the configs of `@triton.autotune` where the kernel has them.
+    `reasons` asks the coalescing pass for its own.
     """
 
     file: Path
@@ -24,6 +25,7 @@ class SweepRequest:
     constants: Mapping[str, Value]
     axes: Mapping[str, tuple[Value, ...]]
     targets: tuple[Target, ...]
+    reasons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Job:
     """One variant to compile.
 
     `group` is the same for jobs that differ in num_stages alone: they often come out equal at TTGIR,
-    and one worker that has them all compiles the rest once.
+    and one worker that has them all compiles the rest once. `reasons` asks the coalescing pass for its
+    own; the passes then run even where Triton's cache has the variant.
     """
 
     file: Path
@@ -40,6 +43,7 @@ class Job:
     specialization: tuple[Argument, ...]
     config: Config
     group: int
+    reasons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +73,5 @@ class Outcome:
     cached: bool = False
     log: str | None = None
     output: str = ""
+    reasons: str | None = None
     failure: Failure | None = None

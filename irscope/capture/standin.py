@@ -1,41 +1,70 @@
-"""A stand-in for Triton's GPU driver, so that files which ask for their device at import load without one.
-
-Runs in worker processes only.
-"""
+"""A stand-in for Triton's GPU driver: it answers for the target's device, and launches go nowhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.model import Target
+from irscope.model import Target, UserError
+from irscope.model.boards import board_of
+from irscope.model.devices import device_of
+
+
+class Properties(dict[str, int]):
+    """What Triton's driver tells of a device."""
+
+    def __missing__(self, name: str) -> int:
+        raise UserError(f"the device's '{name}' is known to its driver alone")
 
 
 class StandInUtils:
-    """What `driver.active.utils` answers: the properties of the target's device."""
+    """What `driver.active.utils` answers; `registers` are (registers, spills) by binary."""
 
-    def __init__(self, properties: dict[str, int]) -> None:
-        self._properties = properties
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.registers: dict[bytes, tuple[int, int]] = {}
 
-    def get_device_properties(self, device: int) -> dict[str, int]:
+    def get_device_properties(self, device: int) -> Properties:
         """The properties by Triton's names; the same for every device number."""
-        return dict(self._properties)
+        target, limits = self._target, device_of(self._target)
+        shared = limits.block_shared if limits else 0
+        return Properties(
+            max_shared_mem=shared,
+            max_num_regs=65536,
+            multiprocessor_count=board_of(target).multiprocessors,
+            warpSize=target.warp_size,
+            arch=target.arch,  # type: ignore[arg-type] - hip's driver puts a name here
+        )
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
+        """A module and function that are none, registers and spills as far as they were read, threads."""
+        registers, spills = self.registers.get(binary, (0, 0))
+        return None, None, registers, spills, 1024
+
+    def unload_module(self, module: Any) -> None:
+        """There is nothing to unload."""
 
 
 class StandInDriver:
-    """The part of `triton.backends.driver.DriverBase` that code outside of a launch asks for."""
+    """The part of `triton.backends.driver.DriverBase` that programs and the JIT ask for."""
 
-    def __init__(self, target: Target, properties: dict[str, int]) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
-        self.utils = StandInUtils(properties)
+        self._device = 0
+        self.utils = StandInUtils(target)
+        self.launcher_cls = _no_launcher
 
     def get_current_target(self) -> Any:
         """The target as Triton's own GPUTarget."""
         return gpu_target(self._target)
 
     def get_current_device(self) -> int:
-        """Device 0."""
-        return 0
+        """The device that was set last: 0 at first."""
+        return self._device
+
+    def set_current_device(self, device: int) -> None:
+        """Every number is the same device."""
+        self._device = device
 
     def get_current_stream(self, device: int) -> int:
         """The default stream."""
@@ -45,11 +74,33 @@ class StandInDriver:
         """The torch device of that kind; needs torch, as the file that asks for it does."""
         import torch
 
-        return torch.device("cuda", 0)
+        return torch.device("cuda", self._device)
+
+    def get_device_interface(self) -> Any:
+        """`torch.cuda`, which poses too."""
+        import torch
+
+        return torch.cuda
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """A benchmarker for decorators that ask for one at import; nothing is launched here."""
-        return lambda *args, **kwargs: [1.0, 1.0, 1.0]
+        """A benchmarker that launches once and measures nothing."""
+        return call_once
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        """There is no cache to empty."""
+
+    def clear_cache(self, cache: Any) -> None:
+        """There is no cache to clear."""
+
+    def map_python_to_cpp_type(self, type_: str) -> str:
+        """No launcher is built, so its types are of no matter."""
+        return type_
+
+
+def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
+    """Calls once; every time is 1.0 ms, so that an autotuner takes its first config."""
+    kernel_call()
+    return [1.0] * len(quantiles)
 
 
 def gpu_target(target: Target) -> Any:
@@ -58,3 +109,10 @@ def gpu_target(target: Target) -> Any:
 
     arch = int(target.arch) if target.backend == "cuda" else target.arch
     return GPUTarget(target.backend, arch, target.warp_size)
+
+
+def _no_launcher(source: Any, metadata: Any) -> Callable[..., None]:
+    def launch(*_: Any) -> None:
+        """A launch that goes nowhere."""
+
+    return launch

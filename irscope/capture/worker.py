@@ -10,6 +10,7 @@ import re
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,7 +21,7 @@ from irscope.model import Failure, Target, UserError
 def main(descriptor: int) -> None:
     """Serves the pipe until the parent closes it."""
     pipe = Connection(descriptor)
-    _prepare()
+    prepare()
     from irscope.capture.compiler import StageMemory
 
     memory = StageMemory()
@@ -42,21 +43,34 @@ def _serve(task: SweepRequest | Job, memory: Any, pipe: Connection) -> None:
 
     target = task.targets[0] if isinstance(task, SweepRequest) else task.target
     _pose_as(target)
-    try:
+
+    def work() -> None:
         if isinstance(task, SweepRequest):
             pipe.send(("plan", "", make_plan(task)))
         else:
             compile_job(task, memory, lambda *piece: pipe.send(piece))
             pipe.send(("done", "", None))
+
+    attempt(work, pipe)
+
+
+def attempt(work: Callable[[], None], pipe: Connection) -> None:
+    """Does `work`; what it raises goes over the pipe. Raises BrokenPipeError where nobody listens."""
+    try:
+        work()
     except UserError as error:
         pipe.send(("wrong", "", str(error)))
     except BrokenPipeError:
         raise
     except BaseException as error:  # the compiler and user code raise anything at all
-        failure = Failure(type(error).__name__, _summary(error), _message(error))
-        pipe.send(("raised", "", failure))
+        pipe.send(("raised", "", failure_of(error)))
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What a variant keeps of the exception that ended its compilation."""
+    return Failure(type(error).__name__, _summary(error), _message(error))
 
 
 def _summary(error: BaseException) -> str:
@@ -83,7 +97,7 @@ def _message(error: BaseException) -> str:
     return "\n".join([*words, "", "Traceback (innermost calls):", trace]).rstrip()
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """What every compilation here needs, set before triton is imported."""
     # 3.9 warns that this default will change. Setting the variable would silence it too, but it is part
     # of the cache key, and the user's own runs would no longer find what we compiled.
@@ -101,7 +115,7 @@ def _pose_as(target: Target) -> None:
 
     from irscope.capture.standin import StandInDriver
 
-    driver.set_active(StandInDriver(target, {}))
+    driver.set_active(StandInDriver(target))
 
 
 if __name__ == "__main__":

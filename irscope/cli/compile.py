@@ -50,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", "--jobs", metavar="N", type=int, help="worker processes (default: one a core)")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant (300)")
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
+    parser.add_argument(
+        "--reasons", action="store_true", help="keep what the coalescing pass knew of each load and store"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the capture (KERNEL.irscope)")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--force", action="store_true", help="replace FILE where it exists")
@@ -73,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         constants={name: parse_value(value) for name, value in map(_assignment, args.const)},
         axes=_axes(args.config),
         targets=tuple(dict.fromkeys(map(_target, args.target or ["cuda:90"]))),
+        reasons=args.reasons,
     )
     if not request.file.is_file():
         raise UserError(f"{request.file}: no such file")

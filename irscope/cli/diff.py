@@ -27,7 +27,7 @@ NAME = "diff"
 SUMMARY = "say and show what differs between two variants"
 
 _CONTEXT = 3
-_ALL = "all"
+_ALL, _NONE = "all", "none"
 _FRONT_END = ("source", "glir")
 
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_variant(parser, "a", "A")
     options.add_variant(parser, "b", "B")
     parser.add_argument(
-        "--stage", help="a stage, or all (default: the first that differs in more than shapes)"
+        "--stage", help="a stage, all, or none (default: the first that differs in more than shapes)"
     )
     options.add_format(parser, "text", "unified", "json", "markdown")
     parser.add_argument(
@@ -93,7 +93,7 @@ def _diffs(stages: Stages, a: Variant, b: Variant, asked: str | None) -> dict[st
     from irscope.diff.stage_diff import diff_stage
     from irscope.ir.parse import parse
 
-    if asked is not None and asked != _ALL:
+    if asked is not None and asked not in (_ALL, _NONE):
         for variant in (a, b):
             stages.text(variant, asked)  # raises what there is to say where it is not there
     diffs = {}
@@ -109,8 +109,8 @@ def _diffs(stages: Stages, a: Variant, b: Variant, asked: str | None) -> dict[st
 def _shown(diffs: dict[str, StageDiff], asked: str | None) -> list[str]:
     from irscope.diff.summary import first_structural
 
-    if asked == _ALL:
-        return list(diffs)
+    if asked in (_ALL, _NONE):
+        return list(diffs) if asked == _ALL else []
     if asked is not None:
         return [asked]
     first = first_structural(diffs.values()) or next((d for d in diffs.values() if not d.equal), None)

@@ -1,6 +1,6 @@
 """Say which versions and tools are there, and what works on this machine.
 
-  irscope doctor
+example: irscope doctor
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         variant = find_variant(stages.capture.variants(), args.variant)
         content = stages.content(variant, stage.name)
     if args.no_loc and stage.language:
-        from irscope.report.locations import without_locations
+        from irscope.ir.without_locations import without_locations
 
         text = without_locations(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()

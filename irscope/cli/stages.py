@@ -11,7 +11,7 @@ from irscope.model import STAGES, SourceFunction, Stage, UserError, Variant, sta
 from irscope.store import Capture, CaptureWriter
 
 # What `--stage` takes beside the names of the stage table: texts that belong to a variant.
-TEXTS = ("python", "error", "log", "output")
+TEXTS = ("python", "error", "log", "output", "reasons")
 
 
 class Stages:
@@ -108,7 +108,8 @@ def texts(variant: Variant) -> dict[str, str]:
     """Those of TEXTS that a variant has.
 
     "python": the kernel's source and that of the jit functions it calls; "error": why it failed, with
-    the compiler's whole message; "log": what ptxas printed; "output": what the compiler printed beside it.
+    the compiler's whole message; "log": what ptxas printed; "output": what the compiler printed beside it;
+    "reasons": what the coalescing pass said of each load and store.
     """
     failure = variant.failure
     there = {
@@ -116,6 +117,7 @@ def texts(variant: Variant) -> dict[str, str]:
         "error": f"{failure.kind}: {failure.summary}\n\n{failure.message.rstrip()}\n" if failure else None,
         "log": variant.log,
         "output": variant.output,
+        "reasons": variant.reasons,
     }
     return {name: text for name, text in there.items() if text}
 

@@ -125,9 +125,10 @@ def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> l
         return []
     ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
     counts, other_counts = Counter(ours), Counter(theirs)
-    unique = {key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1}
-    place = {key: i for i, key in zip(count(gap.right), theirs) if key in unique}
-    pairs = [(i, place[key]) for i, key in zip(count(gap.left), ours) if key in unique]
+    unique = [key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1]
+    places = dict(zip(ours, count(gap.left)))
+    other_places = dict(zip(theirs, count(gap.right)))
+    pairs = sorted((places[key], other_places[key]) for key in unique)
     return [Block(*pairs[n], 1) for n in _longest_rising([j for _, j in pairs])]
 
 

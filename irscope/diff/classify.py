@@ -84,20 +84,20 @@ def _tokens(text: str, language: str) -> Iterator[_Token]:
     braces = at = 0
     while match := _TOKEN.search(text, at):
         at = match.end()
-        name, token = match.lastgroup or "mark", match[0]
+        name, word = match.lastgroup or "mark", match[0]
         kind = _KINDS[name]
         if name == "layout" and text.startswith("<", at):
             at = _closing(text, at)
-            token = text[match.start() : at]
+            word = text[match.start() : at]
         elif name == "mark":
-            braces += (token == "{") - (token == "}")
+            braces += (word == "{") - (word == "}")
         elif name in ("number", "hexadecimal") and language == "mlir" and braces > 0:
             kind = Change.ATTRIBUTE
-        elif token in _LITERALS:
+        elif word in _LITERALS:
             kind = Change.CONSTANT
-        elif token in registers:
+        elif word in registers:
             kind = Change.REWIRED
-        yield _Token(token, kind)
+        yield _Token(word, kind)
 
 
 def _closing(text: str, at: int) -> int:

@@ -69,17 +69,22 @@ class LayoutMatch:
             if not self._same(a, b)
         ]
         changed.sort(key=lambda change: -change.uses)
-        known = {_content(layout) for layout in self._right.values()}
-        matched = {a for a, _ in self.pairs}
-        for name in _used(self._left_aliases):
-            if name not in matched and _content(self._left[name]) not in known:
-                changed.append(LayoutChange(self._left[name], None, (), 0))
-        known = {_content(layout) for layout in self._left.values()}
-        matched = {b for _, b in self.pairs}
-        for name in _used(self._right_aliases):
-            if name not in matched and _content(self._right[name]) not in known:
-                changed.append(LayoutChange(None, self._right[name], (), 0))
+        ours = self._alone(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
+        theirs = self._alone(self._right, self._right_aliases, self._left, {b for _, b in self.pairs})
+        changed += [LayoutChange(layout, None, (), 0) for layout in ours]
+        changed += [LayoutChange(None, layout, (), 0) for layout in theirs]
         return tuple(changed)
+
+    @staticmethod
+    def _alone(
+        layouts: Mapping[str, Layout], carried: Aliases, others: Mapping[str, Layout], matched: set[str]
+    ) -> list[Layout]:
+        """The layouts in use on one side that no aligned operation matches, and the other side has not."""
+        known = {_content(layout) for layout in others.values()}
+        names = dict.fromkeys(name for aliases in carried for name in aliases)
+        return [
+            layouts[name] for name in names if name not in matched and _content(layouts[name]) not in known
+        ]
 
     def definitions(self) -> dict[int, tuple[int, Change]]:
         """Line that defines a layout -> the line of its match, and whether the two differ."""
@@ -116,10 +121,6 @@ class LayoutMatch:
 
 def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:
     return layout.kind, tuple(sorted(layout.fields.items()))
-
-
-def _used(carried: Aliases) -> list[str]:
-    return list(dict.fromkeys(name for names in carried for name in names))
 
 
 def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from irscope.ir.document import Document, Location
 
-# What the operations of a line are: their columns and opcodes, which an edit elsewhere does not change.
+# What the operations of a line are: their opcodes, with their columns and without. An edit elsewhere
+# changes neither; another Triton version may count columns otherwise.
 _Content = set[tuple[int, str]]
 _Lines = dict[int, _Content]
 
@@ -24,6 +25,7 @@ _RARE = 4
 _NEIGHBOURS = 2
 
 NOWHERE = 0
+_ANY = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def _content(document: Document) -> dict[str, _Lines]:
     for (_, opcode), location in distinct.items():
         place = location
         while place is not None:
-            files[_name(place.file)][place.line].add((place.column, opcode))
+            files[_name(place.file)][place.line].update(((place.column, opcode), (_ANY, opcode)))
             place = place.inlined_at
     return files
 

@@ -14,8 +14,47 @@ from irscope.ir.document import OPAQUE, Document
 
 # Words of an opcode that say how exactly, not what: rounding, ordering, operand order, encoding.
 _DETAIL = frozenset(
-    "aligned row col rn rz rm rp rni rzi ftz sat approx full lo hi wide relaxed volatile weak noinc "
-    "cta gpu sys b16x2 e32 e64 dpp sdwa E SYS CONSTANT reuse AND OR PT EX X U32 S32".split()
+    [
+        "aligned",
+        "row",
+        "col",
+        "rn",
+        "rz",
+        "rm",
+        "rp",
+        "rni",
+        "rzi",
+        "ftz",
+        "sat",
+        "approx",
+        "full",
+        "lo",
+        "hi",
+        "wide",
+        "relaxed",
+        "volatile",
+        "weak",
+        "noinc",
+        "cta",
+        "gpu",
+        "sys",
+        "b16x2",
+        "e32",
+        "e64",
+        "dpp",
+        "sdwa",
+        "E",
+        "SYS",
+        "CONSTANT",
+        "reuse",
+        "AND",
+        "OR",
+        "PT",
+        "EX",
+        "X",
+        "U32",
+        "S32",
+    ]
 )
 _WORD = re.compile(r"([._ ]?)([^._ ]+)")
 # Work that sets a kernel's speed: matrix units, memory, copies, barriers.

@@ -57,7 +57,7 @@ def _counted(
 ) -> dict[Change, int]:
     """How many operations, and lines that belong to none, show each change."""
     aligned = len(partner) - sum(other == UNPAIRED for other in partner)
-    counts = {kind: 0 for kind in _KINDS}
+    counts = dict.fromkeys(_KINDS, 0)
     counts[Change.REMOVED] = len(partner) - aligned
     counts[Change.ADDED] = right_size - aligned
     counts[Change.TEXT] = sum(row.change is Change.TEXT for row in rows)

@@ -18,8 +18,8 @@ from irscope.ir.document import Document, Operation
 _VALUE_LANGUAGES = ("mlir", "llvm", "ptx")
 
 _COMMUTATIVE = re.compile(
-    r"(?:arith\.)?f?(?:add|mul|and|or|xor|min|max|mad|fma|phi|cmp|icmp|fcmp|setp)"
-    r"(?:[if]|s[if]|ui|imum|imumf|num|numf)?(?:$|[ .])"
+    r"(?:arith\.|call @llvm\.)?(?:f?add|f?mul|and|or|xor|[su]?min|[su]?max|m(?:in|ax)num|phi"
+    r"|(?:add|mul)[if]|(?:and|or|xor)i|m(?:in|ax)(?:si|ui|imumf|numf))(?:$|[ .])"
 )
 
 
@@ -69,8 +69,8 @@ def operand_changes(
 ) -> dict[int, Change]:
     """Operations of `left` whose operands come from others than their counterparts' operands do.
 
-    `flow` are the sources of both documents' operands. REWIRED, or CONSTANT where the others are constants too. The order of a commutative operation's
-    operands does not matter.
+    `flow` are the sources of both documents' operands. REWIRED, or CONSTANT where the others are
+    constants too. The order of a commutative operation's operands does not matter.
     """
     ours, theirs = flow
     matcher = _Matcher(left, right, partner, ours, theirs)

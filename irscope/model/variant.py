@@ -84,13 +84,39 @@ class Toolchain:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch as the program made it: the grid, and each run-time argument as (name, type).
+
+    A type is the element type with the shape ("float16[512, 64]"), or a plain value as it stands.
+    """
+
+    grid: tuple[int, ...]
+    arguments: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What an autotuner measured of one config, in ms: median and the 20 % and 80 % quantiles.
+
+    `key` is the tuning key ("M=512, N=64"); `chosen` says whether the config won for it.
+    """
+
+    key: str
+    ms: float
+    p20: float
+    p80: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One compilation and what it left.
 
     `id` counts from 1 in the order of the capture (`#3` on the command line). `metadata` is Triton's
     own. `seconds` is the compile time a stage, empty where Triton's cache had it. `cache_key` names
     each component of Triton's cache key. `log` is what ptxas printed (None: not known), `output` what
-    the compiler printed beside it (static_print, warnings).
+    the compiler printed beside it (static_print, warnings). `reasons` is what the coalescing pass said of
+    each load and store (None: not asked, see `irscope compile --reasons`).
     """
 
     id: int
@@ -106,4 +132,7 @@ class Variant:
     cached: bool = False
     log: str | None = None
     output: str = ""
+    reasons: str | None = None
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
+    launches: tuple[Launch, ...] = ()
+    benchmarks: tuple[Benchmark, ...] = ()

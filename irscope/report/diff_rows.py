@@ -10,6 +10,8 @@ from rich.cells import cell_len
 
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
+from irscope.ir.document import Document
+from irscope.ir.without_locations import line_without_location
 from irscope.report.hunks import Hunk, Span, counted_kinds, hunks, place
 from irscope.report.paint import PLAIN, Paint, spans_to_pieces
 from irscope.report.text import one_line
@@ -80,8 +82,8 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
 
 def sides(diff: StageDiff, row: Row) -> tuple[Side | None, Side | None]:
     """The two sides of a row; a changed pair with the spans in which its texts differ."""
-    left = None if row.left is None else _shown(diff.left.lines[row.left])
-    right = None if row.right is None else _shown(diff.right.lines[row.right])
+    left = None if row.left is None else _shown(diff.left, row.left)
+    right = None if row.right is None else _shown(diff.right, row.right)
     spans: tuple[Sequence[Span], Sequence[Span]] = ((), ())
     if left is not None and right is not None and row.change is not Change.EQUAL:
         spans = changed_spans(left, right)
@@ -94,8 +96,10 @@ def sides(diff: StageDiff, row: Row) -> tuple[Side | None, Side | None]:
 _NOTHING = Side(0, "", ())
 
 
-def _shown(line: str) -> str:
-    return one_line(line.expandtabs(len(TAB)))
+def _shown(document: Document, line: int) -> str:
+    # Locations carry no meaning here, and are half of what some lines say.
+    text = line_without_location(document.lines[line], document.language)
+    return one_line(text.expandtabs(len(TAB)))
 
 
 def _fold(hunk: Hunk, width: int) -> str:

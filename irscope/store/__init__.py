@@ -1,7 +1,30 @@
-"""The capture file: one SQLite file of kernels, variants and their artifacts."""
+"""The capture file: one SQLite file of kernels, variants and their artifacts.
 
-from irscope.store.names import find_variant, variant_names
-from irscope.store.reader import Capture
-from irscope.store.writer import CaptureWriter, NewVariant
+The names below are loaded when they are first asked for: a command that only reads loads nothing that writes.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irscope.store.names import find_variant, variant_names
+    from irscope.store.reader import Capture
+    from irscope.store.writer import CaptureWriter, NewVariant
 
 __all__ = ["Capture", "CaptureWriter", "NewVariant", "find_variant", "variant_names"]
+
+_HOMES = {
+    "Capture": "reader",
+    "CaptureWriter": "writer",
+    "NewVariant": "writer",
+    "find_variant": "names",
+    "variant_names": "names",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'irscope.store' has no attribute '{name}'")
+    return getattr(import_module(f"irscope.store.{_HOMES[name]}"), name)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict
 from typing import Any
 
-import zstandard  # BSD; C; one frame a blob keeps a capture at about a fifteenth of its stages
-
-from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, Value
+from irscope.model import Argument, Benchmark, Config, Dtype, Failure, Launch, SourceFunction, Value
 
 # Level 9 costs 0.02 s for the 600 kB of one matmul variant; 15 and 19 save 5 % more for 5 to 9 times that.
 _ZSTD_LEVEL = 9
@@ -19,16 +16,22 @@ MAX_BLOB_BYTES = 1 << 30
 
 def digest(content: bytes) -> str:
     """The sha256 of `content`, in hex: its name in the store."""
+    import hashlib  # here, as zstandard below: `irscope list` needs neither and starts sooner
+
     return hashlib.sha256(content).hexdigest()
 
 
 def compress(content: bytes) -> bytes:
     """`content` as one zstd frame that states its size."""
+    import zstandard  # BSD; C; keeps a capture at about a fifteenth of its stages
+
     return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(content)
 
 
 def decompress(frame: bytes, size: int) -> bytes:
     """The content of `frame`. Raises ValueError where it is damaged or not `size` bytes long."""
+    import zstandard
+
     try:
         if size > MAX_BLOB_BYTES or zstandard.frame_content_size(frame) != size:
             raise ValueError("a stored stage does not have the size that the capture states")
@@ -63,7 +66,7 @@ def config_to_json(config: Config) -> str:
 
 def config_from_json(text: str) -> Config:
     """What `config_to_json` wrote."""
-    return Config(tuple((str(name), value_from_json(value)) for name, value in json.loads(text)))
+    return Config(tuple((checked(name), value_from_json(value)) for name, value in json.loads(text)))
 
 
 def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
@@ -73,8 +76,10 @@ def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
 
 def specialization_from_json(text: str) -> tuple[Argument, ...]:
     """What `specialization_to_json` wrote."""
-    rows = json.loads(text)
-    return tuple(Argument(str(n), str(t), k, value_from_json(v)) for n, t, k, v in rows)
+    arguments = []
+    for name, type_, key, value in json.loads(text):
+        arguments.append(Argument(checked(name), checked(type_), optional(key), value_from_json(value)))
+    return tuple(arguments)
 
 
 def functions_to_json(functions: tuple[SourceFunction, ...]) -> str:
@@ -82,11 +87,81 @@ def functions_to_json(functions: tuple[SourceFunction, ...]) -> str:
     return dumps([asdict(function) for function in functions])
 
 
+def function_from_json(text: str) -> SourceFunction:
+    """A source function from its JSON object."""
+    return _function(json.loads(text))
+
+
 def functions_from_json(text: str) -> tuple[SourceFunction, ...]:
     """What `functions_to_json` wrote."""
-    return tuple(SourceFunction(**row) for row in json.loads(text))
+    return tuple(map(_function, json.loads(text)))
+
+
+def launches_to_json(launches: tuple[Launch, ...]) -> str:
+    """Launches as a JSON list of objects."""
+    return dumps([asdict(launch) for launch in launches])
+
+
+def launches_from_json(text: str) -> tuple[Launch, ...]:
+    """What `launches_to_json` wrote."""
+    return tuple(
+        Launch(
+            tuple(map(int, row["grid"])),
+            tuple((checked(name), checked(type_)) for name, type_ in row["arguments"]),
+        )
+        for row in json.loads(text)
+    )
+
+
+def benchmarks_to_json(benchmarks: tuple[Benchmark, ...]) -> str:
+    """Benchmarks as a JSON list of objects."""
+    return dumps([asdict(benchmark) for benchmark in benchmarks])
+
+
+def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
+    """What `benchmarks_to_json` wrote."""
+    return tuple(
+        Benchmark(
+            checked(row["key"]), float(row["ms"]), float(row["p20"]), float(row["p80"]), bool(row["chosen"])
+        )
+        for row in json.loads(text)
+    )
 
 
 def failure_from_json(text: str | None) -> Failure | None:
     """A failure from its JSON object; None stays None."""
-    return None if text is None else Failure(**json.loads(text))
+    return None if text is None else Failure(**strings_from_json(text))
+
+
+def strings_from_json(text: str) -> dict[str, str]:
+    """A JSON object whose values are all strings."""
+    return {name: checked(value) for name, value in object_from_json(text).items()}
+
+
+def seconds_from_json(text: str) -> dict[str, float]:
+    """A JSON object whose values are all numbers."""
+    return {name: float(value) for name, value in object_from_json(text).items()}
+
+
+def object_from_json(text: str) -> dict[str, Any]:
+    """A JSON object."""
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"no JSON object: {text[:40]!r}")
+    return value
+
+
+def checked(value: Any) -> str:
+    """`value`, which must be a string. A capture is untrusted: SQLite and JSON hold anything anywhere."""
+    if not isinstance(value, str):
+        raise ValueError(f"no text: {value!r:.40}")
+    return value
+
+
+def optional(value: Any) -> str | None:
+    """`value`, which must be a string or None."""
+    return None if value is None else checked(value)
+
+
+def _function(row: dict[str, Any]) -> SourceFunction:
+    return SourceFunction(checked(row["name"]), checked(row["file"]), int(row["line"]), checked(row["text"]))

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,7 @@ from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 _MAGIC = b"SQLite format 3\0"
 # What a damaged or hostile capture can make of a row; the reader turns each into one line.
-_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError)
+_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 
 
 def check_capture(path: Path) -> None:
@@ -93,10 +93,10 @@ class Capture:
             "SELECT id, name, source, helpers, parameters FROM kernel ORDER BY id"
         ):
             with self._damage():
-                function = SourceFunction(**json.loads(source))
+                function = encoding.function_from_json(source)
                 functions = encoding.functions_from_json(helpers)
-                names = tuple(map(str, json.loads(parameters)))
-            kernels[id_] = Kernel(id_, name, function, functions, names)
+                names = tuple(map(encoding.checked, json.loads(parameters)))
+                kernels[id_] = Kernel(id_, encoding.checked(name), function, functions, names)
         return kernels
 
     def variants(self, kernel: str | None = None) -> list[Variant]:
@@ -131,17 +131,20 @@ class Capture:
         facts = {}
         for variant, text in self._rows("SELECT variant, facts FROM facts WHERE version = ?", (version,)):
             with self._damage():
-                facts[variant] = dict(json.loads(text))
+                facts[variant] = encoding.object_from_json(text)
         return facts
 
     def _toolchains(self) -> dict[int, Toolchain]:
         rows = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
-            return {id_: Toolchain(id_, json.loads(text), command) for id_, text, command in rows}
+            return {
+                id_: Toolchain(id_, encoding.strings_from_json(text), encoding.checked(command))
+                for id_, text, command in rows
+            }
 
-    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[sqlite3.Row]:
+    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         with self._damage():
-            yield from self._db.execute(query, parameters)
+            return self._db.execute(query, parameters).fetchall()
 
     def _damage(self) -> _Damage:
         return _Damage(self.path)
@@ -196,11 +199,14 @@ def _variant(
         config=encoding.config_from_json(row["config"]),
         toolchain=toolchains[row["toolchain"]],
         failure=encoding.failure_from_json(row["failure"]),
-        metadata=json.loads(row["metadata"]),
-        seconds=json.loads(row["seconds"]),
-        cache_key=json.loads(row["cache_key"]),
+        metadata=encoding.object_from_json(row["metadata"]),
+        seconds=encoding.seconds_from_json(row["seconds"]),
+        cache_key=encoding.strings_from_json(row["cache_key"]),
         cached=bool(row["cached"]),
-        log=row["log"],
-        output=row["output"],
+        log=encoding.optional(row["log"]),
+        output=encoding.checked(row["output"]),
+        reasons=encoding.optional(row["reasons"]),
         artifacts=artifacts,
+        launches=encoding.launches_from_json(row["launches"]),
+        benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
     )

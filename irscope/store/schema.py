@@ -33,7 +33,10 @@ CREATE TABLE variant (
     cache_key TEXT NOT NULL,             -- JSON object: component -> text
     cached INTEGER NOT NULL,             -- 1: Triton's cache had it
     log TEXT,                            -- what ptxas printed
-    output TEXT NOT NULL                 -- what the compiler printed beside it
+    output TEXT NOT NULL,                -- what the compiler printed beside it
+    reasons TEXT,                        -- what the coalescing pass said, where it was asked
+    launches TEXT NOT NULL,              -- JSON list of objects: grid, arguments
+    benchmarks TEXT NOT NULL             -- JSON list of objects: key, ms, p20, p80, chosen
 );
 CREATE TABLE blob (
     digest TEXT PRIMARY KEY,             -- sha256 of the content

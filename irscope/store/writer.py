@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from irscope.model import Argument, Config, Failure, SourceFunction, Target, UserError
+from irscope.model import Argument, Benchmark, Config, Failure, Launch, SourceFunction, Target, UserError
 from irscope.store import encoding
 from irscope.store.reader import check_capture
 from irscope.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
@@ -40,7 +40,10 @@ class NewVariant:
     cached: bool = False
     log: str | None = None
     output: str = ""
+    reasons: str | None = None
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    launches: tuple[Launch, ...] = ()
+    benchmarks: tuple[Benchmark, ...] = ()
 
 
 class CaptureWriter:
@@ -158,7 +161,7 @@ class CaptureWriter:
                 for statement in _FORGET_VARIANT:
                     self._db.execute(statement, old)
             cursor = self._db.execute(
-                "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     old[0] if old else id_,
                     name,
@@ -174,12 +177,24 @@ class CaptureWriter:
                     int(new.cached),
                     new.log,
                     new.output,
+                    new.reasons,
+                    encoding.launches_to_json(new.launches),
+                    encoding.benchmarks_to_json(new.benchmarks),
                 ),
             )
             variant = int(cursor.lastrowid or 0)
             for stage, content in new.artifacts.items():
                 self._put(variant, stage, content)
         return variant
+
+    def set_measured(
+        self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]
+    ) -> None:
+        """Says anew how a variant that is there was launched and what it took."""
+        row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
+        with self._db:
+            self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
+            self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))
 
     def add_artifact(self, variant: int, stage: str, content: bytes) -> None:
         """Adds one more stage (one that is derived) to a variant that is there."""

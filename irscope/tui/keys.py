@@ -52,7 +52,7 @@ COMPARE = [
     _key("J", "step(1)", "Next variant as B"),
     _key("K", "step(-1)", "Previous variant as B"),
     _key("x", "swap", "Swap A and B", "swap"),
-    _key("u", "toggle_unified", "Two sides, or one column", "unified"),
+    _key("u", "toggle_unified", "Two sides, or one column", "unify"),
     _key("f", "toggle_folded", "Fold what is equal, or show it", "fold"),
     _key("y", "copy(True)", "Copy the line (where there are two: of B)"),
     _key("Y", "copy(False)", "Copy the line of A"),

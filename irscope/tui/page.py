@@ -70,10 +70,10 @@ class Page:
             found.append((first, len(self.rows)))
         return found
 
-    def text(self, row: int, right: bool) -> str | None:
+    def text(self, row: Row, right: bool) -> str | None:
         """The line that one side has in a row, None where it has none."""
         side = self.right if right else self.left
-        line = self.rows[row].right if right else self.rows[row].left
+        line = row.right if right else row.left
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:

@@ -58,12 +58,13 @@ def code(
             style += styles.ink(f"code--{ink}")
         segments.append(Segment(piece[place:end], style))
         place = end
-    return fitted(segments, width, base)
+    return fitted(segments, width, base, len(piece) if piece.isascii() else None)
 
 
-def fitted(segments: list[Segment], width: int, base: Style) -> list[Segment]:
-    """`segments` filled up or cut to `width` cells."""
-    cells = sum(cell_len(segment.text) for segment in segments)
+def fitted(segments: list[Segment], width: int, base: Style, cells: int | None = None) -> list[Segment]:
+    """`segments` filled up or cut to `width` cells; `cells` is how many they have, where that is known."""
+    if cells is None:
+        cells = sum(cell_len(segment.text) for segment in segments)
     if cells < width:
         return [*segments, Segment(" " * (width - cells), base)]
     return Segment.adjust_line_length(segments, width, base) if cells > width else segments

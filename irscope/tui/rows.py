@@ -26,6 +26,21 @@ STYLE_CLASSES = (
 
 
 @dataclass(frozen=True)
+class _Half:
+    """What one side has in a row: a line of its text, and where that differs from its counterpart."""
+
+    side: Side
+    line: int
+    right: bool
+    text: str
+    spans: Sequence[Span]
+
+    @property
+    def number(self) -> str:
+        return f" {self.side.number(self.line):>{self.side.number_width}}"
+
+
+@dataclass(frozen=True)
 class RowPainter:
     """Draws screen lines of `page`; `x` is the first character shown, `query` what is searched for."""
 
@@ -37,95 +52,79 @@ class RowPainter:
 
     def paint(self, line: ScreenLine, width: int, at_cursor: bool) -> list[Segment]:
         """One screen line in exactly `width` cells."""
-        base = self.styles.style("row--cursor") if at_cursor else self.base
         if line.kind is Kind.FOLD:
-            style = base if at_cursor else self.styles.style("row--fold")
-            return fitted(
-                [Segment(f"··· {line.folded:,} equal lines ···".center(width), style)], width, style
-            )
+            style = self.styles.style("row--cursor" if at_cursor else "row--fold")
+            text = f"··· {line.folded:,} equal lines ···".center(width)
+            return fitted([Segment(text, style)], width, style)
         row = self.page.rows[line.row]
-        left, right = (printable(self.page.text(line.row, side) or "") for side in (False, True))
-        spans = _spans(left, right) if row.change and None not in (row.left, row.right) else ((), ())
+        left, right = self._halves(row, width)
         if line.kind is not Kind.BOTH:
-            return self._unified(row, line.kind is Kind.RIGHT, (left, right), spans, width, base, at_cursor)
+            return self._unified(row, left, right, line.kind is Kind.RIGHT, width, at_cursor)
         if self.page.right is None:
-            return self._side(row, False, left, (), width, base, at_cursor)
+            return self._side(row, left, width, at_cursor)
         half = (width - 1) // 2
+        rule = Segment("│", self.base + self.styles.ink("dim"))
         return [
-            *self._side(row, False, left, spans[0], half, base, at_cursor),
-            Segment("│", base + self.styles.ink("dim")),
-            *self._side(row, True, right, spans[1], width - 1 - half, base, at_cursor),
+            *self._side(row, left, half, at_cursor),
+            rule,
+            *self._side(row, right, width - 1 - half, at_cursor),
         ]
 
-    def _side(
-        self,
-        row: Row,
-        right: bool,
-        text: str,
-        spans: Sequence[Span],
-        width: int,
-        base: Style,
-        at_cursor: bool,
-    ) -> list[Segment]:
-        side = self.page.right if right else self.page.left
-        line = row.right if right else row.left
-        if side is None or line is None:
+    def _halves(self, row: Row, width: int) -> tuple[_Half | None, _Half | None]:
+        """Both sides of a row. What differs is found up to where the screen ends: a line can be very long."""
+        left, right = (printable(self.page.text(row, side) or "") for side in (False, True))
+        ours: Sequence[Span] = ()
+        theirs: Sequence[Span] = ()
+        if row.change and row.left is not None and row.right is not None:
+            end = self.x + width
+            ours, theirs = _changed_spans(left[:end], right[:end])
+        return (
+            None if row.left is None else _Half(self.page.left, row.left, False, left, ours),
+            None if row.right is None or self.page.right is None
+            else _Half(self.page.right, row.right, True, right, theirs),
+        )  # fmt: skip
+
+    def _side(self, row: Row, half: _Half | None, width: int, at_cursor: bool) -> list[Segment]:
+        """One of two columns."""
+        if half is None:
+            base = self.styles.style("row--cursor") if at_cursor else self.base
             return [Segment(_ABSENT * width, base + self.styles.ink("row--absent"))]
-        base = base if at_cursor else self._tinted(row.change, right)
-        gutter = f" {side.number(line):>{side.number_width}} "
-        return fitted(
-            [
-                Segment(gutter, base + self.styles.ink("number")),
-                Segment(f"{row.change.mark} ", base + self.styles.ink("gutter")),
-                *self._code(side, text, right, spans, width - len(gutter) - 2, base),
-            ],
-            width,
-            base,
-        )
+        return self._line(half, f"{half.number} ", f"{row.change.mark} ", row.change, width, at_cursor)
 
     def _unified(
-        self,
-        row: Row,
-        right: bool,
-        texts: tuple[str, str],
-        spans: tuple[Sequence[Span], Sequence[Span]],
-        width: int,
-        base: Style,
-        at_cursor: bool,
+        self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, width: int, at_cursor: bool
     ) -> list[Segment]:
-        """A line of one column: numbers of both sides, the mark, and the code of the side it is of."""
-        page = self.page
-        side = page.right if right and page.right else page.left
-        base = base if at_cursor else self._tinted(row.change, right)
+        """The one column: numbers of both texts, the mark, and the line of the side that it shows."""
+        shown = right if at_right else left
+        if shown is None:
+            return []
         numbers = ""
-        for owner, line in ((page.left, row.left), (page.right, row.right)):
-            if owner:
-                mine = line is not None and (owner is side or not row.change)
-                number = owner.number(line) if line is not None and mine else ""
-                numbers += f" {number:>{owner.number_width}}"
-        mark = _unified_mark(row.change, right)
-        return fitted(
-            [
-                Segment(f"{numbers} ", base + self.styles.ink("number")),
-                Segment(f"{mark} ", base + self.styles.ink("gutter")),
-                *self._code(
-                    side, texts[right], right, spans[right], width - len(numbers) - len(mark) - 2, base
-                ),
-            ],
-            width,
-            base,
+        for half, side in ((left, self.page.left), (right, self.page.right)):
+            own = half is not None and (half is shown or not row.change)
+            numbers += half.number if half and own else " " * (1 + (side.number_width if side else 0))
+        return self._line(
+            shown, f"{numbers} ", _unified_mark(row.change, at_right), row.change, width, at_cursor
         )
 
-    def _code(
-        self, side: Side, text: str, right: bool, spans: Sequence[Span], width: int, base: Style
+    def _line(
+        self, half: _Half, numbers: str, mark: str, change: Change, width: int, at_cursor: bool
     ) -> list[Segment]:
+        base = self.styles.style("row--cursor") if at_cursor else self._tinted(change, half.right)
+        gutter = len(numbers) + len(mark)
+        room = max(width - gutter, 0)
         marks = [
-            (spans, "span--right" if right else "span--left"),
-            (occurrences(text, self.query, self.x, width), "match"),
+            (half.spans, "span--right" if half.right else "span--left"),
+            (occurrences(half.text, self.query, self.x, room), "match"),
         ]
-        return code(text, side.language, self.x, max(width, 0), base, self.styles, marks)
+        segments = [
+            Segment(numbers, base + self.styles.ink("number")),
+            Segment(mark, base + self.styles.ink("gutter")),
+            *code(half.text, half.side.language, self.x, room, base, self.styles, marks),
+        ]
+        return fitted(segments, width, base, gutter + room)
 
     def _tinted(self, change: Change, right: bool) -> Style:
+        """The background of a row that differs in more than shapes."""
         if change & Change.ADDED:
             return self.styles.style("row--added")
         if change & Change.REMOVED:
@@ -138,10 +137,10 @@ class RowPainter:
 def _unified_mark(change: Change, right: bool) -> str:
     """`~A` over `~B` for the two lines of a changed row; else + - or a blank."""
     if change.mark != "~":
-        return f"{change.mark} "
-    return "~B" if right else "~A"
+        return f"{change.mark}  "
+    return "~B " if right else "~A "
 
 
 @lru_cache(maxsize=512)
-def _spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
+def _changed_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
     return changed_spans(left, right)

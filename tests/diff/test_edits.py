@@ -17,7 +17,7 @@ USERS = {Change.REWIRED, Change.CONSTANT}
 
 
 def without(document: Document, k: int, seed: int) -> tuple[str, int, set[str]]:
-    """The text without `k` of its operations (fewer where it has few), how many, and the names they defined."""
+    """The text without `k` operations (fewer where it has few), how many, and the names they defined."""
     parents = {operation.parent for operation in document.operations}
     single = [
         operation

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.report.locations import without_locations
+from irscope.ir.without_locations import without_locations
 
 CASES = {
     "mlir": (

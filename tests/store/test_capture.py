@@ -196,3 +196,38 @@ def test_an_existing_file_is_kept(tmp_path: Path):
     with pytest.raises(UserError, match="--force"):
         CaptureWriter.create(path)
     assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("variant", "metadata", "[1]"),
+        ("variant", "metadata", "{"),
+        ("variant", "config", '{"a": 1}'),
+        ("variant", "specialization", '[["x", 3, null, null]]'),
+        ("variant", "failure", '{"kind": 1}'),
+        ("variant", "seconds", '{"ttir": "x"}'),
+        ("variant", "target", "cuda:1"),
+        ("variant", "log", b"\xff"),
+        ("variant", "kernel", 99),
+        ("kernel", "source", '{"name": ["a"], "file": "f", "line": 1, "text": ""}'),
+        ("kernel", "source", '{"name": "a", "file": "f", "line": 1, "text": 5}'),
+        ("kernel", "parameters", "[[]]"),
+        ("toolchain", "versions", "[]"),
+        ("blob", "data", b"not zstd"),
+        ("blob", "size", 1 << 40),
+        ("facts", "facts", "[]"),
+    ],
+)
+def test_a_hostile_capture_is_told_in_one_line(tmp_path: Path, table: str, column: str, value: object):
+    path = tmp_path / "a.irscope"
+    write(path, new(64, artifacts={"ttir": b"module {}"}))
+    with CaptureWriter.resume(path) as writer:
+        writer.add_facts(1, 1, {"registers": 8})
+    with sqlite3.connect(path) as db:
+        db.execute(f"UPDATE {table} SET {column} = ?", (value,))
+    with pytest.raises(UserError, match="damaged") as raised, Capture(path) as capture:
+        for variant in capture.variants():
+            capture.read(variant, "ttir")
+        capture.facts(1)
+    assert "\n" not in str(raised.value)

@@ -110,7 +110,8 @@ class DiffView(LineView):
         """The line under the cursor as the capture has it: B's (or A's), else the one that is there."""
         if not self._page.rows:
             return None
-        mine, other = (self._page.text(self.row, side) for side in (right, not right))
+        row = self._page.rows[self.row]
+        mine, other = (self._page.text(row, side) for side in (right, not right))
         return other if mine is None else mine
 
     # What the user does.

@@ -29,6 +29,13 @@ def without_locations(text: str, language: str) -> str:
     return kept if kept.endswith("\n") or not text.endswith("\n") else kept + "\n"
 
 
+def line_without_location(line: str, language: str) -> str:
+    """A line that is shown by itself, without the location or debug id at its end."""
+    if language == "mlir":
+        return _without_mlir_locations(line)
+    return _LLVM_USE.sub("", line) if language == "llvm" else line
+
+
 def _mlir(lines: list[str]) -> Iterator[str]:
     for line in lines:
         if not line.startswith("#loc"):

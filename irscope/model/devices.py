@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from irscope.model import Target
+from irscope.model.target import Target
 
 _KIB = 1024
 # Both vendors: CUDA Programming Guide, table 30; AMD's ISA documents, "work-group".

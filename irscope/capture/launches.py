@@ -1,0 +1,83 @@
+"""Launches as plain data, and which of its arguments a kernel writes to."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from irscope.model import Launch
+
+# A kernel launched over and over with other sizes: these many launches are kept of each variant.
+MOST_LAUNCHES = 16
+_WRITING = frozenset(["store", "scatter", "reduce"])
+
+
+def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
+    """The launch of which Triton passed `given` to a kernel's `run`: three sizes, six of its own, arguments."""
+    arguments = zip(function.params, given[9:], strict=False)
+    described = tuple((p.name, _described(value)) for p, value in arguments if not p.is_constexpr)
+    return Launch(tuple(int(size) for size in given[:3]), described)
+
+
+def _described(value: Any) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        sizes = ", ".join(map(str, value.shape))
+        return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]"
+    if hasattr(value, "base") and hasattr(value, "block_shape"):
+        return f"tensordesc {_described(value.base)} in blocks of {list(value.block_shape)}"
+    return str(value) if isinstance(value, bool | int | float | None) else type(value).__name__
+
+
+@cache
+def written_parameters(function: Any) -> frozenset[str]:
+    """The parameters through which a kernel may write, as its text tells.
+
+    Those that reach the pointer of a store or an atomic, through any chain of assignments, and those
+    that are passed on to another function. What a load returns does not count as its pointer.
+    """
+    tree = function.parse()
+    flows: dict[str, set[str]] = {}
+    written: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
+            value = node.iter if isinstance(node, ast.For) else node.value
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in (name for target in targets for name in _names(target)):
+                flows.setdefault(name, set()).update(_names(value) if value else ())
+        elif isinstance(node, ast.Call):
+            written |= _written_by(node)
+    pending = list(written)
+    while pending:
+        for name in flows.get(pending.pop(), set()) - written:
+            written.add(name)
+            pending.append(name)
+    return frozenset(written) & frozenset(parameter.name for parameter in function.params)
+
+
+def _written_by(call: ast.Call) -> set[str]:
+    """The names through which this call may write."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Attribute):
+        name, owner = call.func.attr, call.func.value
+        if not (name in _WRITING or name.startswith("atomic_")):
+            module = isinstance(owner, ast.Name) and owner.id in ("tl", "language", "math", "libdevice")
+            return set() if module or isinstance(owner, ast.Call) else _flat(arguments)
+        pointers = [keyword.value for keyword in call.keywords if keyword.arg == "pointer"]
+        return set(_names(owner)).union(*(_names(pointer) for pointer in [*call.args[:1], *pointers]))
+    if isinstance(call.func, ast.Name) and call.func.id in ("range", "min", "max", "len", "print"):
+        return set()
+    return _flat(arguments)
+
+
+def _flat(nodes: list[ast.expr]) -> set[str]:
+    return {name for node in nodes for name in _names(node)}
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names in an expression, without those that only a load in it reads through."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+        return []
+    return [name for child in ast.iter_child_nodes(node) for name in _names(child)]

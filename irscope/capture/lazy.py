@@ -1,0 +1,82 @@
+"""Compilations without a GPU: noted when the program launches, made later or when it looks into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irscope.capture.launches import launch_of
+from irscope.capture.messages import LaunchSeen, Message
+from irscope.capture.recorder import Recorded, Recorder, Tuning
+from irscope.model import Launch
+
+# Compiles a recorded variant in a worker and, where that went well, loads it from Triton's cache.
+MakeNow = Callable[[Recorded], Any]
+
+
+class LazyKernel:
+    """Stands for Triton's CompiledKernel: takes launches, and compiles when its contents are asked for."""
+
+    # What the JIT reads at each launch.
+    function = None
+    packed_metadata = None
+
+    def __init__(self, recorded: Recorded | None, make: Callable[[], Any], launched: LaunchTaken) -> None:
+        self._recorded, self._make, self._launched = recorded, make, launched
+        self._made: Any = None
+
+    def run(self, *arguments: Any) -> None:
+        """A launch: grid, stream, function, metadata and hooks as Triton passes them, then arguments."""
+        self._launched(self._recorded, arguments)
+
+    def launch_metadata(self, grid: Any, stream: Any, *arguments: Any) -> None:
+        """Nobody asks for it."""
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        """`kernel[grid](...)`, the launch of a kernel that was compiled beforehand."""
+        sizes = (*grid, 1, 1)[:3]
+        return lambda *arguments, **_: self.run(*sizes, *[None] * 6, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "result":  # 3.6 takes what has a `result` for a future
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+
+# Takes a launch: of which compilation, and everything that Triton passes to a kernel's `run`.
+LaunchTaken = Callable[[Recorded | None, tuple[Any, ...]], None]
+
+
+class LazyCompiles:
+    """Hands out lazy kernels; `pending` are the compilations to be made, in the order they were asked for."""
+
+    def __init__(self, recorder: Recorder, make: MakeNow, touched: Callable[[Any, Any], None]) -> None:
+        self._recorder, self._make, self._touched = recorder, make, touched
+        self._launches: dict[int, set[Launch]] = {}
+        self.pending: list[Recorded] = []
+
+    def on_jit(
+        self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
+    ) -> LazyKernel:
+        """The JIT's compilation: recorded now, made later."""
+        from triton.compiler import make_backend
+
+        parsed = make_backend(target).parse_options(dict(options or {}))
+        recorded, new = self._recorder.record(source, parsed, target, tuning)
+        if recorded is not None and new:
+            self.pending.append(recorded)
+        make = compile_ if recorded is None else lambda: self._make(recorded)
+        return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
+
+    def _launch(self, source: Any, recorded: Recorded | None, given: tuple[Any, ...]) -> None:
+        self._touched(source.fn, given[9:])
+        if recorded is None:
+            return
+        launch = launch_of(source.fn, given)
+        seen = self._launches.setdefault(recorded.number, set())
+        if launch not in seen:
+            seen.add(launch)
+            message: Message = LaunchSeen(recorded.number, launch)
+            self._recorder.send(message)

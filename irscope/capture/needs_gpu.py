@@ -1,0 +1,8 @@
+"""The end of a program that asks for what only a GPU could give."""
+
+
+class NeedsGpuError(BaseException):
+    """Raised where a program asks for a value that no kernel has computed.
+
+    No Exception: the program's own handlers are not for it.
+    """
