@@ -28,7 +28,7 @@ demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and see wh
 	@mkdir -p $(dir $(CAPTURE))
 	@$(BIN)/irscope compile samples/matmul.py --signature "$(SIGNATURE)" --resume -o $(CAPTURE)
 	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
-		$(BIN)/irscope table $(CAPTURE) && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage ttgir --context 0; fi
+		$(BIN)/irscope table $(CAPTURE) --width 160 && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage none; fi
 
 test: $(VENV)/ready-dev ## Everything CI runs: lint, types, rooms, all tests
 	$(MAKE) lint

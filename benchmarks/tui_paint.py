@@ -79,6 +79,7 @@ class TextAreas(App[None]):
         self._texts = texts
 
     def compose(self) -> ComposeResult:
+        """Both texts."""
         with Horizontal():
             for content in self._texts:
                 yield TextArea(content, read_only=True, show_line_numbers=True)
@@ -131,9 +132,7 @@ def page_down_bytes(view: str, capture: Path) -> float:
         for _ in range(5):
             os.write(master, b"\x1b[6~")
             sent += _drain(master, 1.5)
-        os.write(master, b"q\x11")
-        _drain(master, 1)
-        process.terminate()
+        process.kill()
     os.close(master)
     return sent / 5
 
@@ -142,10 +141,7 @@ def _drain(terminal: int, patience: float) -> int:
     """Reads what comes until nothing has come for `patience` seconds; how many bytes that were."""
     count = 0
     while select.select([terminal], [], [], patience)[0]:
-        try:
-            count += len(os.read(terminal, 1 << 16))
-        except OSError:
-            break
+        count += len(os.read(terminal, 1 << 16))
     return count
 
 
@@ -162,12 +158,14 @@ def report() -> None:
                 command = [sys.executable, __file__, "--measure", view, str(capture)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 figures = json.loads(done.stdout.splitlines()[-1])
-                sent = page_down_bytes(view, capture)
-                print(
-                    f"{kind:6} {view:9} {figures['first']:10.2f} s {figures['ready']:9.2f} s "
-                    f"{figures['key']:6.1f} ms {figures['peak']:5.0f} MB {sent / 1024:7.1f} kB",
-                    flush=True,
+                cells = (
+                    f"{figures['first']:.2f} s",
+                    f"{figures['ready']:.2f} s",
+                    f"{figures['key']:.1f} ms",
+                    f"{figures['peak']:.0f} MB",
+                    f"{page_down_bytes(view, capture) / 1024:.1f} kB",
                 )
+                print(f"{kind:6} {view:9}", *(f"{cell:>12}" for cell in cells), flush=True)
 
 
 def main() -> None:

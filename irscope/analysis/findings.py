@@ -56,7 +56,10 @@ def findings(
     found += _occupancy(facts_a, facts_b)
     found += _numbers(facts_a, facts_b)
     assembly = diffs.get("ptx") or diffs.get("amdgcn")
-    found += line_findings(assembly, diffs.get("ttgir"), b.kernel) if assembly else _texts(facts_a, facts_b)
+    if assembly:
+        found += line_findings(a, b, assembly, diffs.get("ttgir"), diffs.get("ttir"))
+    else:
+        found += _texts(facts_a, facts_b)
     if "ttgir" in diffs:
         found += [_layout(change) for change in diffs["ttgir"].layouts]
     found += _first_difference(b, diffs)

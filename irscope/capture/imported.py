@@ -21,9 +21,9 @@ from irscope.model import (
 )
 from irscope.store import NewVariant
 
-# Options that backends tune by beside OPTION_NAMES (triton/backends/amd/compiler.py): what an AMD kernel's
-# configs set. Others are the same for all that a program compiles.
-_AMD_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+# What AMD kernels are tuned by beside OPTION_NAMES, with the default that says nothing of a config
+# (HIPOptions in triton/backends/amd/compiler.py). Other options are the same for all that a program compiles.
+_AMD_OPTIONS = {"waves_per_eu": 0, "matrix_instr_nonkdim": 0, "kpack": 1}
 # The stages that have the kernel's signature, the one that is closest to Python first.
 _MLIR_STAGES = ("source", "glir", "ttir", "ttgir")
 # How many ranges a config names where the Python source does not say what they are.
@@ -113,7 +113,7 @@ def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
     options: dict[str, Value] = {}
     for name in (*OPTION_NAMES, *_AMD_OPTIONS):
         value = values.get(name)
-        if value is not None:
+        if value is not None and value != _AMD_OPTIONS.get(name):
             options[name] = _count(name, value)
     return options
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import irscope
@@ -15,10 +18,13 @@ from irscope.capture.python_source import PythonFiles
 from irscope.capture.tritonparse_trace import is_trace_name, read_trace
 from irscope.model import Config, UserError, Variant
 from irscope.store import Capture, CaptureWriter
+from irscope.store.encoding import pack
 
 CACHE, DUMP, TRACE = "Triton cache", "TRITON_KERNEL_DUMP folder", "tritonparse trace"
 # How much of a compilation's key tells variants apart whose configs are the same as far as they are known.
 _SHORT_KEY = 8
+# How many variants may wait in memory for their turn to be written.
+_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +63,61 @@ def recognise(path: Path) -> ImportSource:
 
 
 def import_source(
-    source: ImportSource, writer: CaptureWriter, command: str, report: Callable[[int], None]
+    source: ImportSource,
+    open_writer: Callable[[], CaptureWriter],
+    command: str,
+    report: Callable[[int], None],
 ) -> Summary:
     """Writes every compilation of `source` that the capture does not have; one that is bad costs only itself.
 
-    `report` is told how many parts are done, after each.
+    The capture is opened when the first one is there. `report` is told how many parts are done, after
+    each. Raises UserError where no compilation can be imported.
     """
-    book = _Book(writer, source.kind, command)
-    files = PythonFiles()
-    for done, part in enumerate(source.parts, start=1):
-        for found in _read(source.kind, part, files):
-            book.enter(found)
-        report(done)
+    found = _packed(_read_all(source, report))
+    left_out: list[LeftOut] = []
+    for first in found:
+        if isinstance(first, Imported):
+            break
+        left_out.append(first)
+    else:
+        reasons = f": {left_out[0].place}: {left_out[0].reason}" if left_out else ""
+        raise UserError(f"no compilation of this {source.kind} can be imported{reasons}")
+    with open_writer() as writer:
+        book = _Book(writer, source.kind, command)
+        for item in chain(left_out, [first], found):
+            book.enter(item)
     return book.summary
 
 
-def _read(kind: str, part: EntryFolder | Path, files: PythonFiles) -> Iterator[Imported | LeftOut]:
-    if isinstance(part, Path):
-        return read_trace(part, files)
-    return read_cache_entry(part, files) if kind == CACHE else read_dump_entry(part, files)
+def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[Imported | LeftOut]:
+    files = PythonFiles()
+    for done, part in enumerate(source.parts, start=1):
+        if isinstance(part, Path):
+            yield from read_trace(part, files)
+        elif source.kind == CACHE:
+            yield from read_cache_entry(part, files)
+        else:
+            yield from read_dump_entry(part, files)
+        report(done)
+
+
+def _packed(found: Iterator[Imported | LeftOut]) -> Iterator[Imported | LeftOut]:
+    """The same in order, with the stages compressed in threads while the next ones are read."""
+    ahead: deque[Future[Imported | LeftOut]] = deque()
+    with ThreadPoolExecutor() as threads:
+        for item in found:
+            ahead.append(threads.submit(_pack, item))
+            if len(ahead) > _AHEAD:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _pack(item: Imported | LeftOut) -> Imported | LeftOut:
+    if isinstance(item, LeftOut):
+        return item
+    packed = {stage: pack(content) for stage, content in item.new.artifacts.items()}
+    return replace(item, new=replace(item.new, artifacts=packed))
 
 
 class _Book:
@@ -110,15 +152,14 @@ class _Book:
         if found.triton not in self._toolchains:
             versions = {"triton": found.triton, "irscope": irscope.__version__, "imported from": self._kind}
             self._toolchains[found.triton] = self._writer.add_toolchain(versions, self._command)
-        kernel = self._kernels[place]
-        new = found.new
-        identity = self._writer.identity(kernel, found.triton, new)
-        if identity in self._identities:
-            new = replace(
-                new, config=Config((*new.config.values, ("cache", found.key[:_SHORT_KEY])))
-            )
+        kernel, new = self._kernels[place], found.new
+        # What nothing else tells apart has a part of its key in its config.
+        for part in (found.key[:_SHORT_KEY], found.key):
             identity = self._writer.identity(kernel, found.triton, new)
-        self._identities.add(identity)
+            if identity not in self._identities:
+                break
+            new = replace(found.new, config=Config((*found.new.config.values, ("cache", part))))
+        self._identities.add(self._writer.identity(kernel, found.triton, new))
         self._writer.add_variant(kernel, self._toolchains[found.triton], found.triton, new)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -10,7 +12,8 @@ from irscope.model import Launch
 
 # A kernel launched over and over with other sizes: these many launches are kept of each variant.
 MOST_LAUNCHES = 16
-_WRITING = frozenset(["store", "scatter", "reduce"])
+_WRITING = frozenset(["store", "scatter", "async_store"])
+_LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
 
 
 def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
@@ -36,41 +39,44 @@ def written_parameters(function: Any) -> frozenset[str]:
     Those that reach the pointer of a store or an atomic, through any chain of assignments, and those
     that are passed on to another function. What a load returns does not count as its pointer.
     """
+    parameters = frozenset(parameter.name for parameter in function.params)
     tree = function.parse()
-    flows: dict[str, set[str]] = {}
-    written: set[str] = set()
+    flows: dict[str, set[str]] = {name: set() for name in parameters}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
             value = node.iter if isinstance(node, ast.For) else node.value
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in (name for target in targets for name in _names(target)):
+            for name in _flat(targets):
                 flows.setdefault(name, set()).update(_names(value) if value else ())
-        elif isinstance(node, ast.Call):
-            written |= _written_by(node)
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    written = {name for call in calls for name in _written_by(call, frozenset(flows))}
     pending = list(written)
     while pending:
         for name in flows.get(pending.pop(), set()) - written:
             written.add(name)
             pending.append(name)
-    return frozenset(written) & frozenset(parameter.name for parameter in function.params)
+    return written & parameters
 
 
-def _written_by(call: ast.Call) -> set[str]:
-    """The names through which this call may write."""
+def _written_by(call: ast.Call, values: frozenset[str]) -> set[str]:
+    """The names through which this call may write; `values` are the names of the function's own values."""
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if isinstance(call.func, ast.Attribute):
-        name, owner = call.func.attr, call.func.value
-        if not (name in _WRITING or name.startswith("atomic_")):
-            module = isinstance(owner, ast.Name) and owner.id in ("tl", "language", "math", "libdevice")
-            return set() if module or isinstance(owner, ast.Call) else _flat(arguments)
-        pointers = [keyword.value for keyword in call.keywords if keyword.arg == "pointer"]
-        return set(_names(owner)).union(*(_names(pointer) for pointer in [*call.args[:1], *pointers]))
-    if isinstance(call.func, ast.Name) and call.func.id in ("range", "min", "max", "len", "print"):
+    if isinstance(call.func, ast.Name):
+        return set() if hasattr(builtins, call.func.id) else _flat(arguments)
+    if not isinstance(call.func, ast.Attribute):
         return set()
-    return _flat(arguments)
+    if call.func.attr in _WRITING or call.func.attr.startswith("atomic_"):
+        pointers = [keyword.value for keyword in call.keywords if keyword.arg == "pointer"]
+        return _flat([call.func.value, *call.args[:1], *pointers])
+    root: ast.expr = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    # A method of a value and the language's own functions write nothing; a module's function may.
+    own = not isinstance(root, ast.Name) or root.id in values or root.id in _LANGUAGE
+    return set() if own else _flat(arguments)
 
 
-def _flat(nodes: list[ast.expr]) -> set[str]:
+def _flat(nodes: Iterable[ast.AST]) -> set[str]:
     return {name for node in nodes for name in _names(node)}
 
 

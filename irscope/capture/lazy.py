@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.launches import launch_of
+from irscope.capture.launches import MOST_LAUNCHES, launch_of
 from irscope.capture.messages import LaunchSeen, Message
 from irscope.capture.recorder import Recorded, Recorder, Tuning
 from irscope.model import Launch
@@ -76,7 +76,7 @@ class LazyCompiles:
             return
         launch = launch_of(source.fn, given)
         seen = self._launches.setdefault(recorded.number, set())
-        if launch not in seen:
+        if launch not in seen and len(seen) < MOST_LAUNCHES:
             seen.add(launch)
             message: Message = LaunchSeen(recorded.number, launch)
             self._recorder.send(message)

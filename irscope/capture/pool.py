@@ -6,6 +6,8 @@ compiled in one process at the same time, and a process apart costs little.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import signal
 import socket
@@ -56,8 +58,10 @@ class Worker:
     def __init__(self, start: Start = spawn) -> None:
         self._start = start
         ours, theirs = socket.socketpair()
-        # Append mode: the parent empties the file between jobs, and the worker goes on at its end.
-        self._printed = tempfile.TemporaryFile("a+b")  # noqa: SIM115 - closed in stop()
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
+        # The parent empties the file between jobs; the worker goes on at its end, not where it was.
+        flags = fcntl.fcntl(self._printed, fcntl.F_GETFL)
+        fcntl.fcntl(self._printed, fcntl.F_SETFL, flags | os.O_APPEND)
         self._process = start(theirs, self._printed)
         theirs.close()
         self.pipe = Connection(ours.detach())

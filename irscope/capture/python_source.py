@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.capture.kernel_header import KernelHeader, Place
+from irscope.capture.kernel_header import KernelHeader
 from irscope.capture.untrusted import BadEntry, read_file
 from irscope.model import SourceFunction
 
@@ -15,13 +15,28 @@ _MAX_PYTHON_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class RangeCall:
+    """A call `tl.arange(..., NAME)`: from `begin` to before `end`, each (line, column from 0)."""
+
+    name: str
+    begin: tuple[int, int]
+    end: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """A function in a Python file; `constexprs` are its parameters annotated with `tl.constexpr`."""
+    """A function in a Python file.
+
+    `line` and `column` are those of its `def`, from 1 and 0. `constexprs` are its parameters annotated
+    with `tl.constexpr`, `ranges` its calls `tl.arange(..., NAME)` of a parameter that nothing assigns to.
+    """
 
     source: SourceFunction
     parameters: tuple[str, ...]
+    line: int
+    column: int
     constexprs: frozenset[str]
-    node: ast.FunctionDef
+    ranges: tuple[RangeCall, ...]
 
 
 class PythonFiles:
@@ -42,7 +57,7 @@ class PythonFiles:
         if place.file not in self._functions:
             self._functions[place.file] = _functions_of(place.file)
         for function in self._functions[place.file]:
-            if function.node.lineno == place.line and _fits(function, header):
+            if function.line == place.line and _fits(function, header):
                 return function
         return None
 
@@ -65,23 +80,18 @@ def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFuncti
 def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str, int]:
     """The constexpr parameters whose values the kernel's `tl.arange` calls show: name -> value.
 
-    A range made at the place of `tl.arange(0, BLOCK)` ends at BLOCK, if nothing assigns to BLOCK.
+    A range made at the place of `tl.arange(0, BLOCK)` ends at BLOCK.
     """
     arguments = {argument.name for argument in header.arguments}
-    assigned = {
-        node.id
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    usable = set(function.parameters) - arguments - assigned
     # Columns count from 0 in ast, from 0 or 1 in the IR.
-    base = (header.place.column if header.place else 0) - function.node.col_offset
+    base = header.place.column - function.column if header.place else 0
+    made = [(size, (place.line, place.column - base)) for size, place in header.ranges if place]
     found: dict[str, set[int]] = {}
-    for call in _arange_calls(function.node):
-        end = call.args[1]
-        if isinstance(end, ast.Name) and end.id in usable:
-            made = {size for size, place in header.ranges if place and _covers(call, place, base)}
-            found.setdefault(end.id, set()).update(made)
+    for call in function.ranges:
+        if call.name not in arguments:
+            # Triton names the place of what it visited last: the call, or an argument of it.
+            sizes = {size for size, place in made if call.begin <= place < call.end}
+            found.setdefault(call.name, set()).update(sizes)
     return {name: sizes.pop() for name, sizes in found.items() if len(sizes) == 1}
 
 
@@ -101,13 +111,16 @@ def _function(node: ast.FunctionDef, lines: Sequence[str], file: str, first_line
     begin = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     end = node.end_lineno or node.lineno
     parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    names = tuple(parameter.arg for parameter in parameters)
     return PythonFunction(
         source=SourceFunction(
             node.name, file, begin, "".join(lines[begin - first_line : end - first_line + 1])
         ),
-        parameters=tuple(parameter.arg for parameter in parameters),
+        parameters=names,
+        line=node.lineno,
+        column=node.col_offset,
         constexprs=frozenset(p.arg for p in parameters if p.annotation and _is_constexpr(p.annotation)),
-        node=node,
+        ranges=tuple(_range_calls(node, frozenset(names))),
     )
 
 
@@ -123,19 +136,13 @@ def _fits(function: PythonFunction, header: KernelHeader) -> bool:
     return all(argument.name.partition(".")[0] in rest for argument in header.arguments)
 
 
-def _arange_calls(node: ast.FunctionDef) -> list[ast.Call]:
-    return [
-        call
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "arange"
-        and len(call.args) == 2
-    ]
-
-
-def _covers(call: ast.Call, place: Place, base: int) -> bool:
-    """Whether `place` lies in the text of the call: Triton names the argument that it visited last."""
-    begin = (call.lineno, call.col_offset)
-    end = (call.end_lineno or call.lineno, call.end_col_offset or 0)
-    return begin <= (place.line, place.column - base) < end
+def _range_calls(function: ast.FunctionDef, parameters: frozenset[str]) -> Iterator[RangeCall]:
+    nodes = list(ast.walk(function))
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="arange"), args=[_, ast.Name(id=name)]):
+                if name in parameters - assigned:
+                    begin = (node.lineno, node.col_offset)
+                    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+                    yield RangeCall(name, begin, end)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_PASS = "tritongpu-coalesce"
+_COALESCE = "tritongpu-coalesce"
 _VARIABLE = "TRITON_LLVM_DEBUG_ONLY"
-_MARK = f"[{_PASS}]:"
+_MARK = f"[{_COALESCE}]:"
 
 Run = Callable[[Any, dict[str, Any]], Any]
 
@@ -30,13 +30,12 @@ def compiling_anyway() -> Iterator[None]:
 def telling(run: Run) -> Run:
     """The TTGIR stage `run` with its coalescing pass printing its reasons.
 
-    The variable is part of Triton's cache key, so it is set when the key is made already, and for this
-    stage alone.
+    The variable is part of Triton's cache key, so it is set for this stage alone, when the key is made.
     """
 
     def stage(module: Any, metadata: dict[str, Any]) -> Any:
         before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = _PASS
+        os.environ[_VARIABLE] = _COALESCE
         try:
             return run(module, metadata)
         finally:

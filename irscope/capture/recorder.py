@@ -30,7 +30,10 @@ class Tuning:
 
 @dataclass
 class Recorded:
-    """A compilation: Triton's own source, options and target, and the variant that it is."""
+    """A compilation: Triton's own source, options and target, and the variant that it is.
+
+    `told` says whether its outcome is on its way to the capture.
+    """
 
     number: int
     kernel: int
@@ -38,6 +41,7 @@ class Recorded:
     options: Any
     target: Any
     variant: NewVariant
+    told: bool = False
 
 
 @dataclass

@@ -19,14 +19,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.model import UserError
-
 if TYPE_CHECKING:
     from irscope.capture.importing import Summary
 
 NAME = "import"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
 
+# What each kind of source does not say, by the kind's name.
+_LACKS = {
+    "Triton cache": "constexpr values, but for those that tl.arange shows; arguments equal to 1; signedness",
+    "TRITON_KERNEL_DUMP folder": (
+        "num_stages, metadata such as shared memory, Triton's version, constexpr values but for those that "
+        "tl.arange shows; of configs with the same constants only the last is there"
+    ),
+    "tritonparse trace": "cubin or hsaco, the ptxas log, signedness of arguments",
+}
 # How many entries that were left out are named one by one.
 _NAMED = 5
 
@@ -48,23 +55,48 @@ def run(args: argparse.Namespace) -> int:
     begun = time.monotonic()
     source = recognise(args.path)
     path = args.output or Path(f"{args.path.resolve().name.partition('.ndjson')[0]}.irscope")
-    again = args.resume and path.exists()
-    writer = CaptureWriter.resume(path) if again else CaptureWriter.create(path, args.force)
-    with writer, _bar(len(source.parts)) as report:
-        try:
-            summary = import_source(source, writer, shlex.join(sys.argv), report)
-        except UserError:
-            _forget(path, again)
-            raise
-    if not summary.added and not summary.known:
-        _forget(path, again)
-        raise UserError(f"{args.path}: no entry of this {source.kind} can be imported{_reasons(summary)}")
+
+    def open_writer() -> CaptureWriter:
+        again = args.resume and path.exists()
+        return CaptureWriter.resume(path) if again else CaptureWriter.create(path, args.force)
+
+    with _bar(len(source.parts)) as report:
+        summary = import_source(source, open_writer, shlex.join(sys.argv), report)
     _say(summary, source.kind)
     name = shlex.quote(str(path))
     known = f", {summary.known} there already" if summary.known else ""
+    spent = time.monotonic() - begun
     print(
         f"{name}: {summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}{known}, "
-        f"{time.monotonic() - begun:.1f} s"
+        f"{spent:.1f} s"
     )
     print(f"browse: irscope {name}   compare: irscope table {name}")
     return 1 if summary.left_out else 0
+
+
+def _say(summary: Summary, kind: str) -> None:
+    """Tells on stderr what was left out and what such a source does not hold."""
+    from irscope.report.text import one_line
+
+    lines = [f"left out {item.place}: {item.reason}" for item in summary.left_out[:_NAMED]]
+    if (more := len(summary.left_out) - _NAMED) > 0:
+        lines.append(f"left out {more} more")
+    lines.append(f"not in a {kind}: {_LACKS[kind]}")
+    bare = [name for (name, _, _), found in summary.kernels.items() if not found]
+    if bare:
+        names = ", ".join(bare[:_NAMED]) + (", ..." if len(bare) > _NAMED else "")
+        lines.append(f"no Python source (gone, or changed since) for {len(bare)} kernels: {names}")
+    for line in lines:
+        print(f"irscope: {one_line(line)}", file=sys.stderr)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("import", total=total)
+        yield lambda done: bar.update(task, completed=done)

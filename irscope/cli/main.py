@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # `irscope --help` needs to import none.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("compile", "irscope.cli.compile", "compile a kernel under each of its configs and keep every stage"),
+    ("import", "irscope.cli.import_", "import a Triton cache, a dump folder or a tritonparse trace"),
     ("tui", "irscope.cli.tui", "browse a capture in the terminal (also: irscope CAPTURE)"),
     ("list", "irscope.cli.list", "list the kernels and variants of a capture"),
     ("table", "irscope.cli.table", "compare the variants: registers, spills, shared memory, ..."),

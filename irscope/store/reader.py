@@ -23,6 +23,7 @@ from irscope.model import (
     parse_target,
 )
 from irscope.store import encoding
+from irscope.store.encoding import Blob
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 _MAGIC = b"SQLite format 3\0"
@@ -126,13 +127,27 @@ class Capture:
                 return encoding.decompress(data, size)
         return None
 
+    def blob(self, artifact: Artifact) -> Blob:
+        """An artifact as the store keeps it. Raises UserError where it is damaged."""
+        for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
+            with self._damage():
+                if encoding.digest(encoding.decompress(data, size)) != artifact.digest:
+                    raise ValueError("a stored stage is not the one that was stored")
+                return Blob(artifact.digest, size, data)
+        raise UserError(f"{self.path}: damaged: a stage is missing; copy the capture again")
+
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
         """The facts kept by analysis of that `version`: variant id -> name -> value."""
-        facts = {}
-        for variant, text in self._rows("SELECT variant, facts FROM facts WHERE version = ?", (version,)):
+        kept = self.facts_kept()
+        return {variant: facts for variant, (of_version, facts) in kept.items() if of_version == version}
+
+    def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
+        """The facts kept by any analysis: variant id -> its version, and name -> value."""
+        kept = {}
+        for variant, version, text in self._rows("SELECT variant, version, facts FROM facts"):
             with self._damage():
-                facts[variant] = encoding.object_from_json(text)
-        return facts
+                kept[variant] = (int(version), encoding.object_from_json(text))
+        return kept
 
     def _toolchains(self) -> dict[int, Toolchain]:
         rows = self._rows("SELECT id, versions, command FROM toolchain")

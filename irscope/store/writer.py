@@ -13,6 +13,7 @@ from typing import Any
 
 from irscope.model import Argument, Benchmark, Config, Failure, Launch, SourceFunction, Target, UserError
 from irscope.store import encoding
+from irscope.store.encoding import Blob
 from irscope.store.reader import check_capture
 from irscope.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
@@ -27,7 +28,7 @@ _FORGET_VARIANT = (
 class NewVariant:
     """A variant before it has an id; the fields are those of `model.Variant`.
 
-    `artifacts` maps stage names to contents.
+    `artifacts` maps stage names to contents, packed ones or bare.
     """
 
     target: Target
@@ -41,7 +42,7 @@ class NewVariant:
     log: str | None = None
     output: str = ""
     reasons: str | None = None
-    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    artifacts: Mapping[str, bytes | Blob] = field(default_factory=dict)
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
 
@@ -209,11 +210,12 @@ class CaptureWriter:
                 (variant, version, encoding.dumps(dict(facts))),
             )
 
-    def _put(self, variant: int, stage: str, content: bytes) -> None:
-        digest = encoding.digest(content)
+    def _put(self, variant: int, stage: str, content: bytes | Blob) -> None:
+        digest = content.digest if isinstance(content, Blob) else encoding.digest(content)
         known = self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone()
         if not known:
-            row = (digest, len(content), encoding.compress(content))
+            blob = encoding.pack(content)
+            row = (digest, blob.size, blob.frame)
             self._db.execute("INSERT INTO blob VALUES (?, ?, ?)", row)
         self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", (variant, stage, digest))
 

@@ -24,7 +24,6 @@ _CLASSES = {
     Token.Name.Decorator: "attribute",
     Token.Name.Function: "function",
     Token.Name.Label: "attribute",
-    Token.Name.Variable: "variable",
     Token.Literal.String: "string",
     Token.Literal.Number: "number",
     Token.Operator.Word: "keyword",

@@ -49,15 +49,21 @@ def code(
             first, last = max(span[0] - start, 0), min(span[1] - start, len(piece))
             if first < last:
                 grounds[first:last] = [name] * (last - first)
-    segments = []
-    place = 0
+    segments: list[Segment] = []
+    place, last = 0, None
     for (ink, ground), group in groupby(zip(inks, grounds, strict=True)):
         end = place + len(list(group))
+        content = piece[place:end]
+        place = end
+        if segments and ground == last and content.isspace():
+            # A blank has no ink: one escape sequence less to send.
+            segments[-1] = Segment(segments[-1].text + content, segments[-1].style)
+            continue
         style = base + styles.style(ground) if ground else base
         if ink and ground != "match":
             style += styles.ink(f"code--{ink}")
-        segments.append(Segment(piece[place:end], style))
-        place = end
+        segments.append(Segment(content, style))
+        last = ground
     return fitted(segments, width, base, len(piece) if piece.isascii() else None)
 
 

@@ -1,0 +1,110 @@
+"""How many entries of a Triton cache `irscope import` takes a second, and how often it opens each file.
+
+  python benchmarks/import_speed.py [ENTRIES]
+
+Compiles a few kernels for real, copies their entries until there are ENTRIES (2,000) with the kernel's name
+changed in every file, so that no two stages are equal, and imports the folder in a process of its own.
+Prints seconds, entries a second, files and bytes there, files opened and the most opens of one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from irscope.store import Capture
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+KERNELS = (
+    ("vector_add.py", "*fp32:16, *fp32:16, *fp32:16, i32:16", "BLOCK_SIZE=256,1024"),
+    ("fused_softmax.py", "*fp32:16, *fp32:16, i32:16, i32:16, i32:16", "BLOCK_SIZE=1024,4096"),
+    (
+        "matmul.py",
+        "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
+        "num_stages=2,3",
+    ),
+)
+# Counts every file that Python opens below the folder, by path.
+COUNTING = """
+import collections, json, sys
+opens = collections.Counter()
+folder = sys.argv.pop(1)
+def hook(event, arguments):
+    if event == "open" and str(arguments[0]).startswith(folder + "/"):
+        opens[str(arguments[0])] += 1
+sys.addaudithook(hook)
+from irscope.cli.main import main
+code = main(sys.argv[1:])
+print("COUNTED", json.dumps([len(opens), max(opens.values())]))
+sys.exit(code)
+"""
+
+
+def compile_entries(folder: Path) -> list[Path]:
+    """A few real entries: the folders that compiling KERNELS leaves in a cache."""
+    for file, signature, config in KERNELS:
+        words = ["compile", str(SAMPLES / file), "--signature", signature, "--config", config]
+        subprocess.run(
+            [sys.executable, "-m", "irscope", *words, "--force", "-o", str(folder / "made.irscope")],
+            env=os.environ | {"TRITON_CACHE_DIR": str(folder / "made")},
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    return sorted({path.parent for path in (folder / "made").glob("*/*.ttir")})
+
+
+def copy_entry(entry: Path, number: int, target: Path) -> None:
+    """The entry under another hash, with the kernel's name changed in all of its files."""
+    metadata = next(path for path in entry.glob("*.json") if not path.name.startswith(("__", "irscope")))
+    old = json.loads(metadata.read_text())["name"]
+    new = f"k{number:0{len(old) - 1}d}"  # as long as the old one: binaries keep their offsets
+    digest = hashlib.sha256(b"%d" % number).hexdigest()
+    copy = target / base64.b32encode(bytes.fromhex(digest)).decode().rstrip("=")
+    copy.mkdir()
+    for path in entry.iterdir():
+        content = path.read_bytes().replace(old.encode(), new.encode())
+        if path == metadata:
+            content = json.dumps(json.loads(content) | {"hash": digest}).encode()
+        (copy / path.name.replace(old, new)).write_bytes(content)
+
+
+def main() -> None:
+    """Makes the folder, imports it and prints what that took."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        entries = compile_entries(folder)
+        cache = folder / "cache"
+        cache.mkdir()
+        for number in range(count):
+            copy_entry(entries[number % len(entries)], number, cache)
+        sizes = [path.stat().st_size for path in cache.glob("*/*")]
+        capture = folder / "imported.irscope"
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", COUNTING, str(cache), "import", str(cache), "-o", str(capture)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        spent = time.perf_counter() - begun
+        opened, most = json.loads(done.stdout.rpartition("COUNTED")[2])
+        with Capture(capture) as imported:
+            variants = len(imported.variants())
+        print(f"entries         {count:,}, from {len(entries)} real ones; {variants:,} imported")
+        print(f"files           {len(sizes):,}, {sum(sizes):,} bytes")
+        print(f"import          {spent:.1f} s, {count / spent:.0f} entries a second")
+        print(f"files opened    {opened:,}, none over {most} time")
+        print(f"capture         {capture.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Axis info of every value of a TTIR module: a forward data flow, the loops run to their fixed point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.analysis.axis import AxisInfo, scalar, transfer, unknown
+from irscope.diff.values import Source, sources
+from irscope.ir.document import Document, Operation
+
+# What the JIT finds of an argument that it specializes: `tt.divisibility = 16`.
+ALIGNED = 16
+# Each pass lowers some gcd, so a few are enough; what loops carry is not known where they are not.
+_MOST_PASSES = 10
+_DIVISIBILITY = re.compile(r"tt\.divisibility = (\d{1,9})\b")
+_TYPE = re.compile(r": (!tt\.ptr|i\d+\b)?")
+# Of `scf.for %i = %from to %to step %by iter_args(%x = %first, ...)`: operands before the carried ones.
+_BOUNDS = 3
+
+_Infos = dict[Source, AxisInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function in TTIR: its name, what it is, and what divides it as far as is known."""
+
+    name: str
+    pointer: bool
+    integer: bool
+    divisibility: int
+
+
+class AxisFlow:
+    """The axis info of a TTIR document, as it is or as it would be with more parameters aligned."""
+
+    def __init__(self, ttir: Document) -> None:
+        self.operations = ttir.operations
+        self.sources = sources(ttir)
+        self._lines = ttir.lines
+        self._known: dict[frozenset[Source], Mapping[Source, AxisInfo]] = {}
+
+    @cached_property
+    def parameters(self) -> Mapping[Source, Parameter]:
+        """The parameters of all functions."""
+        found: dict[Source, Parameter] = {}
+        for index, operation in enumerate(self.operations):
+            if operation.opcode == "tt.func":
+                read = _parameters(operation, self._lines[operation.line])
+                found.update({Source(index, True, at): parameter for at, parameter in enumerate(read)})
+        return found
+
+    def infos(self, aligned: frozenset[Source] = frozenset()) -> Mapping[Source, AxisInfo]:
+        """The axis info by value, were the parameters `aligned` divisible by 16; unknown where missing."""
+        if aligned not in self._known:
+            self._known[aligned] = self._flow(aligned)
+        return self._known[aligned]
+
+    def origins(self, value: Source, pointer: bool = False) -> frozenset[Source]:
+        """The parameters that a value is made from; `pointer`: only those that a pointer points into."""
+        met, pending = {value}, [value]
+        while pending:
+            current = pending.pop()
+            opcode = self.operations[current.owner].opcode
+            if pointer and opcode == "tt.load":
+                continue
+            before = self._leading_to(current)
+            for source in before[:1] if pointer and opcode == "tt.addptr" else before:
+                if source is not None and source not in met:
+                    met.add(source)
+                    pending.append(source)
+        return frozenset(met & self.parameters.keys())
+
+    def _leading_to(self, value: Source) -> tuple[Source | None, ...]:
+        """The values that a value is made from; what a loop carries, from what it starts with."""
+        before = tuple(self.sources[value.owner])
+        if self.operations[value.owner].opcode != "scf.for":
+            return before
+        carried = value.position - value.argument
+        return before[:_BOUNDS] if carried < 0 else before[_BOUNDS + carried : _BOUNDS + carried + 1]
+
+    def _flow(self, aligned: frozenset[Source]) -> Mapping[Source, AxisInfo]:
+        given = {
+            value: scalar(ALIGNED if value in aligned else parameter.divisibility)
+            for value, parameter in self.parameters.items()
+        }
+        carried: _Infos = {}  # what loops carry, as far as the passes up to now know it
+        infos: _Infos = {}
+        for number in range(_MOST_PASSES):
+            before = dict(carried)
+            infos = dict(given)
+            for index in range(len(self.operations)):
+                self._step(index, infos, carried)
+            if carried == before:
+                break
+            if number == _MOST_PASSES - 2:
+                carried |= {value: unknown(info.shape) for value, info in carried.items()}
+        return infos
+
+    def _step(self, index: int, infos: _Infos, carried: _Infos) -> None:
+        operation = self.operations[index]
+        operands = [None if source is None else infos.get(source) for source in self.sources[index]]
+        if operation.opcode == "scf.for":
+            _enter_loop(index, operation, operands, infos, carried)
+        elif operation.opcode == "scf.yield" and operation.parent >= 0:
+            self._yield(operation.parent, operands, infos, carried)
+        elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
+            text = operation.normal.partition(" = ")[2]
+            infos[Source(index, False, 0)] = transfer(operation.opcode, text, operands)
+
+    def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:
+        """Takes values back to the head of a loop and to its results, or to those of an `scf.if`."""
+        opcode = self.operations[owner].opcode
+        for number, info in enumerate(operands):
+            result = Source(owner, False, number)
+            if opcode == "scf.for":
+                argument = Source(owner, True, number + 1)
+                start = carried.get(argument)
+                if start is not None:
+                    carried[argument] = infos[result] = start.join(info or unknown(start.shape))
+            elif opcode == "scf.if":
+                known = info or unknown((1,))
+                infos[result] = infos[result].join(known) if result in infos else known
+
+
+def _enter_loop(
+    index: int, loop: Operation, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos
+) -> None:
+    """What the loop's counter and what it carries start with, and what earlier passes found."""
+    first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
+    if loop.arguments and first and step:
+        infos[Source(index, True, 0)] = scalar(first.join(step).divisibility[0])
+    for number, info in enumerate(operands[_BOUNDS:], 1):
+        argument = Source(index, True, number)
+        if info is not None:
+            infos[argument] = carried[argument] = info.join(carried.get(argument, info))
+
+
+def _parameters(function: Operation, header: str) -> list[Parameter]:
+    """The parameters of a `tt.func`, read from its line: `%n: i32 {tt.divisibility = 16 : i32} ...`."""
+    starts = []
+    at = 0
+    for name in function.arguments:
+        at = header.find(f"{name}:", at)
+        if at < 0:
+            break
+        at += len(name)
+        starts.append(at)
+    found = []
+    for name, start, end in zip(function.arguments, starts, [*starts[1:], len(header)], strict=False):
+        text = header[start:end]
+        kind, divisor = _TYPE.match(text), _DIVISIBILITY.search(text)
+        word = (kind and kind[1]) or ""
+        divisibility = int(divisor[1]) if divisor else 1
+        found.append(Parameter(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility))
+    return found

@@ -1,0 +1,138 @@
+"""Workers forked from the program itself: they have its kernels, closures and globals as they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from irscope.capture.messages import RunJob
+from irscope.capture.pool import Worker, run_jobs
+from irscope.capture.recorder import Recorded
+from irscope.capture.request import Outcome
+
+
+def compile_forked(
+    wanted: Sequence[Recorded], processes: int | None, seconds: float
+) -> Iterator[tuple[Recorded, Outcome]]:
+    """Compiles each in a forked worker, within `seconds`; yields them as they are done.
+
+    `processes` of None is one a core, and never more than there is to do.
+    """
+    by_number = {recorded.number: recorded for recorded in wanted}
+    groups: dict[tuple[object, ...], int] = {}
+    jobs = [_job(recorded, groups) for recorded in wanted]
+    count = min(processes or len(os.sched_getaffinity(0)), len(jobs))
+    workers = [Worker(partial(fork, serve=partial(_serve, by_number))) for _ in range(count)]
+    try:
+        for job, outcome in run_jobs(jobs, workers, seconds, lambda _: None):
+            if isinstance(job, RunJob):
+                yield by_number[job.number], outcome
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _job(recorded: Recorded, groups: dict[tuple[object, ...], int]) -> RunJob:
+    from pathlib import Path
+
+    variant, function = recorded.variant, recorded.source.fn.fn
+    rest = tuple(pair for pair in variant.config.values if pair[0] != "num_stages")
+    group = groups.setdefault((recorded.kernel, variant.target, variant.specialization, rest), len(groups))
+    file = Path(function.__code__.co_filename)
+    return RunJob(
+        file, function.__name__, variant.target, variant.specialization, variant.config, group,
+        number=recorded.number,
+    )  # fmt: skip
+
+
+class ForkedProcess:
+    """A forked child with the part of `subprocess.Popen` that a worker needs."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._code = pid, None
+
+    _code: int | None
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self._reap(os.WNOHANG)
+
+    def wait(self) -> int:
+        """Waits for its end; the exit code."""
+        code = self._reap(0)
+        return -signal.SIGKILL if code is None else code
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+    def _reap(self, how: int) -> int | None:
+        if self._code is None:
+            try:
+                pid, status = os.waitpid(self._pid, how)
+            except ChildProcessError:  # the program waits for any child, and had this one
+                self._code = -signal.SIGKILL
+            else:
+                self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+
+def fork(
+    pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], None]
+) -> ForkedProcess:
+    """A child that serves its end of the pipe; what it prints goes to the file."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    with warnings.catch_warnings():
+        # Python warns of threads, which torch always has; the child runs none of their code.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
+        return ForkedProcess(pid)
+    code = 1
+    try:
+        os.setsid()  # Ctrl-C is for the program
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for descriptor in (1, 2):
+            os.dup2(printed.fileno(), descriptor)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123, PLW1514
+        serve(Connection(os.dup(pipe.fileno())))
+        code = 0
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _serve(recorded: Mapping[int, Recorded], pipe: Connection) -> None:
+    """Compiles job after job until the pipe closes."""
+    from triton import knobs
+
+    from irscope.capture.compiler import StageMemory, compile_source
+    from irscope.capture.worker import attempt, prepare
+
+    prepare()
+    knobs.compilation.listener = None  # the program's listener is for the program's compilations
+    memory = StageMemory()
+
+    def compile_one(job: RunJob) -> None:
+        which = recorded[job.number]
+        memory.begin(job.file, job.kernel, job.target, job.group)
+        send: Any = lambda *piece: pipe.send(piece)  # noqa: E731
+        compile_source(which.source, which.options, which.target, memory, send)
+        pipe.send(("done", "", None))
+
+    with pipe, suppress(BrokenPipeError, EOFError):
+        while True:
+            attempt(partial(compile_one, pipe.recv()), pipe)

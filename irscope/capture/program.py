@@ -1,0 +1,91 @@
+"""Running the user's program as Python itself would: its own `__main__`, arguments, path and exit code."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import runpy
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from irscope.capture.frames import user_line
+from irscope.capture.messages import Program
+from irscope.capture.needs_gpu import NeedsGpuError
+
+
+def run_program(program: Program) -> int:
+    """Runs the program to its end, threads included, and returns its exit code.
+
+    What it raises is printed as always; 130 is for Ctrl-C, 1 for a program that had to stop for want of
+    a GPU.
+    """
+    try:
+        {"script": _run_script, "module": _run_module, "code": _run_code}[program.kind](program)
+    except SystemExit as exit_:
+        return _exit_code(exit_.code)
+    except NeedsGpuError as stop:
+        line = user_line(stop.__traceback__)
+        print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
+        return 1
+    except BaseException as error:  # the program's own, whatever it is: Python prints it and ends
+        sys.excepthook(type(error), error, _without_ours(error.__traceback__))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    finally:
+        _join_threads()
+    return 0
+
+
+def _run_script(program: Program) -> None:
+    path = program.name
+    sys.argv = [path, *program.arguments]
+    sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - what Python itself does
+    with io.open_code(os.path.abspath(path)) as file:  # noqa: PTH100 - as above; resolves no links
+        code = compile(file.read(), path, "exec")
+    exec(code, _new_main(path))  # noqa: S102 - running it is what was asked for
+
+
+def _run_module(program: Program) -> None:
+    sys.argv = [program.name, *program.arguments]
+    sys.path[0] = str(Path.cwd())
+    runpy.run_module(program.name, run_name="__main__", alter_sys=True)
+
+
+def _run_code(program: Program) -> None:
+    sys.argv = ["-c", *program.arguments]
+    sys.path[0] = ""
+    exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - as above
+
+
+def _new_main(path: str | None) -> dict[str, object]:
+    main = ModuleType("__main__")
+    vars(main).update(__builtins__=builtins, __annotations__={}, __spec__=None)
+    if path is not None:
+        vars(main).update(__file__=path, __cached__=None)
+    sys.modules["__main__"] = main
+    return vars(main)
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the program's first frame on."""
+    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__):
+        trace = trace.tb_next
+    return trace
+
+
+def _join_threads() -> None:
+    """Waits for the program's threads, as Python does before it ends."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()

@@ -1,0 +1,235 @@
+"""What `torch.cuda` and its neighbours answer while CPU tensors pose as CUDA ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from irscope.capture.patching import replaced
+from irscope.capture.posing import engine_posing, posing, set_on_cpu, unknown
+from irscope.capture.standin import call_once
+from irscope.model import Target
+from irscope.model.boards import board_of
+from irscope.model.devices import MAX_THREADS_PER_BLOCK, device_of
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What `torch.cuda.get_device_properties` answers, by torch's names."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    warp_size: int
+    max_threads_per_block: int
+    max_threads_per_multi_processor: int
+    regs_per_multiprocessor: int
+    shared_memory_per_block: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
+    L2_cache_size: int
+    gcnArchName: str  # noqa: N815 - torch's name
+    is_integrated: bool = False
+
+
+def device_properties(target: Target) -> DeviceProperties:
+    """The properties of the device that stands for `target`."""
+    board, limits = board_of(target), device_of(target)
+    if limits is None:
+        raise ValueError(f"no limits are known of {target}")
+    major, minor = capability(target)
+    return DeviceProperties(
+        name=board.name,
+        major=major,
+        minor=minor,
+        total_memory=board.memory,
+        multi_processor_count=board.multiprocessors,
+        warp_size=target.warp_size,
+        max_threads_per_block=MAX_THREADS_PER_BLOCK,
+        max_threads_per_multi_processor=limits.warps * target.warp_size,
+        regs_per_multiprocessor=limits.partitions * limits.lane_registers * 32,
+        shared_memory_per_block=48 * 1024 if target.backend == "cuda" else limits.block_shared,
+        shared_memory_per_block_optin=limits.block_shared,
+        shared_memory_per_multiprocessor=limits.shared,
+        L2_cache_size=board.l2,
+        gcnArchName=target.arch,
+    )
+
+
+def capability(target: Target) -> tuple[int, int]:
+    """(9, 0) for cuda:90; for gfx942 what HIP answers: (9, 4)."""
+    digits = target.arch.removeprefix("gfx")
+    if target.backend == "cuda":
+        return int(digits) // 10, int(digits) % 10
+    return int(digits[:-2]), int(digits[-2])
+
+
+class Event:
+    """A CUDA event that is over at once."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def record(self, *_: Any) -> None: ...
+    def wait(self, *_: Any) -> None: ...
+    def synchronize(self) -> None: ...
+
+    def query(self) -> bool:
+        """It is over."""
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        """1 ms, as every time here."""
+        return 1.0
+
+
+class Stream:
+    """A CUDA stream on which nothing waits; also the context of `torch.cuda.stream` and `device`."""
+
+    cuda_stream = 0
+    device_index = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event, over at once."""
+        return event or Event()
+
+    def wait_stream(self, other: Any) -> None: ...
+    def wait_event(self, event: Any) -> None: ...
+    def synchronize(self) -> None: ...
+
+    def query(self) -> bool:
+        """Nothing is under way."""
+        return True
+
+
+class Graph(Stream):
+    """A CUDA graph: what is captured into it runs once, as it stands; a replay does nothing."""
+
+    def capture_begin(self, *_: Any, **__: Any) -> None: ...
+    def capture_end(self) -> None: ...
+    def replay(self) -> None: ...
+    def reset(self) -> None: ...
+
+
+class Generator(torch.Generator):
+    """A generator of the CPU, whatever device it is asked for."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        """The device is not looked at."""
+        return super().__new__(cls, "cpu")
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    def answer(*_: Any, **__: Any) -> Any:
+        return value
+
+    return answer
+
+
+def _answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
+    """Each (module, name, stand-in); a function object of its own for each name: torch._dynamo wants it."""
+    cuda, properties = torch.cuda, device_properties(target)
+    none = ("synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed")
+    none += ("manual_seed_all", "seed", "seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream")
+    zero = ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")
+    zero += ("max_memory_reserved", "_exchange_device", "_maybe_exchange_device")
+    yield from ((cuda, name, _constant(None)) for name in none)
+    yield from ((cuda, name, _constant(0)) for name in zero)
+    yield from ((cuda, name, _constant(True)) for name in ("is_available", "is_initialized"))
+    yield cuda, "is_bf16_supported", _constant(target.backend == "hip" or capability(target) >= (8, 0))
+    yield cuda, "is_current_stream_capturing", _constant(False)
+    yield cuda, "device_count", _constant(1)
+    yield cuda, "get_device_properties", _constant(properties)
+    yield cuda, "get_device_capability", _constant((properties.major, properties.minor))
+    yield cuda, "get_device_name", _constant(properties.name)
+    yield cuda, "mem_get_info", _constant((properties.total_memory, properties.total_memory))
+    yield cuda, "current_stream", _constant(Stream())
+    yield cuda, "default_stream", _constant(Stream())
+    for name in ("Stream", "stream", "StreamContext", "device", "device_of"):
+        yield cuda, name, type(name, (Stream,), {})
+    yield cuda, "Event", Event
+    yield cuda, "CUDAGraph", Graph
+    yield cuda, "graph", type("graph", (Stream,), {})
+    yield torch, "Generator", Generator
+    yield torch, "compile", _not_compiled
+    yield torch.version, "cuda" if target.backend == "cuda" else "hip", "13.0"
+    yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
+    yield torch.library.Library, "impl", _mirrored(torch.library.Library.impl)
+    engine = engine_posing(torch.autograd.graph._engine_run_backward)
+    yield torch.autograd.graph, "_engine_run_backward", engine
+    yield torch.autograd, "_engine_run_backward", engine
+
+
+def _not_compiled(model: Any = None, **_: Any) -> Any:
+    """`torch.compile` without compiling: its kernels are made for the device that there is not."""
+    return (lambda function: function) if model is None else model
+
+
+def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
+    def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
+        leaves = torch.utils._pytree.tree_leaves((actual, expected))
+        if not any(isinstance(leaf, torch.Tensor) and unknown(leaf) for leaf in leaves):
+            original(actual, expected, *args, **kwargs)
+
+    return assert_close
+
+
+def _mirrored(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Library.impl` that gives the CPU what is meant for CUDA: the tensors lie there."""
+
+    def impl(self: Any, name: Any, function: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
+        if dispatch_key != "CUDA":
+            return original(self, name, function, dispatch_key, **kwargs)
+
+        def posed(*args: Any, **named: Any) -> Any:
+            with posing():
+                result = function(*args, **named)
+            set_on_cpu(result, False)
+            return result
+
+        return original(self, name, posed, "CPU", **kwargs)
+
+    return impl
+
+
+def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
+    """Triton's benchmarks call once and measure nothing."""
+    import triton.testing
+
+    def do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
+        times = call_once(fn, quantiles or (0.5,))
+        return times if quantiles and len(times) > 1 else times[0]
+
+    def do_bench_cudagraph(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
+        return do_bench(fn, quantiles=quantiles)
+
+    yield triton.testing, "do_bench", do_bench
+    yield triton.testing, "do_bench_cudagraph", do_bench_cudagraph
+    yield triton.testing.Mark, "run", _constant(None)
+
+
+@contextmanager
+def posing_as(target: Target) -> Iterator[None]:
+    """torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
+    with ExitStack() as stack:
+        for owner, name, value in (*_answers(target), *_benchmarks()):
+            stack.enter_context(replaced(owner, name, value))
+        stack.enter_context(posing())
+        yield
+
+

@@ -1,0 +1,108 @@
+"""Joining captures: equal kernels and variants once, stages copied as they are stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.model import Artifact, UserError, Variant
+from irscope.store.reader import Capture
+from irscope.store.writer import CaptureWriter, NewVariant, remove_capture
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge made: how many variants of how many kernels, out of how many in the inputs."""
+
+    variants: int
+    kernels: int
+    read: int
+
+
+@dataclass(slots=True)
+class _Joined:
+    """A variant with where its stages are; `facts` are those of the input it came from."""
+
+    variant: Variant
+    stages: dict[str, tuple[Capture, Artifact]]
+    facts: tuple[int, dict[str, Any]] | None
+
+
+def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) -> Merged:
+    """Writes all variants of `inputs` to `output`, in order, numbered from 1.
+
+    A variant that is in several is there once, with the launches and benchmarks of all; one that
+    compiled goes before one that failed. The file appears when it is whole: raises UserError, and leaves
+    none, where an input is damaged or `output` exists (unless `force`).
+    """
+    if output.exists() and not force:
+        raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
+    unfinished = output.with_name(f"{output.name}.{os.getpid()}.part")
+    try:
+        with ExitStack() as stack:
+            captures = [stack.enter_context(Capture(path)) for path in dict.fromkeys(inputs)]
+            joined, read = _join(captures)
+            with CaptureWriter.create(unfinished) as writer:
+                kernels = _write(writer, joined)
+        os.replace(unfinished, output)  # noqa: PTH105 - over an existing file, on every system
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written: {error.strerror}") from error
+    finally:
+        remove_capture(unfinished)
+    return Merged(len(joined), kernels, read)
+
+
+def _join(captures: Iterable[Capture]) -> tuple[list[_Joined], int]:
+    """Every variant once, in the order of the captures, and how many there were."""
+    joined: dict[str, _Joined] = {}
+    read = 0
+    for capture in captures:
+        facts = capture.facts_kept()
+        identities = capture.identities()
+        for variant in capture.variants():
+            read += 1
+            stages = {name: (capture, artifact) for name, artifact in variant.artifacts.items()}
+            new = _Joined(variant, stages, facts.get(variant.id))
+            name = identities[variant.id]
+            joined[name] = _both(joined[name], new) if name in joined else new
+    return list(joined.values()), read
+
+
+def _both(first: _Joined, second: _Joined) -> _Joined:
+    """One compilation out of two records of it: the first, unless only the second compiled."""
+    if first.variant.failure and not second.variant.failure:
+        first, second = second, first
+    ours, theirs = first.variant, second.variant
+    launches = tuple(dict.fromkeys(ours.launches + theirs.launches))
+    benchmarks = tuple(dict.fromkeys(ours.benchmarks + theirs.benchmarks))
+    same = (launches, benchmarks) == (ours.launches, ours.benchmarks)
+    return _Joined(
+        variant=replace(ours, launches=launches, benchmarks=benchmarks),
+        # One of them may have more: a stage that was derived since.
+        stages=first.stages if ours.failure else second.stages | first.stages,
+        # Facts are made of measurements too.
+        facts=first.facts if same else None,
+    )
+
+
+def _write(writer: CaptureWriter, joined: Iterable[_Joined]) -> int:
+    """Writes the variants; returns how many kernels they are of."""
+    kernels = set()
+    for item in joined:
+        variant = item.variant
+        owner = variant.kernel
+        kernel = writer.add_kernel(owner.source, owner.helpers, owner.parameters)
+        kernels.add(kernel)
+        versions = variant.toolchain.versions
+        toolchain = writer.add_toolchain(versions, variant.toolchain.command)
+        blobs = {name: capture.blob(artifact) for name, (capture, artifact) in item.stages.items()}
+        own = {field.name: getattr(variant, field.name) for field in fields(NewVariant)}
+        new = NewVariant(**own | {"artifacts": blobs})
+        id_ = writer.add_variant(kernel, toolchain, versions.get("triton", ""), new)
+        if item.facts:
+            writer.add_facts(id_, *item.facts)
+    return len(kernels)
