@@ -61,10 +61,10 @@ def _reason(access: Access, flow: AxisFlow, threads: int, width: int, told: Mapp
         return ""
     text = _blame_text(blamed(access, flow, threads))
     reason = told.get(access.index)
-    if reason is None or found.pointer > min(found.mask, found.share):
+    if reason is None or found.pointer > found.mask or found.pointer >= found.share:
         return text
     knew = _knew_text(access, reason)
-    return f"{text} ({knew})" if text else knew
+    return f"{text} ({knew})" if text and knew else text or knew
 
 
 def _blame_text(blame: Blame) -> str:
@@ -77,13 +77,15 @@ def _blame_text(blame: Blame) -> str:
 
 
 def _knew_text(access: Access, reason: Reason) -> str:
-    """What the compiler knew of the pointer along its most contiguous dimension."""
+    """What the compiler knew of the pointer along its most contiguous dimension, as far as that limits it."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"
-    return (
-        f"the compiler knew contiguity {reason.contiguity[dimension]:,}, "
-        f"divisibility {reason.divisibility[dimension]:,} of {pointer}"
-    )
+    known = [
+        ("contiguity", reason.contiguity[dimension], 1),
+        ("divisibility", reason.divisibility[dimension], access.size),
+    ]
+    limiting = [f"{name} {value}" for name, value, unit in known if value <= reason.pointer_limit * unit]
+    return f"the compiler knew {' and '.join(limiting)} of {pointer}" if limiting else ""
 
 
 def _listed(names: Iterable[str]) -> str:

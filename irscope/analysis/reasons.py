@@ -32,11 +32,11 @@ class Reason:
 
     opcode: str
     shape: tuple[int, ...]
-    contiguity: tuple[int, ...] = ()
-    divisibility: tuple[int, ...] = ()
-    constancy: tuple[int, ...] = ()
-    pointer_limit: int = 0
-    per_thread: int = 0
+    contiguity: tuple[int, ...]
+    divisibility: tuple[int, ...]
+    constancy: tuple[int, ...]
+    pointer_limit: int
+    per_thread: int
 
 
 def parse_reasons(text: str) -> list[Reason]:
@@ -73,6 +73,9 @@ def match_reasons(reasons: Sequence[Reason], ttir: Document) -> Mapping[int, Rea
 
 
 def _finished(fields: Mapping[str, object]) -> list[Reason]:
-    """The reason that was read, if it is whole."""
-    whole = len(fields) == len(Reason.__slots__)
-    return [Reason(**fields)] if whole else []  # type: ignore[arg-type]
+    """The reason that was read, if it is whole and its parts fit each other."""
+    if len(fields) != len(Reason.__slots__):
+        return []
+    reason = Reason(**fields)  # type: ignore[arg-type]
+    sizes = {len(reason.shape), len(reason.contiguity), len(reason.divisibility), len(reason.constancy)}
+    return [reason] if len(sizes) == 1 else []

@@ -6,38 +6,25 @@ The json has options, target and versions; the values of constexpr parameters ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from irscope.capture.entry_folders import EntryFolder
 from irscope.capture.imported import (
-    Imported,
-    LeftOut,
     Remains,
-    assemble,
     config_options,
     hash_of,
     target_of,
 )
-from irscope.capture.python_source import PythonFiles
-from irscope.capture.untrusted import MAX_JSON_BYTES, BadEntry, parse_object, read_file
+from irscope.capture.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 
 # What `irscope compile` keeps beside Triton's files.
 _SIDECAR = "irscope.json"
 
 
-def read_cache_entry(entry: EntryFolder, files: PythonFiles) -> Iterator[Imported | LeftOut]:
-    """The compilations in one folder of a cache: one, as Triton writes it."""
-    for stem in entry.stems():
-        try:
-            yield assemble(_remains(entry, stem), files)
-        except BadEntry as error:
-            yield LeftOut(str(entry.path), str(error))
-
-
-def _remains(entry: EntryFolder, stem: str) -> Remains:
+def cache_remains(entry: EntryFolder, stem: str) -> Remains:
+    """What one folder of a cache has of the kernel whose files are called `stem`. Raises BadEntryError."""
     if f"{stem}.json" not in entry.files:
-        raise BadEntry("no metadata: the compilation failed or was stopped")
+        raise BadEntryError("no metadata: the compilation failed or was stopped")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
     log, seconds = _sidecar(entry)
     return Remains(

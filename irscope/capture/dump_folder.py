@@ -7,13 +7,11 @@ differ in num_warps or num_stages overwrite each other: the last one is there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from irscope.capture.entry_folders import EntryFolder
-from irscope.capture.imported import Imported, LeftOut, Remains, assemble, config_options, target_of
-from irscope.capture.python_source import PythonFiles
-from irscope.capture.untrusted import BadEntry
+from irscope.capture.imported import Remains, config_options, target_of
+from irscope.capture.untrusted import BadEntryError
 
 _MODULE = re.compile(rb"^module attributes \{([^\n]{0,4000})", re.MULTILINE)
 # The attributes of a TTGIR module by the names that Triton's metadata has for them.
@@ -28,16 +26,8 @@ DUMP_KEY = "source, types and constants"
 _TARGET = re.compile(rb'ttg\.target = "(\w{1,20}):([\w:+-]{1,60})"')
 
 
-def read_dump_entry(entry: EntryFolder, files: PythonFiles) -> Iterator[Imported | LeftOut]:
-    """The compilations in one folder of a dump: one, as Triton writes it."""
-    for stem in entry.stems():
-        try:
-            yield assemble(_remains(entry, stem), files)
-        except BadEntry as error:
-            yield LeftOut(str(entry.path), str(error))
-
-
-def _remains(entry: EntryFolder, stem: str) -> Remains:
+def dump_remains(entry: EntryFolder, stem: str) -> Remains:
+    """What one folder of a dump has of the kernel whose files are called `stem`. Raises BadEntryError."""
     artifacts = entry.read_stages(stem)
     metadata = _module_metadata(artifacts.get("ttgir", b""))
     return Remains(
@@ -53,11 +43,11 @@ def _remains(entry: EntryFolder, stem: str) -> Remains:
 
 
 def _module_metadata(ttgir: bytes) -> dict[str, Any]:
-    """What the attributes of the module say, by the names of Triton's metadata. Raises BadEntry."""
+    """What the attributes of the module say, by the names of Triton's metadata. Raises BadEntryError."""
     module = _MODULE.search(ttgir)
     target = _TARGET.search(module[1]) if module else None
     if module is None or target is None:
-        raise BadEntry("no TTGIR module that names its target")
+        raise BadEntryError("no TTGIR module that names its target")
     metadata: dict[str, Any] = {"target": {"backend": target[1].decode(), "arch": target[2].decode()}}
     for name, attribute in _ATTRIBUTES.items():
         if found := attribute.search(module[1]):

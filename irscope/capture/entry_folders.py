@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.capture.autotune_results import SUFFIX
 from irscope.capture.untrusted import MAX_STAGE_BYTES, read_file
 from irscope.model import STAGES, UserError
 
@@ -21,12 +22,16 @@ class EntryFolder:
     path: Path
     files: frozenset[str]
 
+    def tunings(self) -> list[str]:
+        """The files with an autotuner's results."""
+        return sorted(name for name in self.files if name.endswith(SUFFIX))
+
     def stems(self) -> list[str]:
         """The kernels that have a stage here, by the names of their files."""
         return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
 
     def read_stages(self, stem: str) -> dict[str, bytes]:
-        """Every stage of the kernel. Raises BadEntry where one cannot be read."""
+        """Every stage of the kernel. Raises BadEntryError where one cannot be read."""
         names = {stage: f"{stem}.{stage}" for stage in sorted(_EXTENSIONS)}
         return {
             stage: read_file(self.path / name, MAX_STAGE_BYTES)
@@ -36,7 +41,9 @@ class EntryFolder:
 
 
 def find_entries(path: Path) -> list[EntryFolder]:
-    """The folders with stages, `path` itself or below it, in order of their names; links are not followed.
+    """The folders with stages or autotune results, `path` itself or below it, in order of their names.
+
+    Links are not followed.
 
     Raises UserError where `path` cannot be read.
     """
@@ -50,7 +57,7 @@ def find_entries(path: Path) -> list[EntryFolder]:
         folder, depth = pending.pop()
         files, folders = _listed(folder)
         entry = EntryFolder(folder, files)
-        if entry.stems():
+        if entry.stems() or entry.tunings():
             found.append(entry)
         elif depth < _MAX_DEPTH:
             pending += [(folder / name, depth + 1) for name in folders]

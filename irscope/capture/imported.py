@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from irscope.capture.autotune_results import Tuning
 from irscope.capture.kernel_header import KernelHeader, read_header
 from irscope.capture.python_source import PythonFiles, PythonFunction, range_constants
-from irscope.capture.untrusted import BadEntry, clean
+from irscope.capture.untrusted import BadEntryError, clean
 from irscope.model import (
     OPTION_NAMES,
     Argument,
@@ -54,6 +55,10 @@ class LeftOut:
     reason: str
 
 
+# What a reader finds.
+Found: TypeAlias = Imported | LeftOut | Tuning
+
+
 @dataclass(slots=True)
 class Remains:
     """What a reader found of one compilation; the fields are those of `store.NewVariant`.
@@ -79,11 +84,11 @@ class Remains:
 
 
 def assemble(remains: Remains, files: PythonFiles) -> Imported:
-    """The variant and kernel that remains are of. Raises BadEntry where no stage is left."""
+    """The variant and kernel that remains are of. Raises BadEntryError where no stage is left."""
     stages = [stage.name for stage in stages_for(remains.target.backend)]
     artifacts = {name: remains.artifacts[name] for name in stages if name in remains.artifacts}
     if not artifacts:
-        raise BadEntry("no stage of it is there")
+        raise BadEntryError("no stage of it is there")
     header = _header(artifacts)
     function = remains.function or (files.find(header) if header else None)
     arguments = _named(header, function)
@@ -109,7 +114,7 @@ def assemble(remains: Remains, files: PythonFiles) -> Imported:
 
 
 def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
-    """The options among Triton's metadata that a config sets. Raises BadEntry for one that is no number."""
+    """The options among Triton's metadata that a config sets. Raises BadEntryError for no number."""
     options: dict[str, Value] = {}
     for name in (*OPTION_NAMES, *_AMD_OPTIONS):
         value = values.get(name)
@@ -119,28 +124,28 @@ def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def target_of(description: Any) -> Target:
-    """The target that Triton's metadata describes. Raises BadEntry for one that irscope does not know."""
+    """The target that Triton's metadata describes. Raises BadEntryError for one that is unknown."""
     if not isinstance(description, dict):
-        raise BadEntry("its metadata names no target")
+        raise BadEntryError("its metadata names no target")
     # An AMD architecture may carry features: gfx942:sramecc+:xnack-.
     arch = str(description.get("arch")).partition(":")[0]
     try:
         return parse_target(f"{description.get('backend')}:{arch}")
     except ValueError as error:
-        raise BadEntry(str(error).partition(";")[0]) from error
+        raise BadEntryError(str(error).partition(";")[0]) from error
 
 
 def hash_of(metadata: Mapping[str, Any]) -> str:
-    """Triton's hash of everything that a compilation depends on. Raises BadEntry without one."""
+    """Triton's hash of everything that a compilation depends on. Raises BadEntryError without one."""
     value = metadata.get("hash")
     if not isinstance(value, str) or not value:
-        raise BadEntry("its metadata has no hash")
+        raise BadEntryError("its metadata has no hash")
     return value
 
 
 def _count(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
-        raise BadEntry(f"{name} is no count")
+        raise BadEntryError(f"{name} is no count")
     return value
 
 

@@ -10,14 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 import irscope
-from irscope.capture.cache_folder import read_cache_entry
-from irscope.capture.dump_folder import DUMP_KEY, read_dump_entry
+from irscope.capture.autotune_results import SUFFIX, Tuning, benchmarks_of, from_cache
+from irscope.capture.cache_folder import cache_remains
+from irscope.capture.dump_folder import DUMP_KEY, dump_remains
 from irscope.capture.entry_folders import EntryFolder, find_entries
-from irscope.capture.imported import Imported, LeftOut
+from irscope.capture.imported import Found, Imported, LeftOut, assemble
 from irscope.capture.python_source import PythonFiles
 from irscope.capture.tritonparse_trace import is_trace_name, read_trace
-from irscope.model import Config, UserError, Variant
-from irscope.store import Capture, CaptureWriter
+from irscope.capture.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
+from irscope.model import Benchmark, Config, UserError, Variant
+from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.store.encoding import pack
 
 CACHE, DUMP, TRACE = "Triton cache", "TRITON_KERNEL_DUMP folder", "tritonparse trace"
@@ -31,16 +33,21 @@ _AHEAD = 16
 class ImportSource:
     """What there is to import: its kind, and its parts (entry folders or traces)."""
 
+    path: Path
     kind: str
     parts: tuple[EntryFolder | Path, ...]
 
 
 @dataclass(slots=True)
 class Summary:
-    """What an import did. `kernels` maps (name, file, line) to whether the Python text was found."""
+    """What an import did, in numbers of variants: new ones, those there already, those with times.
+
+    `kernels` maps (name, file, line) to whether the Python text was found.
+    """
 
     added: int = 0
     known: int = 0
+    measured: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
     kernels: dict[tuple[str, str, int], bool] = field(default_factory=dict)
 
@@ -50,13 +57,13 @@ def recognise(path: Path) -> ImportSource:
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if not path.is_dir():
-        return ImportSource(TRACE, (path,))
+        return ImportSource(path, TRACE, (path,))
     if entries := find_entries(path):
         with_metadata = any(f"{stem}.json" in entry.files for entry in entries for stem in entry.stems())
-        return ImportSource(CACHE if with_metadata else DUMP, tuple(entries))
+        return ImportSource(path, CACHE if with_metadata else DUMP, tuple(entries))
     traces = sorted(file for file in path.iterdir() if is_trace_name(file.name) and not file.is_symlink())
     if traces:
-        return ImportSource(TRACE, tuple(traces))
+        return ImportSource(path, TRACE, tuple(traces))
     raise UserError(
         f"{path}: neither a Triton cache nor a TRITON_KERNEL_DUMP folder nor a folder of tritonparse traces"
     )
@@ -74,36 +81,54 @@ def import_source(
     each. Raises UserError where no compilation can be imported.
     """
     found = _packed(_read_all(source, report))
-    left_out: list[LeftOut] = []
+    before: list[Found] = []
     for first in found:
         if isinstance(first, Imported):
             break
-        left_out.append(first)
+        before.append(first)
     else:
-        reasons = f": {left_out[0].place}: {left_out[0].reason}" if left_out else ""
-        raise UserError(f"no compilation of this {source.kind} can be imported{reasons}")
+        reason = next((f" ({item.place}: {item.reason})" for item in before if isinstance(item, LeftOut)), "")
+        raise UserError(f"{source.path}: no {source.kind} with a compilation that can be read{reason}")
     with open_writer() as writer:
         book = _Book(writer, source.kind, command)
-        for item in chain(left_out, [first], found):
+        for item in chain(before, [first], found):
             book.enter(item)
+        book.close()
     return book.summary
 
 
-def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[Imported | LeftOut]:
+def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[Found]:
     files = PythonFiles()
     for done, part in enumerate(source.parts, start=1):
         if isinstance(part, Path):
             yield from read_trace(part, files)
-        elif source.kind == CACHE:
-            yield from read_cache_entry(part, files)
         else:
-            yield from read_dump_entry(part, files)
+            for stem in part.stems():
+                yield _read_kernel(source.kind, part, stem, files)
+            for name in part.tunings():
+                yield _read_tuning(part.path / name)
         report(done)
 
 
-def _packed(found: Iterator[Imported | LeftOut]) -> Iterator[Imported | LeftOut]:
+def _read_kernel(kind: str, entry: EntryFolder, stem: str, files: PythonFiles) -> Found:
+    try:
+        remains = cache_remains(entry, stem) if kind == CACHE else dump_remains(entry, stem)
+        return assemble(remains, files)
+    except BadEntryError as error:
+        return LeftOut(str(entry.path), str(error))
+
+
+def _read_tuning(path: Path) -> Found:
+    try:
+        results = parse_object(read_file(path, MAX_JSON_BYTES), path.name)
+        return from_cache(path.name.removesuffix(SUFFIX), results)
+    except BadEntryError as error:
+        return LeftOut(str(path.parent), str(error))
+
+
+def _packed(found: Iterator[Found]) -> Iterator[Found]:
     """The same in order, with the stages compressed in threads while the next ones are read."""
-    ahead: deque[Future[Imported | LeftOut]] = deque()
+    ahead: deque[Future[Found]] = deque()
     with ThreadPoolExecutor() as threads:
         for item in found:
             ahead.append(threads.submit(_pack, item))
@@ -113,8 +138,8 @@ def _packed(found: Iterator[Imported | LeftOut]) -> Iterator[Imported | LeftOut]
             yield ahead.popleft().result()
 
 
-def _pack(item: Imported | LeftOut) -> Imported | LeftOut:
-    if isinstance(item, LeftOut):
+def _pack(item: Found) -> Found:
+    if not isinstance(item, Imported):
         return item
     packed = {stage: pack(content) for stage, content in item.new.artifacts.items()}
     return replace(item, new=replace(item.new, artifacts=packed))
@@ -133,10 +158,15 @@ class _Book:
         self._keys = set(map(_key, variants))
         self._identities = writer.finished()
         self._toolchains: dict[str, int] = {}
+        self._configs: dict[str, dict[int, Config]] = {}
+        self._tunings: list[Tuning] = []
 
-    def enter(self, found: Imported | LeftOut) -> None:
+    def enter(self, found: Found) -> None:
+        """Writes what was found, or notes it for the end."""
         if isinstance(found, LeftOut):
             self.summary.left_out.append(found)
+        elif isinstance(found, Tuning):
+            self._tunings.append(found)
         elif found.key in self._keys:
             self.summary.known += 1
         else:
@@ -144,23 +174,40 @@ class _Book:
             self._keys.add(found.key)
             self.summary.added += 1
 
+    def close(self) -> None:
+        """Gives the variants the times that autotuners measured of them."""
+        measured: dict[int, list[Benchmark]] = {}
+        for tuning in self._tunings:
+            for id_, benchmark in benchmarks_of(tuning, self._configs.get(tuning.kernel, {})).items():
+                measured.setdefault(id_, []).append(benchmark)
+        for id_, benchmarks in measured.items():
+            self._writer.set_measured(id_, (), tuple(benchmarks))
+        self.summary.measured = len(measured)
+
     def _add(self, found: Imported) -> None:
-        place = (found.source.name, found.source.file, found.source.line)
+        source = found.source
+        place = (source.name, source.file, source.line)
         if place not in self._kernels:
-            self._kernels[place] = self._writer.add_kernel(found.source, (), found.parameters)
-        self.summary.kernels[place] = found.with_source
+            self._kernels[place] = self._writer.add_kernel(source, (), found.parameters)
+        self.summary.kernels[place] = bool(source.text)
         if found.triton not in self._toolchains:
             versions = {"triton": found.triton, "irscope": irscope.__version__, "imported from": self._kind}
             self._toolchains[found.triton] = self._writer.add_toolchain(versions, self._command)
-        kernel, new = self._kernels[place], found.new
-        # What nothing else tells apart has a part of its key in its config.
-        for part in (found.key[:_SHORT_KEY], found.key):
+        kernel, toolchain = self._kernels[place], self._toolchains[found.triton]
+        new = self._named_apart(kernel, found)
+        id_ = self._writer.add_variant(kernel, toolchain, found.triton, new)
+        self._configs.setdefault(source.name, {})[id_] = new.config
+
+    def _named_apart(self, kernel: int, found: Imported) -> NewVariant:
+        """The variant with a part of its key in its config, where nothing else tells it from another."""
+        values = found.new.config.values
+        for more in ((), (("cache", found.key[:_SHORT_KEY]),), (("cache", found.key),)):
+            new = replace(found.new, config=Config((*values, *more)))
             identity = self._writer.identity(kernel, found.triton, new)
             if identity not in self._identities:
                 break
-            new = replace(found.new, config=Config((*found.new.config.values, ("cache", part))))
-        self._identities.add(self._writer.identity(kernel, found.triton, new))
-        self._writer.add_variant(kernel, self._toolchains[found.triton], found.triton, new)
+        self._identities.add(identity)
+        return new
 
 
 def _key(variant: Variant) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from irscope.capture.untrusted import BadEntry, clean
+from irscope.capture.untrusted import BadEntryError, clean
 from irscope.model import Argument
 
 _FUNCTION = re.compile(r'^ *tt\.func public @(?:"([^"\n]*)"|([\w.$-]+))\(([^\n]*)$', re.MULTILINE)
@@ -54,12 +54,12 @@ class KernelHeader:
 
 
 def read_header(text: str) -> KernelHeader:
-    """The header of the public function in a source, glir, ttir or ttgir stage. Raises BadEntry without one."""
+    """The header of the public function in an MLIR stage. Raises BadEntryError where there is none."""
     found = _FUNCTION.search(text)
     if found is None:
-        raise BadEntry("no kernel in its IR")
+        raise BadEntryError("no kernel in its IR")
     if len(found[3]) > _MAX_SIGNATURE:
-        raise BadEntry("a signature over 1 MB")
+        raise BadEntryError("a signature over 1 MB")
     aliases = dict(_ALIAS.findall(text))
     pieces = _argument_texts(found[3])
     arguments = tuple(map(_argument, pieces))

@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.capture.launches import MOST_LAUNCHES, launch_of
 from irscope.capture.messages import LaunchSeen, Message
+from irscope.capture.patching import harmless
 from irscope.capture.recorder import Recorded, Recorder, Tuning
 from irscope.model import Launch
 
@@ -61,15 +62,21 @@ class LazyCompiles:
         self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
     ) -> LazyKernel:
         """The JIT's compilation: recorded now, made later."""
+        recorded = self._record(source, target, options, tuning)
+        make = compile_ if recorded is None else lambda: self._make(recorded)
+        return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
+
+    @harmless
+    def _record(self, source: Any, target: Any, options: Any, tuning: Tuning) -> Recorded | None:
         from triton.compiler import make_backend
 
         parsed = make_backend(target).parse_options(dict(options or {}))
         recorded, new = self._recorder.record(source, parsed, target, tuning)
         if recorded is not None and new:
             self.pending.append(recorded)
-        make = compile_ if recorded is None else lambda: self._make(recorded)
-        return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
+        return recorded
 
+    @harmless
     def _launch(self, source: Any, recorded: Recorded | None, given: tuple[Any, ...]) -> None:
         self._touched(source.fn, given[9:])
         if recorded is None:

@@ -94,12 +94,11 @@ class PosingMode(TorchFunctionMode):
 def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the CPU makes of a call, as the program would have it where it says."""
     device = kwargs.get("device")
-    if device is None and func is _tensor.to:
-        device = next((word for word in args[1:] if is_cuda(word) or isinstance(word, torch.device)), None)
-        device = device or next((word for word in args[1:] if isinstance(word, str)), None)
+    if device is None and func is _tensor.to and len(args) > 1 and _is_device(args[1]):
+        device = args[1]
     if device is not None and is_cuda(device):
-        args = (*args[:1], *("cpu" if is_cuda(word) else word for word in args[1:]))
-        kwargs = kwargs | ({"device": "cpu"} if "device" in kwargs else {})
+        args = (args[0], "cpu", *args[2:]) if len(args) > 1 and args[1] is device else args
+        kwargs |= {"device": "cpu"} if "device" in kwargs else {}
     kwargs.pop("pin_memory", None)
     moves = func is _tensor.to and device is not None and on_cpu(tensors[0]) is is_cuda(device)
     if moves:
@@ -114,6 +113,10 @@ def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwa
     elif tensors and all(map(on_cpu, filter(_has_storage, tensors))):
         set_on_cpu(result, True)
     return result
+
+
+def _is_device(word: Any) -> bool:
+    return is_cuda(word) or isinstance(word, str | torch.device)
 
 
 def _has_storage(tensor: torch.Tensor) -> bool:

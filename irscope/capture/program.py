@@ -15,6 +15,8 @@ from irscope.capture.frames import user_line
 from irscope.capture.messages import Program
 from irscope.capture.needs_gpu import NeedsGpuError
 
+_OURS = str(Path(__file__).parent)
+
 
 def run_program(program: Program) -> int:
     """Runs the program to its end, threads included, and returns its exit code.
@@ -31,7 +33,8 @@ def run_program(program: Program) -> int:
         print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
         return 1
     except BaseException as error:  # the program's own, whatever it is: Python prints it and ends
-        sys.excepthook(type(error), error, _without_ours(error.__traceback__))
+        error.__traceback__ = _without_ours(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
         _join_threads()
@@ -78,10 +81,14 @@ def _exit_code(code: object) -> int:
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the program's first frame on."""
-    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__):
-        trace = trace.tb_next
-    return trace
+    """The traceback as it were without irscope: the program's frames, Python's and torch's."""
+    if trace is None:
+        return None
+    rest = _without_ours(trace.tb_next)
+    file = trace.tb_frame.f_code.co_filename
+    if file.startswith(_OURS):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 def _join_threads() -> None:

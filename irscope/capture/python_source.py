@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.capture.kernel_header import KernelHeader
-from irscope.capture.untrusted import BadEntry, read_file
+from irscope.capture.untrusted import BadEntryError, read_file
 from irscope.model import SourceFunction
 
 _MAX_PYTHON_BYTES = 8 << 20
@@ -102,7 +102,7 @@ def _functions_of(file: str) -> list[PythonFunction]:
         return []
     try:
         content = read_file(path, _MAX_PYTHON_BYTES, follow_links=True)
-    except BadEntry:
+    except BadEntryError:
         return []
     return functions_in(content.decode("utf-8", "replace"), file)
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.capture.kernels import called_functions, parameters, plain_value, source_function
-from irscope.capture.messages import KernelSeen, Message, Note, RunOptions
+from irscope.capture.kernels import called_functions, parameters, plain_value, source_function, triton_value
+from irscope.capture.messages import KernelSeen, Message, Note, RunOptions, Versions
+from irscope.capture.plan import versions
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
 
@@ -41,6 +42,7 @@ class Recorded:
     options: Any
     target: Any
     variant: NewVariant
+    tuning: Tuning
     told: bool = False
 
 
@@ -75,7 +77,10 @@ class Recorder:
             variant = NewVariant(
                 _target(target), _specialization(source, tuning), _config(source, options, target, tuning)
             )
-            found = Recorded(len(self.known), self._kernel(source.fn), source, options, target, variant)
+            if not self.known:
+                self.send(Versions(versions((variant.target,))))
+            number, kernel = len(self.known), self._kernel(source.fn)
+            found = Recorded(number, kernel, source, options, target, variant, tuning)
             self.known[key] = found
         return found, True
 
@@ -174,8 +179,8 @@ def _defaults(target: Any) -> Any:
 
 def swept(
     recorded: Recorded, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
-) -> Iterator[tuple[Any, Any]]:
-    """The source and options of a compilation under each combination of the values asked for its kernel."""
+) -> Iterator[tuple[Any, Any, Tuning]]:
+    """The source, options and tuning of a compilation under each combination of its kernel's values."""
     from itertools import product
 
     from triton.compiler import make_backend
@@ -188,8 +193,9 @@ def swept(
         constants, changed = dict(source.constants), dict(options)
         for of, value in zip(axes, values, strict=True):
             if of in indexes:
-                constants[(indexes[of],)] = value
+                constants[(indexes[of],)] = triton_value(value)
             else:
                 changed[of] = value
         again = type(source)(source.fn, source.signature, constants, source.attrs)
-        yield again, make_backend(recorded.target).parse_options(changed)
+        tuning = Tuning(recorded.tuning.tuned, recorded.tuning.names | set(axes))
+        yield again, make_backend(recorded.target).parse_options(changed), tuning

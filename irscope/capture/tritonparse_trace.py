@@ -8,15 +8,17 @@ stages and the kernel's Python. Binaries are not in it.
 from __future__ import annotations
 
 import ast
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from gzip import GzipFile
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from irscope.capture.autotune_results import from_tritonparse
 from irscope.capture.imported import (
-    Imported,
+    Found,
     LeftOut,
     Remains,
     assemble,
@@ -25,8 +27,8 @@ from irscope.capture.imported import (
     target_of,
 )
 from irscope.capture.python_source import PythonFiles, PythonFunction, functions_in
-from irscope.capture.untrusted import MAX_STAGE_BYTES, BadEntry, parse_object
-from irscope.model import UserError, Value, parse_value
+from irscope.capture.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
+from irscope.model import Value, parse_value
 from irscope.model.config import DTYPE_NAMES, Dtype
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -38,47 +40,35 @@ _NO_CONTENT = ("<file too large", "<error reading file")
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
-def read_trace(path: Path, files: PythonFiles) -> Iterator[Imported | LeftOut]:
-    """The compilations in a trace. Raises UserError where the file is none."""
-    try:
-        with path.open("rb") as raw:
-            zipped = raw.peek(2)[:2] == _GZIP_MAGIC  # type: ignore[attr-defined] # peek of BufferedReader
-            yield from _read_lines(path, gzip.open(raw) if zipped else raw, files)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _read_lines(path: Path, stream: IO[bytes], files: PythonFiles) -> Iterator[Imported | LeftOut]:
+def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
+    """The compilations in a trace; what is no record of one is left out line by line."""
     number = 0
     try:
-        while line := stream.readline(MAX_STAGE_BYTES):
-            number += 1
-            try:
-                record = _record(line)
-                if record["event_type"] == "compilation":
-                    yield assemble(_remains(record), files)
-            except _NoRecord as error:
-                if number == 1:
-                    raise UserError(f"{path}: not a tritonparse trace: {error}") from error
-                yield LeftOut(f"{path.name}:{number}", str(error))
-            except BadEntry as error:
-                yield LeftOut(f"{path.name}:{number}", str(error))
+        with path.open("rb") as raw, _unzipped(raw) as stream:
+            while line := stream.readline(MAX_STAGE_BYTES):
+                number += 1
+                if (found := _read_line(line, f"{path.name}:{number}", files)) is not None:
+                    yield found
     except _UNREADABLE as error:
         yield LeftOut(f"{path.name}:{number + 1}", f"the rest cannot be read: {error}")
 
 
-class _NoRecord(BadEntry):
-    """A line that is not even a record of a trace."""
+def _unzipped(raw: BufferedReader) -> BufferedReader | GzipFile:
+    return GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP_MAGIC else raw
 
 
-def _record(line: bytes) -> dict[str, Any]:
+def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
+    """What a line records; None where that is neither a compilation nor a tuning."""
     try:
         record = parse_object(line, "the line")
-    except BadEntry as error:
-        raise _NoRecord(str(error)) from error
-    if not isinstance(record.get("event_type"), str):
-        raise _NoRecord("the line names no event_type")
-    return record
+        match record.get("event_type"):
+            case "compilation":
+                return assemble(_remains(record), files)
+            case "autotune":
+                return from_tritonparse(record)
+        return None
+    except BadEntryError as error:
+        return LeftOut(place, str(error))
 
 
 def _remains(record: Mapping[str, Any]) -> Remains:
@@ -105,7 +95,7 @@ def _remains(record: Mapping[str, Any]) -> Remains:
 def _object(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = record.get(name)
     if not isinstance(value, dict):
-        raise BadEntry(f"a compilation without {name}")
+        raise BadEntryError(f"a compilation without {name}")
     return value
 
 
@@ -119,20 +109,13 @@ def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _function(python: Any) -> PythonFunction | None:
-    """The kernel's Python: its own text, or that of its whole file with the lines it takes there."""
-    if not isinstance(python, dict):
-        return None
-    code, file = python.get("code"), python.get("file_path")
-    first = python.get("start_line")
-    wanted = python.get("function_start_line", first)
-    if not (isinstance(code, str) and isinstance(file, str) and _is_line(first) and _is_line(wanted)):
-        return None
-    functions = functions_in(code, file, first)
-    return next((function for function in functions if function.source.line == wanted), None)
-
-
-def _is_line(value: Any) -> bool:
-    return isinstance(value, int) and 0 < value < 1 << 31
+    """The kernel's Python: its own text, or that of its whole file with the line where it begins there."""
+    match python:
+        case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
+            wanted = python.get("function_start_line", first)
+            functions = functions_in(code, file, first)
+            return next((function for function in functions if function.source.line == wanted), None)
+    return None
 
 
 def _constants(constants: Any, function: PythonFunction | None) -> dict[str, Value] | None:

@@ -65,9 +65,10 @@ def run(args: argparse.Namespace) -> int:
     _say(summary, source.kind)
     name = shlex.quote(str(path))
     known = f", {summary.known} there already" if summary.known else ""
+    measured = f", {summary.measured} with measured times" if summary.measured else ""
     spent = time.monotonic() - begun
     print(
-        f"{name}: {summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}{known}, "
+        f"{name}: {summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}{known}{measured}, "
         f"{spent:.1f} s"
     )
     print(f"browse: irscope {name}   compare: irscope table {name}")

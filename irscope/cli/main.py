@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # `irscope --help` needs to import none.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("compile", "irscope.cli.compile", "compile a kernel under each of its configs and keep every stage"),
+    ("run", "irscope.cli.run", "run a script as it is and capture every kernel it launches"),
     ("import", "irscope.cli.import_", "import a Triton cache, a dump folder or a tritonparse trace"),
     ("tui", "irscope.cli.tui", "browse a capture in the terminal (also: irscope CAPTURE)"),
     ("list", "irscope.cli.list", "list the kernels and variants of a capture"),
@@ -29,6 +30,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("show", "irscope.cli.show", "print one stage of a variant"),
     ("diff", "irscope.cli.diff", "say and show what differs between two variants"),
     ("dump", "irscope.cli.dump", "write every stage of every variant under a readable name"),
+    ("merge", "irscope.cli.merge", "join captures: the ranks of a run, several sweeps"),
     ("doctor", "irscope.cli.doctor", "say which versions and tools are there and what works here"),
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from irscope.model import Artifact, UserError, Variant
 from irscope.store.reader import Capture
-from irscope.store.writer import CaptureWriter, NewVariant, remove_capture
+from irscope.store.writer import CaptureWriter, NewVariant, identity, kernel_digest, remove_capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,13 @@ def _join(captures: Iterable[Capture]) -> tuple[list[_Joined], int]:
     read = 0
     for capture in captures:
         facts = capture.facts_kept()
-        identities = capture.identities()
+        digests = {id_: kernel_digest(kernel) for id_, kernel in capture.kernels.items()}
         for variant in capture.variants():
             read += 1
             stages = {name: (capture, artifact) for name, artifact in variant.artifacts.items()}
             new = _Joined(variant, stages, facts.get(variant.id))
-            name = identities[variant.id]
+            triton = variant.toolchain.versions.get("triton", "")
+            name = identity(digests[variant.kernel.id], triton, variant)
             joined[name] = _both(joined[name], new) if name in joined else new
     return list(joined.values()), read
 

@@ -16,7 +16,6 @@ from urllib.parse import quote
 from irscope.model import (
     Artifact,
     Kernel,
-    SourceFunction,
     Toolchain,
     UserError,
     Variant,

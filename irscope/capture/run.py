@@ -1,0 +1,56 @@
+"""Running a program in a process of its own and writing what it tells."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from types import FrameType
+
+from irscope.capture.messages import Program, RunOptions
+from irscope.capture.writing import Writing
+
+
+def run(program: Program, options: RunOptions, writing: Writing) -> int:
+    """Runs the program to its end, writing all it tells; its exit code, 128 + N where signal N ended it."""
+    ours, theirs = socket.socketpair()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "irscope.capture.script", str(theirs.fileno())], pass_fds=[theirs.fileno()]
+    )
+    theirs.close()
+    with Connection(ours.detach()) as pipe, _passing_signals(child):
+        with suppress(EOFError, ConnectionResetError, BrokenPipeError):
+            pipe.send((program, options))
+            while True:
+                message, asks = pipe.recv()
+                if asks:
+                    pipe.send(writing.ask(message))
+                else:
+                    writing.put(message)
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _passing_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ctrl-C reaches the program from the terminal, SIGTERM from here; we stay until it has ended."""
+
+    def stay(*_: object) -> None:
+        return
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, number)
+
+    before = {signal.SIGINT: stay, signal.SIGTERM: pass_on}
+    old = {number: signal.signal(number, handler) for number, handler in before.items()}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

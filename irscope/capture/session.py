@@ -1,0 +1,181 @@
+"""Capturing what the running process compiles: with the GPU that is there, or with a stand-in for one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from irscope.capture.forked import compile_forked
+from irscope.capture.hooks import compiling_through
+from irscope.capture.launches import written_parameters
+from irscope.capture.lazy import LazyCompiles
+from irscope.capture.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
+from irscope.capture.on_gpu import recording_on_gpu
+from irscope.capture.patching import harmless
+from irscope.capture.recorder import Recorded, Recorder, Tuning, swept
+from irscope.capture.request import Outcome
+from irscope.capture.standin import StandInDriver
+from irscope.model import Target, UserError, parse_target
+
+# Taken where neither a GPU nor --target says which.
+DEFAULT_TARGET = parse_target("cuda:90")
+
+
+class Link(Protocol):
+    """The way to whoever writes the capture."""
+
+    def put(self, message: Message) -> None:
+        """Sends a message."""
+
+    def ask(self, message: Message) -> Any:
+        """Sends a message and waits for its answer."""
+
+
+def gpu_there() -> bool:
+    """Whether this machine has a GPU that the process may use; starts no driver to find out."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
+    if hidden is not None and hidden.strip() in ("", "-1"):
+        return False
+    devices = Path("/dev")
+    return any(devices.glob("nvidia[0-9]*")) or any((devices / name).exists() for name in ("kfd", "dxg"))
+
+
+@contextmanager
+def capturing(options: RunOptions, link: Link) -> Iterator[None]:
+    """Everything that Triton is asked to compile inside goes into the capture.
+
+    On a GPU (`options.target` is None) as it is compiled; else when the block ends, however it ends.
+    Raises UserError where triton is not installed.
+    """
+    if importlib.util.find_spec("triton") is None:
+        raise UserError("needs triton, not installed here: pip install 'irscope[run]' (Linux)")
+    recorder = Recorder(options, link.put)
+    with ExitStack() as stack:
+        stack.enter_context(_sweeping(recorder, link))
+        stack.enter_context(
+            recording_on_gpu(recorder) if options.target is None else _without(recorder, options.target, link)
+        )
+        yield
+
+
+@contextmanager
+def _without(recorder: Recorder, target: Target, link: Link) -> Iterator[None]:
+    from triton.runtime import driver
+
+    before, standin = driver._active, StandInDriver(target)
+    driver.set_active(standin)
+    with ExitStack() as stack:
+        stack.callback(driver.set_active, before)
+        touched: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
+        if importlib.util.find_spec("torch") is not None:
+            from irscope.capture.torch_cuda import posing_as
+
+            stack.enter_context(posing_as(target))
+            touched = _kernel_writes
+        lazy = LazyCompiles(recorder, lambda recorded: _make_now(recorded, standin, recorder, link), touched)
+        stack.callback(_compile_pending, lazy, recorder.options, link)
+        stack.enter_context(compiling_through(lazy.on_jit, _direct(recorder, link)))
+        yield
+
+
+def _direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
+    """Direct calls of triton.compile without a GPU are done and told of at once."""
+
+    def compile_(source: Any, target: Any, options: Any, tuning: Tuning, call: Callable[[], Any]) -> Any:
+        from triton.compiler import make_backend
+        from triton.runtime import driver
+
+        if hasattr(source, "fn"):
+            target = target or driver.active.get_current_target()
+            parsed = make_backend(target).parse_options(dict(options or {}))
+            recorded, new = recorder.record(source, parsed, target, tuning)
+            if recorded is not None and new:
+                _compile([recorded], recorder.options, link)
+        return call()
+
+    return compile_
+
+
+def _kernel_writes(function: Any, arguments: tuple[Any, ...]) -> None:
+    """What a launched kernel may write to has values from now on that nobody knows."""
+    from irscope.capture.posing import set_unknown
+
+    written = written_parameters(function)
+    for parameter, value in zip(function.params, arguments, strict=False):
+        if parameter.name in written:
+            set_unknown([value, getattr(value, "base", None)])
+
+
+def _make_now(recorded: Recorded, standin: StandInDriver, recorder: Recorder, link: Link) -> Any:
+    """Compiles what the program looks into: in a worker, then from Triton's cache."""
+    import triton
+
+    from irscope.capture.registers import registers_of
+
+    if not recorded.told:
+        _compile([recorded], recorder.options, link)
+    made = triton.compiler.compiler.compile(
+        recorded.source, target=recorded.target, options=vars(recorded.options)
+    )
+    standin.utils.registers[made.kernel] = registers_of(made.asm)
+    return made
+
+
+def _compile_pending(lazy: LazyCompiles, options: RunOptions, link: Link) -> None:
+    wanted = [recorded for recorded in lazy.pending if not recorded.told]
+    answer = link.ask(Wanted(tuple((recorded.kernel, recorded.variant) for recorded in wanted)))
+    if answer is not None:
+        wanted = [recorded for recorded, missing in zip(wanted, answer, strict=True) if missing]
+    _compile(wanted, options, link)
+
+
+def _compile(wanted: list[Recorded], options: RunOptions, link: Link) -> None:
+    if not wanted:
+        return
+    link.put(Compiling(len(wanted)))
+    for recorded, outcome in compile_forked(wanted, options.processes, options.seconds):
+        recorded.told = True
+        link.put(VariantDone(recorded.number, recorded.kernel, _finished(recorded, outcome)))
+
+
+def _finished(recorded: Recorded, outcome: Outcome) -> Any:
+    return replace(recorded.variant, **{f.name: getattr(outcome, f.name) for f in fields(Outcome)})
+
+
+@contextmanager
+def _sweeping(recorder: Recorder, link: Link) -> Iterator[None]:
+    """Compiles, when the block ends, the values of --sweep for what was recorded in it."""
+    try:
+        yield
+    finally:
+        if recorder.options.sweep:
+            _sweep(recorder, link)
+
+
+@harmless
+def _sweep(recorder: Recorder, link: Link) -> None:
+    found = list(recorder.known.values())
+    names = {recorded.source.fn.fn.__name__ for recorded in found}
+    for kernel in {kernel for kernel, _ in recorder.options.sweep} - names:
+        link.put(Note(f"--sweep {kernel}: no launch of a kernel called so; there is: {', '.join(names)}"))
+    more = []
+    for recorded in found:
+        for source, options, tuning in swept(recorded, recorder.options.sweep):
+            again, new = recorder.record(source, options, recorded.target, tuning)
+            if again is not None and new:
+                more.append(again)
+    _compile(more, recorder.options, link)
+
+
+def no_gpu_note(options: RunOptions) -> RunOptions:
+    """The options with a target where there is no GPU and none was named, said on stderr."""
+    if options.target is not None or gpu_there():
+        return options
+    print(f"irscope: no GPU here: posing as {DEFAULT_TARGET}; --target names another", file=sys.stderr)
+    return replace(options, target=DEFAULT_TARGET)
