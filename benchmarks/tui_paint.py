@@ -71,7 +71,7 @@ def write_capture(kind: str, path: Path) -> None:
 
 
 class TextAreas(App[None]):
-    """Two read-only TextAreas beside each other, and nothing else."""
+    """Two read-only TextAreas beside each other, and nothing else: unwrapped, as wrapping takes minutes."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class TextAreas(App[None]):
         """Both texts."""
         with Horizontal():
             for content in self._texts:
-                yield TextArea(content, read_only=True, show_line_numbers=True)
+                yield TextArea(content, read_only=True, soft_wrap=False, show_line_numbers=True)
 
 
 def make_app(view: str, capture: Path) -> App[None]:

@@ -1,3 +1,15 @@
 """irscope: what the Triton compiler made of a kernel under each config, and what differs between two."""
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`irscope.capture` and `irscope.compile`, loaded when they are asked for."""
+    if name == "capture":
+        return import_module("irscope.capture")
+    if name == "compile":
+        return import_module("irscope.notebook").compile
+    raise AttributeError(f"module 'irscope' has no attribute '{name}'")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.axis import AxisInfo, scalar, transfer, unknown
+from irscope.analysis.axis import AxisInfo, scalar, unknown
+from irscope.analysis.axis_rules import transfer
 from irscope.diff.values import Source, sources
 from irscope.ir.document import Document, Operation
 

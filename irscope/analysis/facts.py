@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.model.devices import device_of
 from irscope.analysis.fact import Evidence, Fact, FactValue, ReadStage
 from irscope.analysis.identical import code_digest
 from irscope.analysis.instructions import Doing, Scan, scan
 from irscope.analysis.kinds import FACT_KINDS, kinds_for
 from irscope.analysis.occupancy import BlockUse, count, fits, occupancy, threads_of
 from irscope.analysis.resources import Resources, cuda_resources, hip_resources
+from irscope.analysis.sharing import taken_stages
 from irscope.analysis.tensors import tensors
 from irscope.model import Variant
+from irscope.model.devices import device_of
 
 __all__ = ["FACTS_VERSION", "FACT_KINDS", "from_json", "measure", "to_json"]
 
 # Count up whenever a fact is added or computed otherwise, so that kept facts are measured anew.
-FACTS_VERSION = 1
+FACTS_VERSION = 3
 
 _Values = dict[str, tuple[FactValue, tuple[Evidence, ...]]]
 
@@ -45,6 +46,7 @@ def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
         | _instructions(scanned, assembly_stage)
         | _layouts(_text(read("ttgir")))
         | _costs(variant)
+        | _measured(variant)
         | {"code": (_code(binary), ())}
     )
     kinds = kinds_for(variant.target.backend)
@@ -158,10 +160,26 @@ def _layouts(ttgir: str | None) -> _Values:
     }
 
 
+def _measured(variant: Variant) -> _Values:
+    """What an autotuner measured of it on a GPU; nothing where none did.
+
+    With several tuning keys the last one counts: it is the one that the neighbours were measured for too.
+    """
+    if not variant.benchmarks:
+        return {}
+    last = variant.benchmarks[-1]
+    chosen = [benchmark.key or "all" for benchmark in variant.benchmarks if benchmark.chosen]
+    return _without_evidence(
+        {"ms": last.ms, "ms_key": last.key, "chosen": "; ".join(dict.fromkeys(chosen)) or "no"}
+    )
+
+
 def _costs(variant: Variant) -> _Values:
     """Compile times, as far as they are known, and sizes."""
     values: dict[str, FactValue] = {f"{stage}_seconds": spent for stage, spent in variant.seconds.items()}
-    values["seconds"] = sum(variant.seconds.values()) if variant.seconds else None
+    # Stages taken from another variant have no time here: a sum without them would be no compile time.
+    whole = variant.seconds and not list(taken_stages(variant))
+    values["seconds"] = sum(variant.seconds.values()) if whole else None
     values |= {f"{stage}_size": artifact.size for stage, artifact in variant.artifacts.items()}
     return _without_evidence(values)
 

@@ -29,6 +29,14 @@ def _spills() -> tuple[FactKind, ...]:
     )
 
 
+def _measured() -> tuple[FactKind, ...]:
+    return (
+        FactKind("ms", "ms", "milliseconds", "low", "median time that the autotuner measured on a GPU, last"),
+        FactKind("ms_key", "ms for", "", "", "the tuning key for which that time was measured"),
+        FactKind("chosen", "Chosen for", "", "", "the tuning keys for which the autotuner chose the config"),
+    )
+
+
 def _resources() -> tuple[FactKind, ...]:
     return (
         FactKind("launchable", "Launch", "", "", "whether the target can launch it: yes, or no and why"),
@@ -106,7 +114,7 @@ def _costs() -> tuple[FactKind, ...]:
     )
 
 
-FACT_KINDS: tuple[FactKind, ...] = (*_resources(), *_instructions(), *_layouts(), *_costs())
+FACT_KINDS: tuple[FactKind, ...] = (*_measured(), *_resources(), *_instructions(), *_layouts(), *_costs())
 
 # The facts that only one vendor's variants have.
 _ONLY_CUDA = frozenset(["spill_store_bytes", "spill_load_bytes", "tensor_memory", "barriers", "ldmatrix"])

@@ -17,6 +17,8 @@ Key = tuple[str, Place]  # "global load" or "global store", and its place
 
 # More pointers than these in one line say nothing.
 _MOST_POINTERS = 3
+# Three times what the largest of 3,290 real kernels has; the time grows faster than the text.
+_MOST_OPERATIONS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, Work]) -> Me
     """The memory use of a variant. `work` is what its assembly does: a reason that would give another
     width than the one that is there is left out.
     """
+    if len(ttir.operations) > _MOST_OPERATIONS:
+        return MemoryUse()
     flow = AxisFlow(ttir)
     by_key: dict[Key, list[Access]] = {}
     for access in accesses(ttir, flow):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.model.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
 from irscope.model import Variant
+from irscope.model.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,16 +66,21 @@ def compile_job(job: Job, memory: StageMemory, send: Send) -> None:
 
     Raises whatever Triton raises.
     """
-    from triton.compiler import ASTSource, make_backend
-
-    function = find_kernel(job.file, job.kernel).function
+    source, options = source_of(find_kernel(job.file, job.kernel).function, job)
     target = gpu_target(job.target)
-    options, signature, constexprs, attrs = _pack(function, job, make_backend(target))
-    source = ASTSource(function, signature, constexprs, attrs)
     memory.begin(job.file, job.kernel, job.target, job.group)
     anyway = compiling_anyway() if job.reasons else contextlib.nullcontext()
     with anyway:
         compile_source(source, options, target, memory, send, job.reasons)
+
+
+def source_of(function: Any, job: Job) -> tuple[Any, Any]:
+    """What the JIT would compile for `job`: an ASTSource of the kernel and the backend's parsed options."""
+    from triton.compiler import ASTSource, make_backend
+
+    backend = make_backend(gpu_target(job.target))
+    options, signature, constexprs, attrs = _pack(function, job, backend)
+    return ASTSource(function, signature, constexprs, attrs), options
 
 
 def compile_source(
@@ -217,8 +222,6 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
                 made = self._run(name, run, module, metadata)
                 if key is not None:
                     self._memory.put(key, made)
-            else:
-                self._watch.stages.setdefault(name, 0.0)
             metadata.update(made.metadata)
             if made.log is not None:
                 self._watch.log = made.log

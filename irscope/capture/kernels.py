@@ -59,7 +59,7 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     found = {
         key: kernel
         for key, value in load_file(path).items()
-        if (kernel := _unwrap(value)) is not None and _defined_in(kernel.function, path)
+        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
     }
     if not found:
         raise UserError(f"{path}: defines no @triton.jit function")
@@ -135,7 +135,7 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _unwrap(value: Any) -> FoundKernel | None:
+def unwrap(value: Any) -> FoundKernel | None:
     """A JITFunction under its decorators, with what they say; None for anything else."""
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction

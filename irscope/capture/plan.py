@@ -25,7 +25,11 @@ from irscope.model import OPTION_NAMES, Argument, Config, Target, UserError, Val
 
 def make_plan(request: SweepRequest) -> Plan:
     """The jobs of a request. Raises UserError where the request does not fit the file."""
-    found = find_kernel(request.file, request.kernel)
+    return plan_for(find_kernel(request.file, request.kernel), request)
+
+
+def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
+    """The jobs of a request for this kernel. Raises UserError where the request does not fit it."""
     known = parameters(found.function)
     configs = _lay_over(found.configs, request.axes)
     _check_names(request, found, known, configs)

@@ -28,7 +28,7 @@ def read_file(path: Path, limit: int, follow_links: bool = False) -> bytes:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise BadEntryError(f"{path.name} is no regular file")
-            content = file.read(limit + 1)
+            content = file.read(min(state.st_size, limit) + 1)
     except OSError as error:
         raise BadEntryError(f"{path.name} cannot be read: {error.strerror}") from error
     if len(content) > limit:

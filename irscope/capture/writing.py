@@ -60,7 +60,7 @@ class Writing:
         self._opened: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         self._fault: Exception | None = None
         self.written = Written()
-        self._toolchain, self._triton = 0, ""
+        self._toolchain, self._triton, self._first = 0, "", 1
         self._kernels: dict[int, int] = {}
         self._measured: dict[int, _Measured] = {}
         self._thread = threading.Thread(target=self._serve, args=(open_,), name="irscope", daemon=True)
@@ -92,6 +92,7 @@ class Writing:
         except Exception as fault:  # noqa: BLE001 - raised again where the caller waits
             self._opened.put(fault)
             return
+        self._first = writer.next_id()
         self._opened.put(None)
         with writer:
             while (item := self._queue.get()) is not None:
@@ -142,7 +143,10 @@ class Writing:
             launches=tuple(seen.launches),
             benchmarks=tuple(seen.benchmarks),
         )
-        seen.id = writer.add_variant(self._kernels[message.kernel], self._toolchain, self._triton, variant)
+        # Numbered in the order in which the program asked, whatever order they finish in.
+        id_ = self._first + message.number
+        kernel = self._kernels[message.kernel]
+        seen.id = writer.add_variant(kernel, self._toolchain, self._triton, variant, id_)
         self.written.variants += 1
         self.written.failed += variant.failure is not None
 

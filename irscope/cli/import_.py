@@ -64,13 +64,10 @@ def run(args: argparse.Namespace) -> int:
         summary = import_source(source, open_writer, shlex.join(sys.argv), report)
     _say(summary, source.kind)
     name = shlex.quote(str(path))
-    known = f", {summary.known} there already" if summary.known else ""
-    measured = f", {summary.measured} with measured times" if summary.measured else ""
-    spent = time.monotonic() - begun
-    print(
-        f"{name}: {summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}{known}{measured}, "
-        f"{spent:.1f} s"
-    )
+    done = [f"{summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}"]
+    done += [f"{summary.known} there already"] if summary.known else []
+    done += [f"{summary.measured} with measured times"] if summary.measured else []
+    print(f"{name}: {', '.join(done)}, {time.monotonic() - begun:.1f} s")
     print(f"browse: irscope {name}   compare: irscope table {name}")
     return 1 if summary.left_out else 0
 

@@ -104,6 +104,8 @@ def best(section: Section, kind: FactKind) -> FactValue:
     numbers = [value for value in values if isinstance(value, int | float)]
     if not kind.better or len(set(numbers)) < 2:
         return None
+    if kind.name == "ms" and len({entry.value("ms_key") for entry in section.entries} - {None}) > 1:
+        return None  # times of different problems
     return min(numbers) if kind.better == "low" else max(numbers)
 
 

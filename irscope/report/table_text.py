@@ -12,6 +12,7 @@ from functools import cached_property
 from rich.cells import cell_len
 
 from irscope.analysis.fact import FactKind
+from irscope.analysis.sharing import sharing
 from irscope.model import format_value
 from irscope.report.paint import Paint
 from irscope.report.table import BOUND, Entry, Section, best, config_names, named_apart
@@ -163,7 +164,22 @@ def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Colu
     if twins:
         of = f"{twins} of {len(section.entries)}"
         yield f"= the machine code of that variant: {of} are nothing new for autotune to measure"
+        yield from _sharing(section)
     if dropped := [column.kind.name for column in facts if column not in shown and column.kind]:
         some = ", ".join(dropped[:3]) + (f" and {len(dropped) - 3} more" if len(dropped) > 3 else "")
         yield f"left out for width: {some}"
         yield "(a wider terminal, a pipe or --columns shows them)"
+
+
+def _sharing(section: Section) -> Iterator[str]:
+    """What compiling those with equal TTGIR once saved."""
+    entries = section.entries
+    variants = [entry.variant for entry in entries]
+    shared = sharing(variants, {entry.variant.id: entry.facts for entry in entries})
+    if shared.variants:
+        count = len(shared.variants)
+        text = f"{count} of them took the stages below TTGIR from the one with equal TTGIR"
+        saved = (
+            "" if shared.seconds is None else f": about {shared.seconds:.2g} s saved, by what it took there"
+        )
+        yield text + saved

@@ -50,12 +50,13 @@ def code(
             if first < last:
                 grounds[first:last] = [name] * (last - first)
     segments: list[Segment] = []
-    place, last = 0, None
+    place = 0
+    under: str | None = None  # the ground of the segment before
     for (ink, ground), group in groupby(zip(inks, grounds, strict=True)):
         end = place + len(list(group))
         content = piece[place:end]
         place = end
-        if segments and ground == last and content.isspace():
+        if segments and ground == under and content.isspace():
             # A blank has no ink: one escape sequence less to send.
             segments[-1] = Segment(segments[-1].text + content, segments[-1].style)
             continue
@@ -63,7 +64,7 @@ def code(
         if ink and ground != "match":
             style += styles.ink(f"code--{ink}")
         segments.append(Segment(content, style))
-        last = ground
+        under = ground
     return fitted(segments, width, base, len(piece) if piece.isascii() else None)
 
 

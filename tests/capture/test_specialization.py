@@ -19,7 +19,7 @@ import sys
 from irscope.capture.standin import StandInDriver
 from irscope.model import parse_target
 from triton.runtime import driver
-driver.set_active(StandInDriver(parse_target(sys.argv[1]), {}))
+driver.set_active(StandInDriver(parse_target(sys.argv[1])))
 sys.path.insert(0, sys.argv[2])
 # 3.6 imports torch to ask how far a tensor reaches on hip; ours says so itself.
 torch = sys.modules.setdefault("torch", type(sys)("torch"))

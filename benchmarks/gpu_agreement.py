@@ -1,0 +1,64 @@
+"""Is a capture made without a GPU the capture that the GPU makes? Variant by variant, on a machine with one.
+
+    python benchmarks/gpu_agreement.py [samples/matmul.py ...]
+
+Runs each script twice, on the GPU and with --target, each with an empty Triton cache, and compares
+specializations, configs and the bytes of every stage. Exits with 1 where anything differs.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from irscope.model import Variant
+from irscope.store.reader import Capture
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+DEFAULT = ("matmul", "layer_norm", "fused_softmax", "vector_add", "heuristics", "persistent_matmul")
+
+
+def capture(script: Path, folder: Path, name: str, *options: str) -> dict[tuple[str, ...], Variant]:
+    """The variants of one run by kernel, specialization and config."""
+    path = folder / f"{script.stem}.{name}.irscope"
+    cache = folder / f"{script.stem}.{name}.cache"
+    done = subprocess.run(
+        [sys.executable, "-m", "irscope", "run", "-o", path, *options, script],
+        env=os.environ | {"TRITON_CACHE_DIR": str(cache)}, capture_output=True, text=True,
+    )  # fmt: skip
+    print(f"  {name}: exit code {done.returncode}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+    with Capture(path) as opened:
+        return {(v.kernel.name, str(v.specialization), str(v.config)): v for v in opened.variants()}
+
+
+def main(scripts: list[Path]) -> int:
+    differing = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for script in scripts:
+            print(script)
+            gpu = capture(script, Path(folder), "gpu")
+            target = str(next(iter(gpu.values())).target)
+            cpu = capture(script, Path(folder), "cpu", "--target", target)
+            for title, only in (("GPU", gpu.keys() - cpu.keys()), (target, cpu.keys() - gpu.keys())):
+                differing += len(only)
+                for key in sorted(only):
+                    print(f"  only on {title}: {' '.join(key)}")
+            both = gpu.keys() & cpu.keys()
+            stages: dict[str, int] = {}
+            for key in both:
+                for stage, artifact in gpu[key].artifacts.items():
+                    other = cpu[key].artifacts.get(stage)
+                    same = other is not None and other.digest == artifact.digest
+                    stages[stage] = stages.get(stage, 0) + same
+                    differing += not same
+            print(f"  {len(both)} variants in both; byte-identical:", stages, flush=True)
+            timed = [b for v in gpu.values() for b in v.benchmarks]
+            launched = sum(bool(v.launches) for v in gpu.values())
+            print(f"  on the GPU: {len(timed)} times, {sum(b.chosen for b in timed)} chosen, {launched} launched")
+    print("equal" if not differing else f"{differing} differences")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main([Path(word) for word in sys.argv[1:]] or [SAMPLES / f"{name}.py" for name in DEFAULT]))

@@ -1,0 +1,153 @@
+"""What a compilation depends on, by name: the inputs of Triton's cache key.
+
+Triton's key (runtime/cache.py, get_cache_key, 3.6 to 3.9) is made of the compiler, the source with what
+it calls and reads, the types, constants and attributes of the arguments, the backend with its options,
+and environment variables. The capture has each by name (`Variant.cache_key`); imported ones may have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import textwrap
+from dataclasses import dataclass
+from functools import lru_cache
+
+from irscope.model import Argument, SourceFunction, Variant
+
+# The kinds of input, in the order of telling.
+KINDS = (
+    "triton", "backend", "target", "source", "helper", "line", "global", "argument", "constexpr", "option",
+    "environment", "component",
+)  # fmt: skip
+# Without these a key is not whole: what a capture made by irscope always has.
+_WHOLE = ("triton", "source", "backend", "attributes")
+_ATTRIBUTES = {("tt.divisibility", 16): "divisible by 16", ("tt.pointer_range", 32): "within 2 GiB"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Input:
+    """One input of a compilation: `kind` is one of KINDS, `name` that of the argument, option, function."""
+
+    kind: str
+    name: str = ""
+
+
+def has_key(variant: Variant) -> bool:
+    """Whether the capture has every component of the variant's cache key."""
+    return all(name in variant.cache_key for name in _WHOLE)
+
+
+def inputs(variant: Variant, whole: bool) -> dict[Input, str]:
+    """Every input of a compilation with its value as text; without `whole`, what the variant itself says."""
+    kernel = variant.kernel
+    values = {Input("target"): str(variant.target), Input("triton"): _compiler(variant, whole)}
+    if kernel.source.text:
+        values[Input("source", kernel.name)] = _digest(kernel.source)
+    values |= {Input("helper", helper.name): _digest(helper) for helper in kernel.helpers}
+    return values | (_from_key(variant) if whole else _from_variant(variant))
+
+
+@lru_cache(maxsize=256)
+def constexpr_parameters(source: str) -> frozenset[str]:
+    """The parameters that a kernel's Python text annotates as constexpr; none where it cannot be read."""
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return frozenset()
+    function = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    arguments = (
+        [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs] if function else []
+    )
+    return frozenset(
+        argument.arg
+        for argument in arguments
+        if argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)
+    )
+
+
+def _digest(function: SourceFunction) -> str:
+    return hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _compiler(variant: Variant, whole: bool) -> str:
+    version = variant.toolchain.versions.get("triton", "unknown")
+    return f"{version} (build {variant.cache_key['triton'][:12]})" if whole else version
+
+
+def _from_key(variant: Variant) -> dict[Input, str]:
+    """The inputs that Triton's key names."""
+    key, kernel = variant.cache_key, variant.kernel
+    values = {Input("backend"): key["backend"]}
+    functions = (kernel.source, *kernel.helpers)
+    values |= {Input("line", function.name): str(function.line) for function in functions}
+    for component, text in key.items():
+        kind, _, name = component.partition(" ")
+        if kind in ("global", "option", "environment") and name:
+            values[Input(kind, name)] = text
+    return values | _parameters_of_key(variant)
+
+
+def _parameters_of_key(variant: Variant) -> dict[Input, str]:
+    """Each parameter by its type, its constants and its attributes in the key."""
+    key = variant.cache_key
+    attributes = _attributes(key["attributes"], variant.kernel.parameters)
+    constants = {name[len("constant ") :]: text for name, text in key.items() if name.startswith("constant ")}
+    types = {name[len("type ") :]: text for name, text in key.items() if name.startswith("type ")}
+    chosen = _constexprs(variant)
+    values = {}
+    for name in dict.fromkeys([*types, *(path.partition(".")[0] for path in [*constants, *attributes])]):
+        fixed = [_fixed(path, name, text) for path, text in constants.items() if belongs(path, name)]
+        said = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
+        type_ = "" if fixed and types.get(name) == "constexpr" else types.get(name, "")
+        kind = "constexpr" if name in chosen else "argument"
+        values[Input(kind, name)] = " ".join(filter(None, [type_, *fixed, *said]))
+    return values
+
+
+def _fixed(path: str, name: str, text: str) -> str:
+    """A constant as text, with its place where the parameter is a tuple."""
+    return text if path == name else f"{path[len(name) + 1 :]} = {text}"
+
+
+def belongs(path: str, name: str) -> bool:
+    """Whether a path in a key ("args.0") is a parameter or lies in it."""
+    return path == name or path.startswith(f"{name}.")
+
+
+def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
+    """The attributes in words by parameter ("x", "x.0" in a tuple); none where the text cannot be read."""
+    try:
+        known = ast.literal_eval(text)
+        return {
+            ".".join([parameters[path[0]], *map(str, path[1:])]): [
+                _ATTRIBUTES.get((name, value), f"{name} = {value}") for name, value in pairs
+            ]
+            for path, pairs in known.items()
+            if pairs
+        }
+    except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, RecursionError):
+        return {}
+
+
+def _from_variant(variant: Variant) -> dict[Input, str]:
+    """The inputs that a variant itself shows, where there is no key."""
+    chosen = _constexprs(variant)
+    values: dict[Input, str] = {}
+    for argument in variant.specialization:
+        kind = "constexpr" if argument.name in chosen else "argument"
+        values[Input(kind, argument.name)] = _words(argument)
+    values |= {Input("constexpr", name): str(value) for name, value in variant.config.meta.items()}
+    return values | {Input("option", name): str(value) for name, value in variant.config.options.items()}
+
+
+def _words(argument: Argument) -> str:
+    if argument.type == "constexpr":
+        return str(argument.value)
+    words = {"D": "divisible by 16", "S": "within 2 GiB"}
+    return " ".join([argument.type, *(words[letter] for letter in argument.key or "" if letter in words)])
+
+
+def _constexprs(variant: Variant) -> frozenset[str]:
+    """The parameters that are constexpr by declaration, not because of their value."""
+    return constexpr_parameters(variant.kernel.source.text) | variant.config.meta.keys()

@@ -1,0 +1,64 @@
+"""A program as on a GPU, on a stand-in for one: what it prints is what it would have printed alone.
+
+Writes the capture that its first argument names; its benchmark times are counted up from 2 ms.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+import torch
+import triton
+import triton.language as tl
+
+from irscope.capture.in_process import open_writing
+from irscope.capture.messages import Finished, RunOptions
+from irscope.capture.session import capturing
+from irscope.capture.standin import StandInDriver
+from irscope.capture.torch_cuda import posing_as
+from irscope.model import parse_target
+
+TARGET = parse_target("cuda:90")
+ticks = itertools.count(2)
+
+
+def benchmark(kernel_call, quantiles):
+    kernel_call()
+    ms = float(next(ticks) % 4)
+    return [ms + 1, ms + 0.5, ms + 2]
+
+
+@triton.autotune([triton.Config({"BLOCK": b}, num_warps=w) for b in (64, 128) for w in (2, 4)], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets, mask=offsets < n) * 2, mask=offsets < n)
+
+
+@triton.jit
+def fails(x, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK > 64, "too small")
+    tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+
+heard = []
+triton.knobs.compilation.listener = lambda **told: heard.append(told["cache_hit"])
+driver = StandInDriver(TARGET)
+driver.get_benchmarker = lambda: benchmark
+triton.runtime.driver.set_active(driver)
+writing = open_writing(Path(sys.argv[1]), "watched", force=False)
+with posing_as(TARGET):
+    x = torch.empty(4096, device="cuda")
+    with capturing(RunOptions(None), writing):
+        for n in (4096, 4096, 2048, 100):
+            tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, n)
+        try:
+            fails[(1,)](x, BLOCK=64)
+        except triton.CompilationError:
+            print("as always")
+        fails[(3,)](x, BLOCK=128)
+        direct = triton.compile(triton.compiler.ASTSource(tuned.fn, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 32}))
+    launch = tuned.fn.device_caches[0][0]
+    print("untouched", all(kernel._run.__name__ == "launch" for kernel in launch.values()), len(heard))
+writing.ask(Finished())
+writing.close()

@@ -1,0 +1,124 @@
+"""Merging: what is in the captures is in the joined one, once; a damaged one leaves nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from irscope.model import Benchmark, Failure, Launch, UserError, Variant
+from irscope.store import Capture, CaptureWriter
+from irscope.store.merge import merge_captures
+from tests.store.test_capture import SOURCE, new, write
+
+FAILED = Failure("timeout", "t", "t")
+LAUNCH = Launch((8, 1, 1), (("x_ptr", "float32[64]"),))
+
+
+def content(path: Path) -> list[tuple[object, ...]]:
+    """Everything a capture says, but for numbers."""
+    with Capture(path) as capture:
+        facts = capture.facts_kept()
+        return sorted(
+            (_said(capture, variant, facts.get(variant.id)) for variant in capture.variants()), key=repr
+        )
+
+
+def _said(capture: Capture, variant: Variant, facts: object) -> tuple[object, ...]:
+    stages = {name: capture.read(variant, name) for name in variant.artifacts}
+    return (
+        variant.kernel.source, variant.config, variant.specialization, variant.target, variant.failure,
+        dict(variant.metadata), variant.log, variant.launches, variant.benchmarks,
+        dict(variant.toolchain.versions), variant.toolchain.command, stages, facts,
+    )  # fmt: skip
+
+
+def test_a_merge_of_one_is_the_same(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    write(path, new(64, metadata={"shared": 1}, artifacts={"ttir": b"x" * 9000}), new(128, failure=FAILED))
+    with CaptureWriter.resume(path) as writer:
+        writer.add_facts(1, 7, {"registers": 32})
+    merged = merge_captures([path], tmp_path / "b.irscope")
+    assert (merged.variants, merged.kernels, merged.read) == (2, 1, 2)
+    assert content(tmp_path / "b.irscope") == content(path)
+
+
+def test_equal_variants_are_there_once_with_what_each_measured(tmp_path: Path):
+    a, b, out = (tmp_path / f"{name}.irscope" for name in "abo")
+    write(a, new(64, artifacts={"ttir": b"one"}), new(128, failure=FAILED), new(256))
+    write(
+        b,
+        new(64, artifacts={"ttir": b"one", "sass": b"derived"}, launches=(LAUNCH,)),
+        new(128, artifacts={"ttir": b"two"}),
+        new(512),
+    )
+    with CaptureWriter.resume(a) as writer:
+        writer.set_measured(1, (), (Benchmark("M=1", 0.5, 0.4, 0.6),))
+        writer.add_facts(1, 7, {"ms": 0.5})
+        writer.add_facts(3, 7, {"ms": None})
+    merged = merge_captures([a, b], out)
+    assert (merged.variants, merged.kernels, merged.read) == (4, 1, 6)
+    with Capture(out) as capture:
+        variants = capture.variants()
+        assert [variant.id for variant in variants] == [1, 2, 3, 4]
+        assert [variant.config.get("BLOCK") for variant in variants] == [64, 128, 256, 512]
+        assert variants[0].launches == (LAUNCH,)
+        assert variants[0].benchmarks == (Benchmark("M=1", 0.5, 0.4, 0.6),)
+        assert set(variants[0].artifacts) == {"ttir", "sass"}
+        assert variants[1].failure is None, "one that compiled goes before one that failed"
+        assert capture.read(variants[1], "ttir") == b"two"
+        # Facts know of measurements: those of the joined variant are made anew.
+        assert capture.facts(7) == {3: {"ms": None}}
+
+
+def test_stages_are_not_compressed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.irscope"
+    write(path, new(64, artifacts={"ttir": b"x" * 9000}))
+
+    def never(*_: object) -> bytes:
+        raise AssertionError("compressed again")
+
+    monkeypatch.setattr("irscope.store.encoding.compress", never)
+    merge_captures([path], tmp_path / "b.irscope")
+    assert content(tmp_path / "b.irscope") == content(path)
+
+
+def _not_what_its_name_says(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE blob SET data = (SELECT data FROM blob ORDER BY digest LIMIT 1)")
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.parametrize("damage", [_cut, _not_what_its_name_says, Path.unlink])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_damaged_input_leaves_nothing_half_written(tmp_path: Path, damage, there: bool):
+    good, bad, out = (tmp_path / f"{name}.irscope" for name in ("good", "bad", "out"))
+    write(good, new(64))
+    write(bad, new(64, artifacts={"ttir": b"a" * 50, "ptx": b"b" * 50}), new(128))
+    damage(bad)
+    if there:
+        out.write_text("precious")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UserError) as raised:
+        merge_captures([good, bad], out, force=there)
+    assert "\n" not in str(raised.value)
+    assert str(bad) in str(raised.value)
+    assert sorted(tmp_path.iterdir()) == before
+    assert not there or out.read_text() == "precious"
+
+
+def test_the_command(irscope, tmp_path: Path):
+    write(tmp_path / "a.irscope", new(64))
+    with CaptureWriter.create(tmp_path / "b.irscope") as writer:
+        kernel = writer.add_kernel(SOURCE, (), ("another", "signature"))
+        writer.add_variant(kernel, writer.add_toolchain({"triton": "3.6.0"}, ""), "3.6.0", new(64))
+    done = irscope("merge", "a.irscope", "b.irscope", "-o", "c.irscope")
+    assert done.returncode == 0, done.stderr
+    assert "2 variants of 2 kernels from 2 captures, 0 there more than once" in done.stdout
+    assert irscope("merge", "a.irscope", "-o", "c.irscope").returncode == 2
+    assert irscope("merge", "c.irscope", "a.irscope", "-o", "c.irscope", "--force").returncode == 0
+    assert irscope("list", "c.irscope").stdout.count("ok") == 2
