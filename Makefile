@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV := .venv
+TRITONS := 3.6.0 3.7.1 3.8.0 3.9.0
+TRITON := 3.6.0
 BIN := $(VENV)/bin
 SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
 CAPTURE := $(VENV)/demo/matmul.irscope
@@ -9,7 +11,7 @@ CAPTURE := $(VENV)/demo/matmul.irscope
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-fast lint clean
+.PHONY: help demo test test-matrix test-triton torch test-fast lint clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -34,6 +36,18 @@ test: $(VENV)/ready-dev ## Everything CI runs: lint, types, rooms, all tests
 	$(MAKE) lint
 	$(BIN)/pytest -n auto --dist worksteal
 
+test-matrix: ## The capture tests on each Triton that is supported
+	@for version in $(TRITONS); do $(MAKE) --no-print-directory test-triton TRITON=$$version || exit 1; done
+
+test-triton: ## The capture tests on one Triton: make test-triton TRITON=3.6.0
+	$(PYTHON) -m venv $(VENV)-$(TRITON)
+	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
+	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/capture tests/samples tests/import_ tests/analysis
+
+torch: $(VENV)/ready-dev ## A CPU build of torch, for the tests of irscope run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+
 test-fast: $(VENV)/ready-dev ## The tests that take no seconds each
 	$(BIN)/pytest -n auto -m "not slow"
 
@@ -44,4 +58,4 @@ lint: $(VENV)/ready-dev ## Style, types, and who imports whom
 	$(BIN)/lint-imports
 
 clean: ## Remove what was made here
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -82,7 +82,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     languages = {stage.name: stage.language for stage in STAGES}
     tallies: dict[str, Tally] = defaultdict(Tally)
-    for target in sorted(folder.glob("*/*")):
+    for target in sorted(path for path in folder.glob("*/*") if path.is_dir()):
         variants = [_stages(config) for config in sorted(target.iterdir()) if config.is_dir()]
         for name, language in languages.items():
             paths = [stages[name] for stages in variants if name in stages]

@@ -25,7 +25,7 @@ def capture(script: Path, folder: Path, name: str, *options: str) -> dict[tuple[
     cache = folder / f"{script.stem}.{name}.cache"
     done = subprocess.run(
         [sys.executable, "-m", "irscope", "run", "-o", path, *options, script],
-        env=os.environ | {"TRITON_CACHE_DIR": str(cache)}, capture_output=True, text=True,
+        env=os.environ | {"TRITON_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     print(f"  {name}: exit code {done.returncode}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
     with Capture(path) as opened:
@@ -55,7 +55,8 @@ def main(scripts: list[Path]) -> int:
             print(f"  {len(both)} variants in both; byte-identical:", stages, flush=True)
             timed = [b for v in gpu.values() for b in v.benchmarks]
             launched = sum(bool(v.launches) for v in gpu.values())
-            print(f"  on the GPU: {len(timed)} times, {sum(b.chosen for b in timed)} chosen, {launched} launched")
+            chosen = sum(benchmark.chosen for benchmark in timed)
+            print(f"  on the GPU: {len(timed)} times, {chosen} chosen, {launched} launched", flush=True)
     print("equal" if not differing else f"{differing} differences")
     return 1 if differing else 0
 

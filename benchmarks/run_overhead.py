@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PROGRAM = '''
+PROGRAM = """
 import itertools, json, sys, time
 import torch, triton, triton.language as tl
 sys.path.insert(0, {samples!r})
@@ -49,7 +49,7 @@ for _ in range(20000):
 launched = (time.perf_counter() - begin) / 20000
 torch.cuda.synchronize()
 print(json.dumps([*compiled, launched * 1e6]))
-'''
+"""
 
 
 def once(script: Path, folder: Path, recorded: bool) -> list[float]:

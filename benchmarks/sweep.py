@@ -80,7 +80,9 @@ def main() -> None:
     best = {name: min(values) for name, values in times.items()}
     print(f"variants                {len(variants)}")
     print(f"loop of triton.compile  {best['loop']:.1f} s")
-    print(f"irscope compile         {best['irscope']:.1f} s, {best['irscope'] / best['loop']:.2f} of the loop")
+    print(
+        f"irscope compile         {best['irscope']:.1f} s, {best['irscope'] / best['loop']:.2f} of the loop"
+    )
     print(f"irscope compile, again  {best['again']:.1f} s, {best['again'] / best['loop']:.3f} of the loop")
     print(f"stages                  {stages:,} bytes")
     print(f"capture                 {size:,} bytes, {size / stages:.3f} of the stages")

@@ -49,7 +49,7 @@ def text(kind: str, side: int) -> str:
         offset = number * 16 + (side if number % 50 == 0 else 0)
         if kind == "long" and number % 3 == 0:
             values = ", ".join(f"%{number + place}" for place in range(1140))
-            lines.append(f"  %v{number} = tail call {{ {fields} }} @wgmma({values}), !dbg !{number + side}")
+            lines.append(f"  %v{number} = tail call {{ {fields} }} @wgmma({values}), !dbg !{side}")
         else:
             lines.append(
                 f"  %{number} = getelementptr i8, ptr addrspace(1) %{number - 1}, i64 {offset}, !dbg !46"
@@ -82,7 +82,9 @@ class TextAreas(App[None]):
         """Both texts."""
         with Horizontal():
             for content in self._texts:
-                yield TextArea(content, read_only=True, soft_wrap=False, show_line_numbers=True)
+                area = TextArea(content, read_only=True, soft_wrap=False, show_line_numbers=True)
+                area.cursor_blink = False  # it would never stop to send
+                yield area
 
 
 def make_app(view: str, capture: Path) -> App[None]:
@@ -147,9 +149,8 @@ def _drain(terminal: int, patience: float) -> int:
 
 def report() -> None:
     """Runs each view on each kind in a process of its own and prints the table."""
-    print(
-        f"{'text':6} {'view':9} {'first paint':>12} {'diff there':>11} {'key p95':>9} {'peak':>8} {'PageDown':>10}"
-    )
+    titles = ("first paint", "diff there", "key p95", "peak", "PageDown")
+    print(f"{'text':6} {'view':9}", *(f"{title:>12}" for title in titles))
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             capture = Path(folder) / f"{kind}.irscope"

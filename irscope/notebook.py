@@ -91,7 +91,7 @@ def compile(  # noqa: A001 - it is irscope.compile
 
 
 def html_of(path: Path) -> str:
-    """The variants of a capture with what is known of each, as HTML tables; one line where it is no capture."""
+    """The variants of a capture and what is known of each, as HTML; one line where it is no capture."""
     from irscope.analysis.kinds import FACT_KINDS
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
@@ -112,7 +112,8 @@ def _html_table(section: Section) -> str:
     from irscope.report.table import default_kinds
 
     kinds = default_kinds(section)
-    heading = "".join(f"<th>{escape(text)}</th>" for text in ("#", "variant", *(k.title for k in kinds), "note"))
+    titles = ("#", "variant", *(kind.title for kind in kinds), "note")
+    heading = "".join(f"<th>{escape(title)}</th>" for title in titles)
     rows = []
     for entry in section.entries[:MOST_ROWS]:
         facts = (str(entry.facts[kind.name]) if kind.name in entry.facts else "?" for kind in kinds)

@@ -27,6 +27,7 @@ _KINDS = {
 }
 # A change of numbers alone follows the size of the tile; a change of width or kind does not.
 _NUMBER_ONLY = 0.1
+# A width that could be had counts less than one that A or B has.
 _COULD_BE = 0.25
 
 # TTGIR's operations between global memory and a thread: tt.load, amdg.buffer_store, ttg.async_copy_...
@@ -67,7 +68,10 @@ def line_findings(
         text = f"{what} went from {_counts_text(was.counts)} to {_counts_text(now.counts)}"
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
-        yield Finding(text + because, _weight(kind, was, now), kind, *evidence)
+        weight = _weight(kind, was, now)
+        if because:
+            weight = max(weight, _narrow_weight(kind, max(was.width, now.width)))
+        yield Finding(text + because, weight, kind, *evidence)
 
 
 def _because(a: str | None, b: str | None) -> str:
@@ -79,7 +83,7 @@ def _because(a: str | None, b: str | None) -> str:
 
 
 def _narrow_weight(kind: str, width: int) -> float:
-    """Less than that of a change to 16 bytes: what could be had is no difference between A and B."""
+    """By how much wider the access could be."""
     return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
 
 

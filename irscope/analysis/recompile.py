@@ -1,4 +1,4 @@
-"""Why a kernel was compiled again: the inputs of two compilations that differ, and what would have spared it."""
+"""Why a kernel was compiled again: which inputs of two compilations differ, and what would have spared it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
 
 
 def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
-    """What would have spared a compilation that gave the same program, a sentence for each reason that has one."""
+    """What would have spared a compilation that gave the same program: a sentence for each such reason."""
     kernel = f"@triton.jit(do_not_specialize=[{{!r}}]) on {b.kernel.name}"
     found = []
     for reason in why.reasons:
@@ -136,7 +136,9 @@ def _shows_in(name: Input, component: str) -> bool:
     """Whether a difference of this input shows in that component of the key."""
     if name.kind in ("argument", "constexpr"):
         what, _, path = component.partition(" ")
-        return component == "attributes" or (what in ("type", "constant") and belongs(path, name.name))
+        if component == "attributes":
+            return name.kind == "argument"
+        return what in ("type", "constant") and belongs(path, name.name)
     if name.kind in ("source", "helper", "line"):
         return component == "source"
     if name.kind == "global":

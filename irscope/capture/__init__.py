@@ -12,7 +12,7 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """This package, which can be called."""
+    """The package, which can be called."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """`irscope.notebook.capture`, which stands above all rooms: it captures and shows."""

@@ -86,9 +86,7 @@ class ForkedProcess:
         return self._code
 
 
-def fork(
-    pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], None]
-) -> ForkedProcess:
+def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], None]) -> ForkedProcess:
     """A child that serves its end of the pipe; what it prints goes to the file."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
@@ -105,7 +103,7 @@ def fork(
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):
             os.dup2(printed.fileno(), descriptor)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115, PTH123, PLW1514
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
         serve(Connection(os.dup(pipe.fileno())))
         code = 0
     finally:

@@ -17,13 +17,16 @@ class OnCompile(Protocol):
 
     def __call__(
         self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
-    ) -> Any: ...
+    ) -> Any:
+        """The kernel."""
 
 
 @contextmanager
 def compiling_through(on_jit: OnCompile, on_direct: OnCompile) -> Iterator[None]:
-    """What the JIT compiles goes to `on_jit`, direct calls of `triton.compile` (torch.compile's) to
-    `on_direct`; what they return is the kernel."""
+    """What the JIT compiles goes to `on_jit`, direct calls of `triton.compile` to `on_direct`.
+
+    torch.compile's are such calls. What the two return is the kernel.
+    """
     import triton
     from triton.compiler import compiler
     from triton.runtime.jit import JITFunction

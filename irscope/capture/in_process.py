@@ -70,7 +70,12 @@ def compile_kernel(
         raise UserError(f"{kernel!r} is no @triton.jit function")
     axes = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in config.items()}
     request = SweepRequest(
-        Path(found.function.fn.__code__.co_filename), found.function.fn.__name__, signature, const, axes, targets
+        Path(found.function.fn.__code__.co_filename),
+        found.function.fn.__name__,
+        signature,
+        const,
+        axes,
+        targets,
     )
     plan = plan_for(found, request)
     writing = open_writing(path, "irscope.compile", force)

@@ -17,7 +17,10 @@ _LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
 
 
 def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
-    """The launch of which Triton passed `given` to a kernel's `run`: three sizes, six of its own, arguments."""
+    """The launch for which Triton passed `given` to a kernel's `run`.
+
+    These are three sizes, six things of its own, and the arguments.
+    """
     arguments = zip(function.params, given[9:], strict=False)
     described = tuple((p.name, _described(value)) for p, value in arguments if not p.is_constexpr)
     return Launch(tuple(int(size) for size in given[:3]), described)
@@ -55,7 +58,7 @@ def written_parameters(function: Any) -> frozenset[str]:
         for name in flows.get(pending.pop(), set()) - written:
             written.add(name)
             pending.append(name)
-    return written & parameters
+    return parameters & written
 
 
 def _written_by(call: ast.Call, values: frozenset[str]) -> set[str]:

@@ -25,9 +25,11 @@ class LazyKernel:
     def __init__(self, recorded: Recorded | None, make: Callable[[], Any], launched: LaunchTaken) -> None:
         self._recorded, self._make, self._launched = recorded, make, launched
         self._made: Any = None
+        self._ran = False
 
     def run(self, *arguments: Any) -> None:
         """A launch: grid, stream, function, metadata and hooks as Triton passes them, then arguments."""
+        self._ran = True
         self._launched(self._recorded, arguments)
 
     def launch_metadata(self, grid: Any, stream: Any, *arguments: Any) -> None:
@@ -43,6 +45,8 @@ class LazyKernel:
             raise AttributeError(name)
         if self._made is None:
             self._made = self._make()
+            if self._ran:  # a launch loads the binary, and n_regs is there from then on
+                self._made._init_handles()
         return getattr(self._made, name)
 
 

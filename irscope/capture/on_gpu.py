@@ -56,7 +56,7 @@ class Watching:
 
     @harmless
     def _listen_too(self) -> None:
-        """Listens to Triton's compile times, after whoever listens already; again where one took our place."""
+        """Listens to Triton's compile times after whoever listens already, also one that took our place."""
         from triton import knobs
 
         if knobs.compilation.listener is not self._listener:

@@ -31,9 +31,14 @@ _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 class Process(Protocol):
     """What a worker needs of its process; `subprocess.Popen` has it."""
 
-    def poll(self) -> int | None: ...
-    def wait(self) -> int: ...
-    def kill(self) -> None: ...
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+
+    def wait(self) -> int:
+        """Waits for its end; the exit code."""
+
+    def kill(self) -> None:
+        """Ends it at once."""
 
 
 # Starts a worker process on its end of the pipe; what it prints goes to the file.

@@ -3,7 +3,7 @@
 Two modes of torch work together. The function mode sees what the program writes: it puts "cpu" where it
 says "cuda" and answers as a GPU tensor would. The dispatch mode sees what is computed, backward passes
 included: it skips the arithmetic of large tensors, whose values nobody can use here, and keeps count of
-which storages hold values that no kernel has computed.
+which storages hold values that no kernel has computed. Imported only where torch is installed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VALUES = frozenset([_tensor.tolist, _tensor.numpy, _tensor.__array__, _tensor.i
 def is_cuda(device: Any) -> bool:
     """Whether a device argument, in any of torch's spellings, means a GPU."""
     if isinstance(device, torch.device):
-        return device.type == "cuda"
+        return str(device.type) == "cuda"
     if isinstance(device, str):
         return device.partition(":")[0] == "cuda"
     return isinstance(device, int) and not isinstance(device, bool)
@@ -42,14 +42,14 @@ def is_cuda(device: Any) -> bool:
 
 def on_cpu(tensor: torch.Tensor) -> bool:
     """Whether the program itself would have this tensor on the CPU. Unknown ones pose as CUDA."""
-    return getattr(tensor.untyped_storage(), "irscope_cpu", False)
+    return bool(getattr(tensor.untyped_storage(), "irscope_cpu", False))
 
 
 def set_on_cpu(value: Any, cpu: bool) -> None:
     """Says for every tensor in `value` where the program has it."""
     for leaf in tree_leaves(value):
         if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
-            leaf.untyped_storage().irscope_cpu = cpu  # type: ignore[attr-defined]
+            leaf.untyped_storage().irscope_cpu = cpu
 
 
 def unknown(tensor: torch.Tensor) -> bool:
@@ -61,16 +61,16 @@ def set_unknown(value: Any) -> None:
     """Says that no tensor in `value` has the values that the program would see."""
     for leaf in tree_leaves(value):
         if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
-            leaf.untyped_storage().irscope_unknown = True  # type: ignore[attr-defined]
+            leaf.untyped_storage().irscope_unknown = True
 
 
 def posed_pointer(tensor: torch.Tensor) -> int:
     """The address as specialization sees it: storages lie as CUDA's allocator lays them."""
-    base, address = tensor.untyped_storage().data_ptr(), tensor.data_ptr()
+    base, address = int(tensor.untyped_storage().data_ptr()), int(tensor.data_ptr())
     return address if address == 0 else -(-base // _ALIGNMENT) * _ALIGNMENT + address - base
 
 
-class PosingMode(TorchFunctionMode):
+class PosingMode(TorchFunctionMode):  # type: ignore[misc]
     """What the program writes of devices, and asks of tensors."""
 
     def __torch_function__(
@@ -108,9 +108,7 @@ def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwa
         return result
     if device is not None:
         set_on_cpu(result, not is_cuda(device))
-    elif not tensors:
-        set_on_cpu(result, True)
-    elif tensors and all(map(on_cpu, filter(_has_storage, tensors))):
+    elif not tensors or (tensors and all(map(on_cpu, filter(_has_storage, tensors)))):
         set_on_cpu(result, True)
     return result
 
@@ -149,7 +147,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 }
 
 
-class SkippingMode(TorchDispatchMode):
+class SkippingMode(TorchDispatchMode):  # type: ignore[misc]
     """What is computed: large arithmetic is skipped, and what depends on a kernel's output is unknown."""
 
     def __torch_dispatch__(
@@ -210,10 +208,12 @@ def _uninitialised(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 # Operators that copy or fill: they take no longer than the allocation.
 _CHEAP = frozenset(
-    ["aten::clone", "aten::_to_copy", "aten::empty_like", "aten::zeros_like", "aten::ones_like"]
-    + ["aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::full_like"]
-    + ["aten::new_empty_strided", "aten::cat", "aten::stack", "aten::contiguous"]
-)
+    f"aten::{name}"
+    for name in (
+        "clone", "_to_copy", "cat", "stack", "contiguous", "empty_like", "zeros_like", "ones_like",
+        "full_like", "new_empty", "new_empty_strided", "new_zeros", "new_ones", "new_full",
+    )
+)  # fmt: skip
 
 
 def _as_meta(tensor: torch.Tensor) -> torch.Tensor:

@@ -32,7 +32,7 @@ def run_program(program: Program) -> int:
         line = user_line(stop.__traceback__)
         print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
         return 1
-    except BaseException as error:  # the program's own, whatever it is: Python prints it and ends
+    except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and ends
         error.__traceback__ = _without_ours(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1

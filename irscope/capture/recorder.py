@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.capture.kernels import called_functions, parameters, plain_value, source_function, triton_value
+from irscope.capture.kernels import called_functions, plain_value, source_function, triton_value
 from irscope.capture.messages import KernelSeen, Message, Note, RunOptions, Versions
 from irscope.capture.plan import versions
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
@@ -16,9 +16,11 @@ from irscope.store.writer import NewVariant
 
 # Options that say where the code runs or how it is checked, not how the kernel is configured.
 _NO_CONFIG = frozenset(
-    ["arch", "backend_name", "debug", "sanitize_overflow", "extern_libs", "instrumentation_mode"]
-    + ["fpsan_homomorphic_casts", "warp_size"]
-)
+    [
+        "arch", "backend_name", "debug", "sanitize_overflow", "extern_libs", "instrumentation_mode",
+        "fpsan_homomorphic_casts", "warp_size",
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,14 @@ class Recorder:
         return found, True
 
     def _kernel(self, function: Any) -> int:
-        seen = KernelSeen(
-            len(self._kernels),
-            source_function(function),
-            tuple(source_function(helper) for helper in called_functions(function)),
-            tuple(parameter.name for parameter in parameters(function)),
-        )
-        number = self._kernels.setdefault(f"{seen.source}{seen.helpers}", seen.number)
-        if number == seen.number:
-            self.send(seen)
-        return number
+        """The number of a kernel, told of once: reading its text takes as long as a small compilation."""
+        key = f"{function.cache_key} {function.fn.__qualname__}"
+        if key not in self._kernels:
+            self._kernels[key] = len(self._kernels)
+            helpers = tuple(source_function(helper) for helper in called_functions(function))
+            names = tuple(parameter.name for parameter in function.params)
+            self.send(KernelSeen(self._kernels[key], source_function(function), helpers, names))
+        return self._kernels[key]
 
 
 def _target(target: Any) -> Target:

@@ -40,17 +40,17 @@ def run(program: Program, options: RunOptions, writing: Writing) -> int:
 def _passing_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
     """Ctrl-C reaches the program from the terminal, SIGTERM from here; we stay until it has ended."""
 
-    def stay(*_: object) -> None:
+    def stay(number: int, frame: FrameType | None) -> None:
         return
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(child.pid, number)
 
-    before = {signal.SIGINT: stay, signal.SIGTERM: pass_on}
-    old = {number: signal.signal(number, handler) for number, handler in before.items()}
+    handlers = ((signal.SIGINT, stay), (signal.SIGTERM, pass_on))
+    old = [(number, signal.signal(number, handler)) for number, handler in handlers]
     try:
         yield
     finally:
-        for number, handler in old.items():
+        for number, handler in old:
             signal.signal(number, handler)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.model import Target, UserError
+from irscope.capture.needs_gpu import NeedsGpuError
+from irscope.model import Target
 from irscope.model.boards import board_of
 from irscope.model.devices import device_of
 
 
-class Properties(dict[str, int]):
+class Properties(dict[str, Any]):
     """What Triton's driver tells of a device."""
 
-    def __missing__(self, name: str) -> int:
-        raise UserError(f"the device's '{name}' is known to its driver alone")
+    def __missing__(self, name: str) -> Any:
+        raise NeedsGpuError(f"asks for the device's '{name}', which its driver alone knows")
 
 
 class StandInUtils:
@@ -33,7 +34,7 @@ class StandInUtils:
             max_num_regs=65536,
             multiprocessor_count=board_of(target).multiprocessors,
             warpSize=target.warp_size,
-            arch=target.arch,  # type: ignore[arg-type] - hip's driver puts a name here
+            arch=target.arch,
         )
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:

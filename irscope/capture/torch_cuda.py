@@ -1,4 +1,7 @@
-"""What `torch.cuda` and its neighbours answer while CPU tensors pose as CUDA ones."""
+"""What `torch.cuda` and its neighbours answer while CPU tensors pose as CUDA ones.
+
+Imported only where torch is installed.
+"""
 
 from __future__ import annotations
 
@@ -72,14 +75,17 @@ def capability(target: Target) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2])
 
 
+def _nothing(*_: Any, **__: Any) -> None:
+    """What a stream, an event or a graph has to do here."""
+
+
 class Event:
     """A CUDA event that is over at once."""
 
-    def __init__(self, *_: Any, **__: Any) -> None: ...
+    record = wait = synchronize = _nothing
 
-    def record(self, *_: Any) -> None: ...
-    def wait(self, *_: Any) -> None: ...
-    def synchronize(self) -> None: ...
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Takes whatever a CUDA event takes."""
 
     def query(self) -> bool:
         """It is over."""
@@ -95,23 +101,22 @@ class Stream:
 
     cuda_stream = 0
     device_index = 0
+    wait_stream = wait_event = synchronize = _nothing
 
-    def __init__(self, *_: Any, **__: Any) -> None: ...
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Takes whatever a CUDA stream takes."""
 
     def __enter__(self) -> Stream:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        """Nothing was begun."""
 
     def record_event(self, event: Event | None = None) -> Event:
         """An event, over at once."""
         return event or Event()
-
-    def wait_stream(self, other: Any) -> None: ...
-    def wait_event(self, event: Any) -> None: ...
-    def synchronize(self) -> None: ...
 
     def query(self) -> bool:
         """Nothing is under way."""
@@ -121,18 +126,16 @@ class Stream:
 class Graph(Stream):
     """A CUDA graph: what is captured into it runs once, as it stands; a replay does nothing."""
 
-    def capture_begin(self, *_: Any, **__: Any) -> None: ...
-    def capture_end(self) -> None: ...
-    def replay(self) -> None: ...
-    def reset(self) -> None: ...
+    capture_begin = capture_end = replay = reset = _nothing
 
 
-class Generator(torch.Generator):
+class Generator(torch.Generator):  # type: ignore[misc]
     """A generator of the CPU, whatever device it is asked for."""
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         """The device is not looked at."""
-        return super().__new__(cls, "cpu")
+        made: Generator = super().__new__(cls, "cpu")
+        return made
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -142,16 +145,25 @@ def _constant(value: Any) -> Callable[..., Any]:
     return answer
 
 
+_DOING_NOTHING = (
+    "synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed", "manual_seed_all",
+    "seed", "seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream",
+)  # fmt: skip
+_ZERO = (
+    "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
+    "_exchange_device", "_maybe_exchange_device",
+)  # fmt: skip
+
+
 def _answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
-    """Each (module, name, stand-in); a function object of its own for each name: torch._dynamo wants it."""
+    """Each (module, name, stand-in); torch._dynamo wants each to be a function object of its own."""
     cuda, properties = torch.cuda, device_properties(target)
-    none = ("synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed")
-    none += ("manual_seed_all", "seed", "seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream")
-    zero = ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")
-    zero += ("max_memory_reserved", "_exchange_device", "_maybe_exchange_device")
-    yield from ((cuda, name, _constant(None)) for name in none)
-    yield from ((cuda, name, _constant(0)) for name in zero)
-    yield from ((cuda, name, _constant(True)) for name in ("is_available", "is_initialized"))
+    for name in _DOING_NOTHING:
+        yield cuda, name, _constant(None)
+    for name in _ZERO:
+        yield cuda, name, _constant(0)
+    for name in ("is_available", "is_initialized"):
+        yield cuda, name, _constant(True)
     yield cuda, "is_bf16_supported", _constant(target.backend == "hip" or capability(target) >= (8, 0))
     yield cuda, "is_current_stream_capturing", _constant(False)
     yield cuda, "device_count", _constant(1)
@@ -228,11 +240,9 @@ def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
 
 @contextmanager
 def posing_as(target: Target) -> Iterator[None]:
-    """torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
+    """Has torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
     with ExitStack() as stack:
         for owner, name, value in (*_answers(target), *_benchmarks()):
             stack.enter_context(replaced(owner, name, value))
         stack.enter_context(posing())
         yield
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -164,8 +165,6 @@ def _read(message: VariantDone) -> dict[str, bytes]:
     """The artifacts that lie in Triton's cache; what is gone from there is left out."""
     contents = {}
     for stage, path in message.files.items():
-        try:
+        with contextlib.suppress(OSError):
             contents[stage] = Path(path).read_bytes()
-        except OSError:
-            continue
     return contents

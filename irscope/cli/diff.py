@@ -3,6 +3,7 @@
 Names of values, registers and labels, alias numbers and locations carry no meaning: stages that differ
 only in them are equal. Rows are those of the first stage that differs in more than shapes, or of
 --stage; on a wide terminal (140 columns) side by side. --stage all leaves out SASS that is not made yet.
+Two captures (irscope diff OLD NEW) are compared variant by variant: what got worse stands first.
 
 example: irscope diff matmul.irscope BLOCK_M=64 BLOCK_M=128 --stage ttgir
 """
@@ -34,8 +35,8 @@ _FRONT_END = ("source", "glir")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     options.add_capture(parser)
-    options.add_variant(parser, "a", "A")
-    options.add_variant(parser, "b", "B")
+    parser.add_argument("a", metavar="A", help="#3, or any part of its name in irscope list; or a capture")
+    parser.add_argument("b", metavar="B", nargs="?", help="the other variant; none between captures")
     parser.add_argument(
         "--stage", help="a stage, all, or none (default: the first that differs in more than shapes)"
     )
@@ -52,35 +53,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the comparison. Raises UserError where there is no such variant or stage."""
+    if args.b is None:
+        from irscope.cli.diff_captures import run_captures
+
+        return run_captures(args)
     with Stages(args.capture) as stages:
         variants = stages.capture.variants()
         pair = (find_variant(variants, args.a), find_variant(variants, args.b))
-        comparison = _compare(stages, variants, pair, args)
+        comparison = compare(stages, variants, pair, args.stage)
     for line in _formatted(comparison, args):
         sys.stdout.write(line + "\n")
     return 0
 
 
-def _compare(
-    stages: Stages, variants: Sequence[Variant], pair: tuple[Variant, Variant], args: argparse.Namespace
+def compare(
+    stages: Stages, variants: Sequence[Variant], pair: tuple[Variant, Variant], asked: str | None = None
 ) -> Comparison:
+    """Everything that is to be said of two of a capture's `variants`; `asked` is the value of --stage."""
     from irscope.analysis.findings import findings
     from irscope.analysis.identical import same_program
     from irscope.cli.facts import measured
     from irscope.report.comparison import Comparison
 
     a, b = pair
-    diffs = _diffs(stages, a, b, args.stage)
+    diffs = _diffs(stages, a, b, asked)
     facts = measured(stages, a), measured(stages, b)
     names = variant_names(variants)
     return Comparison(
-        capture=str(args.capture),
+        capture=str(stages.capture.path),
         variants=pair,
         names=(names[a.id], names[b.id]),
         identical=same_program(a, b, *facts),
         findings=findings(a, b, *facts, diffs),
         diffs=diffs,
-        shown=_shown(diffs, args.stage),
+        shown=_shown(diffs, asked),
     )
 
 

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Value, parse_target, parse_value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -36,7 +36,9 @@ SUMMARY = "run a script as it is and capture every kernel it launches"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the program and how to capture it."""
-    parser.add_argument("--target", metavar="TARGET", help="pose as this device (default: the GPU, or cuda:90)")
+    parser.add_argument(
+        "--target", metavar="TARGET", help="pose as this device (default: the GPU, or cuda:90)"
+    )
     parser.add_argument(
         "--sweep",
         metavar="KERNEL:NAME=V1,V2",

@@ -35,7 +35,7 @@ def diff_document(comparison: Comparison, context: int) -> dict[str, Any]:
             for name, left, right in comparison.config_changes
         ],
         "same_machine_code": comparison.identical,
-        "findings": [_finding(finding) for finding in comparison.findings],
+        "findings": [finding_record(finding) for finding in comparison.findings],
         "stages": [
             _stage(diff, context if name in comparison.shown else None)
             for name, diff in comparison.diffs.items()
@@ -43,7 +43,8 @@ def diff_document(comparison: Comparison, context: int) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """What every document says about a finding."""
     return {
         "kind": finding.kind,
         "text": finding.text,

@@ -11,6 +11,9 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
+# What Markdown would take for markup in a sentence (CommonMark 2.4).
+_MARKUP = re.compile(r"([\\`*_\[\]<|~$])")
+
 
 def printable(text: str) -> str:
     r"""`text` with every character that could command a terminal made visible; lines and tabs stay.
@@ -36,6 +39,11 @@ def code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {text} {fence}" if longest else f"`{text}`"
+
+
+def markdown_escaped(text: str) -> str:
+    """`text` in one line of Markdown, with nothing in it taken for markup."""
+    return _MARKUP.sub(r"\\\1", one_line(text))
 
 
 def _visible(match: re.Match[str]) -> str:

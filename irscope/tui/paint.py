@@ -73,7 +73,10 @@ def fitted(segments: list[Segment], width: int, base: Style, cells: int | None =
     if cells is None:
         cells = sum(cell_len(segment.text) for segment in segments)
     if cells < width:
-        return [*segments, Segment(" " * (width - cells), base)]
+        blank = " " * (width - cells)
+        if segments and segments[-1].style and segments[-1].style.bgcolor == base.bgcolor:
+            return [*segments[:-1], Segment(segments[-1].text + blank, segments[-1].style)]
+        return [*segments, Segment(blank, base)]
     return Segment.adjust_line_length(segments, width, base) if cells > width else segments
 
 

@@ -116,9 +116,11 @@ class RowPainter:
             (half.spans, "span--right" if half.right else "span--left"),
             (occurrences(half.text, self.query, self.x, room), "match"),
         ]
+        ink = base + self.styles.ink("number")
+        # A blank mark needs no style of its own: one escape sequence less to send for most lines.
+        edge = [Segment(numbers, ink), Segment(mark, base + self.styles.ink("gutter"))]
         segments = [
-            Segment(numbers, base + self.styles.ink("number")),
-            Segment(mark, base + self.styles.ink("gutter")),
+            *(edge if change else [Segment(numbers + mark, ink)]),
             *code(half.text, half.side.language, self.x, room, base, self.styles, marks),
         ]
         return fitted(segments, width, base, gutter + room)

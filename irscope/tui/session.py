@@ -68,9 +68,9 @@ class Session:
         return f"{stage} of {variant.artifacts[source].digest}"
 
     def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
-        """Whether both have the stage, and not the very same text."""
-        left, right = self.key(a, stage), self.key(b, stage)
-        return None not in (left, right) and left != right
+        """Whether the stage can be had of both, and is not the very same text."""
+        there = all(stage in v.artifacts or self.can_make(v, stage) for v in (a, b))
+        return there and self.key(a, stage) != self.key(b, stage)
 
     def at_hand(self, variant: Variant, stage: str) -> bool:
         """Whether the text can be had at once: stored, or made before."""

@@ -67,7 +67,9 @@ def test_without_a_diff_the_widths_are_those_of_the_whole_kernel():
 
 
 def test_a_layout_is_told_field_by_field():
-    names = [f"matmul_kernel.cuda-90.BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps={n}," for n in (4, 8)]
+    names = [
+        f"matmul_kernel.cuda-90.BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps={n},num_stages=3" for n in (4, 8)
+    ]
     diff = stage_diff("ttgir", *(stored(name, "ttgir") for name in names))
     listed = [f for f in found({}, {}, diffs={"ttgir": diff}) if f.kind == "layout"]
     assert "#mma warpsPerCTA [4, 1] -> [8, 1]" in [finding.text for finding in listed]

@@ -131,6 +131,8 @@ def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tm
     words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
     together = (*words, "--config", "num_stages=2,3,4", "-o", "together.irscope", "-j", "1")
     assert irscope(*together, TRITON_CACHE_DIR=str(tmp_path / "cold")).returncode == 0
+    again = (*together, "-o", "again.irscope")
+    assert irscope(*again, TRITON_CACHE_DIR=str(tmp_path / "cold")).returncode == 0
     apart = []
     for stages in (2, 3, 4):
         name = f"apart{stages}.irscope"
@@ -147,6 +149,8 @@ def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tm
         {"ttir", "ttgir"},
         {"ttir", "ttgir"},
     ]
+    with Capture(tmp_path / "again.irscope") as capture:
+        assert [variant.seconds for variant in capture.variants()] == [v.seconds for v in variants]
     for shared, alone in zip(variants, apart, strict=True):
         assert {s: x.digest for s, x in shared.artifacts.items()} == {
             s: x.digest for s, x in alone.artifacts.items()

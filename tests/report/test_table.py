@@ -6,10 +6,11 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from irscope.model import UserError
+from irscope.model import Artifact, UserError
 from irscope.report.paint import PLAIN, Paint
 from irscope.report.records import to_json
 from irscope.report.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
@@ -201,3 +202,25 @@ def test_a_terminal_gets_styles_and_the_same_text():
     assert "\x1b[1;32m" in styled
     plain = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines())
     assert plain == table_text(section(), SHOWN, 80, PLAIN)
+
+
+def test_what_sharing_saved_is_told_with_its_seconds_where_they_are_known():
+    stages = {stage: Artifact(stage, "", 1) for stage in ("ttir", "ttgir", "llir", "ptx", "cubin")}
+    made = {"ttir": 0.1, "ttgir": 0.1, "llir": 0.6, "ptx": 0.1, "cubin": 0.3}
+    taken = {"ttir": 0.1, "ttgir": 0.1}
+    pair = [
+        replace(variant(number, num_stages=number), seconds=seconds, artifacts=stages)
+        for number, seconds in ((1, made), (2, taken))
+    ]
+    same = {number: facts(code="aa", registers=1) for number in (1, 2)}
+    names = {1: "a", 2: "b"}
+
+    def shown(variants):
+        (only,) = sections(entries(variants, names, same), None, [])
+        return table_text(only, SHOWN, None, PLAIN)
+
+    said = "1 of them took the stages below TTGIR from the one with equal TTGIR"
+    assert f"{said}: about 1 s saved, by what it took there\n" in shown(pair)
+    unknown = replace(pair[0], seconds={}, cached=True)
+    assert f"{said}\n" in shown([unknown, pair[1]])
+    assert said not in shown([pair[0], replace(pair[1], cached=True)])

@@ -16,12 +16,13 @@ _PATIENCE_SECONDS = 20.0
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Waits until every worker has ended and what it sent is drawn."""
+    """Waits until every worker has ended, none of them in an error, and what it sent is drawn."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         await pilot.pause()
         while any(not worker.is_finished for worker in pilot.app.workers):
             await asyncio.sleep(0.01)
         await pilot.pause()
+    assert not [note.message for note in pilot.app._notifications if note.severity == "error"]
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:

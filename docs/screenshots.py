@@ -1,0 +1,51 @@
+"""Makes the pictures of the terminal app in docs/images out of a capture.
+
+irscope compile samples/matmul.py --target cuda:90 -o matmul.irscope
+python docs/screenshots.py matmul.irscope
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+
+IMAGES = Path(__file__).parent / "images"
+# Name of the picture, size of the terminal, keys to press first, theme.
+PICTURES = (
+    ("compare", (200, 50), ["J"], "textual-dark"),
+    ("compare-light", (120, 40), ["J"], "textual-light"),
+    ("compare-small", (80, 24), ["J"], "textual-dark"),
+    ("help", (100, 50), ["question_mark"], "textual-dark"),
+)
+
+
+async def picture(capture: Path, size: tuple[int, int], keys: list[str], theme: str) -> str:
+    """The screen as SVG, when everything is compared and measured."""
+    app = IrscopeApp(Capture(capture))
+    async with app.run_test(size=size) as pilot:
+        app.theme = theme
+        for key in ["", *keys]:
+            if key:
+                await pilot.press(key)
+            await pilot.pause()
+            while any(not worker.is_finished for worker in app.workers):
+                await asyncio.sleep(0.05)
+            await pilot.pause()
+        # Without this, programs that are no browser drop the blanks at the ends of texts.
+        return app.export_screenshot().replace("<text ", '<text xml:space="preserve" ')
+
+
+def main() -> None:
+    """Writes every picture."""
+    IMAGES.mkdir(exist_ok=True)
+    for name, size, keys, theme in PICTURES:
+        svg = asyncio.run(picture(Path(sys.argv[1]), size, keys, theme))
+        (IMAGES / f"{name}.svg").write_text(svg)
+
+
+if __name__ == "__main__":
+    main()

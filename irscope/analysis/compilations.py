@@ -1,0 +1,126 @@
+"""The compilations of one kernel in a capture: how many, for which reasons, and which for nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.fact import Fact
+from irscope.analysis.identical import groups
+from irscope.analysis.inputs import KINDS, Input, has_key, inputs
+from irscope.model import Variant
+
+# What a target or a compiler brings along is no reason of its own.
+_TOLD = frozenset(KINDS) - {"backend", "line"}
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """An input that is not the same in all compilations: its values (None: not there), with counts."""
+
+    input: Input
+    values: tuple[tuple[str | None, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSet:
+    """Arguments that the kernel was compiled for, as (name, text) of those that vary.
+
+    `compiled` variants have them, which took `seconds` (None: not known); `chosen` are the ids of
+    those that an autotuner chose, empty where it measured none.
+    """
+
+    arguments: tuple[tuple[str, str], ...]
+    compiled: int
+    seconds: float | None
+    chosen: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Compilations:
+    """The compilations of one kernel.
+
+    `seconds` is the time they took as far as it is known, of `timed` of them; `repeated` are the ids of
+    variants whose program was there already by an earlier one, which took `repeated_seconds`.
+    """
+
+    kernel: str
+    variants: tuple[Variant, ...]
+    failed: int
+    seconds: float
+    timed: int
+    varied: tuple[Varied, ...]
+    repeated: tuple[int, ...]
+    repeated_seconds: float
+    argument_sets: tuple[ArgumentSet, ...]
+
+
+def compilations(
+    kernel: str, variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
+) -> Compilations:
+    """What `variants`, all those of the kernel called `kernel`, were compiled for; `facts` by variant id."""
+    whole = all(map(has_key, variants))
+    values = [inputs(variant, whole) for variant in variants]
+    varied = _varied(variants, values)
+    again = {later.id for _, *others in groups(variants, facts) for later in others}
+    timed = [variant for variant in variants if variant.seconds]
+    return Compilations(
+        kernel=kernel,
+        variants=tuple(variants),
+        failed=sum(variant.failure is not None for variant in variants),
+        seconds=sum(map(_seconds, timed)),
+        timed=len(timed),
+        varied=varied,
+        repeated=tuple(sorted(again)),
+        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in again),
+        argument_sets=_argument_sets(variants, values, varied),
+    )
+
+
+def _seconds(variant: Variant) -> float:
+    return sum(variant.seconds.values())
+
+
+def _varied(variants: Sequence[Variant], values: Sequence[Mapping[Input, str]]) -> tuple[Varied, ...]:
+    names = dict.fromkeys(name for own in values for name in own if name.kind in _TOLD)
+    by_hand = {name for variant in variants for name, _ in variant.config.values}
+    told = []
+    # An option that has one value for each target and compiler is told by these.
+    places = [(variant.target, variant.toolchain.versions.get("triton")) for variant in variants]
+    for name in sorted(names, key=lambda name: KINDS.index(name.kind)):
+        own = [value.get(name) for value in values]
+        if len(set(own)) < 2:
+            continue
+        if name.kind == "option" and name.name not in by_hand:
+            pairs = set(zip(places, own, strict=True))
+            if len(pairs) == len(set(places)):
+                continue
+        counts = Counter(own)
+        told.append(Varied(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
+    return tuple(told)
+
+
+def _argument_sets(
+    variants: Sequence[Variant], values: Sequence[Mapping[Input, str]], varied: Sequence[Varied]
+) -> tuple[ArgumentSet, ...]:
+    """What a warm-up has to call the kernel with: the arguments, and what constants no config sets."""
+    by_hand = {name for variant in variants for name, _ in variant.config.values}
+    names = [
+        one.input
+        for one in varied
+        if one.input.kind == "argument" or (one.input.kind == "constexpr" and one.input.name not in by_hand)
+    ]
+    sets: dict[tuple[tuple[str, str], ...], list[Variant]] = {}
+    for variant, own in zip(variants, values, strict=True):
+        key = tuple((name.name, own.get(name, "")) for name in names)
+        sets.setdefault(key, []).append(variant)
+    return tuple(
+        ArgumentSet(
+            arguments=key,
+            compiled=len(group),
+            seconds=sum(map(_seconds, group)) if all(variant.seconds for variant in group) else None,
+            chosen=tuple(v.id for v in group if any(benchmark.chosen for benchmark in v.benchmarks)),
+        )
+        for key, group in sets.items()
+    )

@@ -1,0 +1,35 @@
+"""The committed stages of tests/capture/narrow.py, with what the coalescing pass said of them."""
+
+from irscope.analysis.line_work import work_by_line
+from irscope.analysis.narrow import memory_use
+from irscope.ir.parse import parse
+from tests.analysis.builders import DATA, variant
+
+REASONS = DATA / "reasons"
+NAMES = sorted(path.name.removesuffix(".reasons") for path in REASONS.glob("*.reasons"))
+
+
+def text(name, stage):
+    return (REASONS / f"{name}.{stage}").read_text()
+
+
+def ttir(name):
+    return parse(text(name, "ttir"), "mlir")
+
+
+def use(name, reasons=None, **edits):
+    """The memory use of a committed cuda variant with its TTIR edited: `edits` are old=new texts."""
+    source = text(name, "ttir")
+    for old, new in edits.items():
+        assert old in source
+        source = source.replace(old, new)
+    made = variant(name=name.partition(".")[0], reasons=reasons)
+    work = work_by_line(parse(text(name, "ptx"), "ptx"), "ptx")
+    return memory_use(made, parse(source, "mlir"), work)
+
+
+def by_kind(mapping):
+    """{kind: value} of a mapping by kind and place that has one place a kind."""
+    found = {kind: value for (kind, _), value in mapping.items()}
+    assert len(found) == len(mapping)
+    return found

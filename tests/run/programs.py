@@ -1,0 +1,98 @@
+"""The programs that the tests of `irscope run` run, as text."""
+
+KERNELS = """
+import sys
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x, n, factor, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + offsets, tl.load(x + offsets, mask=offsets < n) * factor, mask=offsets < n)
+
+
+def prune(configs, named, **_):
+    return [config for config in configs if config.kwargs["BLOCK"] <= named["n"]]
+
+
+@triton.autotune(
+    [triton.Config({"BLOCK": b}, num_warps=w) for b in (64, 128, 256) for w in (2, 4)], key=["n"],
+    prune_configs_by={"early_config_prune": prune},
+)
+@triton.heuristics({"EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
+@triton.jit
+def tuned(x, y, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(y + offsets, tl.load(x + offsets))
+    else:
+        tl.store(y + offsets, tl.load(x + offsets, mask=offsets < n), mask=offsets < n)
+
+
+x = torch.randn(4096, device="cuda")
+"""
+
+ORDINARY = f"""{KERNELS}
+print("arguments", sys.argv, __name__, __file__)
+y = torch.empty_like(x)
+scale[(triton.cdiv(4096, 256),)](x, 4096, 2.0, BLOCK=256)
+launched = scale[(triton.cdiv(4096, 256),)](x, 4096, 2.0, BLOCK=256)
+scale[(triton.cdiv(4000, 512),)](x, 4001, 2.0, BLOCK=512, num_warps=8)
+tuned[lambda given: (triton.cdiv(200, given["BLOCK"]),)](x, y, 200)
+torch.testing.assert_close(y, x)
+properties = torch.cuda.get_device_properties("cuda")
+capability = torch.cuda.get_device_capability()
+print(properties.name, properties.multi_processor_count, capability, x.device, x.is_cuda)
+kernel = scale.warmup(x, 4096, 3.0, BLOCK=256, grid=(1,))
+print("ttgir" in kernel.asm, launched.n_regs > 0)
+print("on stderr", file=sys.stderr)
+sys.exit(7)
+"""
+
+ASKS = f"""{KERNELS}
+lengths = torch.tensor([3, 4096], device="cuda", dtype=torch.int32)
+scale[(1,)](x, lengths.max().item(), 2.0, BLOCK=256)
+scale[(1,)](x, 16, 2.0, BLOCK=64)
+print("here", x)
+if x.sum().item() > 0:
+    print("not here")
+"""
+
+RAISES = f"""{KERNELS}
+scale[(1,)](x, 4096, 2.0, BLOCK=256)
+raise ValueError("the program's own")
+"""
+
+HANGS = f"""{KERNELS}
+import os, time
+scale[(1,)](x, 4096, 2.0, BLOCK=256).asm
+print("compiled", os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+BACKWARD = f"""{KERNELS}
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(context, given):
+        context.save_for_backward(given)
+        result = torch.empty_like(given)
+        scale[(1,)](result, given.numel(), 2.0, BLOCK=64)
+        return result
+
+    @staticmethod
+    def backward(context, gradient):
+        (given,) = context.saved_tensors
+        assert gradient.is_cuda and given.is_cuda and given.device.type == "cuda"
+        scale[(1,)](gradient, given.numel(), 2.0, BLOCK=32)
+        return gradient
+
+
+leaf = x.clone().requires_grad_()
+Double.apply(leaf).sum().backward()
+model = torch.nn.Linear(64, 64).cuda()
+assert model.weight.is_cuda and not model.weight.cpu().is_cuda and not torch.ones(3).is_cuda
+big = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
+scale[(1,)](big @ big, 1, 2.0, BLOCK=16)
+"""

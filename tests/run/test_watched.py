@@ -1,0 +1,75 @@
+"""Recording as on a GPU: real compilations and loads, launches that go nowhere, times that are made up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from irscope.model import Benchmark
+from irscope.store.reader import Capture
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("watched")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", Path(__file__).with_name("watched.py"), folder / "w.irscope"],
+        env=os.environ | {"TRITON_CACHE_DIR": str(folder / "cache")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    with Capture(folder / "w.irscope") as capture:
+        return done, capture.variants()
+
+
+def test_the_program_notices_nothing(watched):
+    done, _ = watched
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["as always", "untouched True 10"]
+    assert done.stderr == ""
+
+
+def test_compilations_are_told_of_with_config_specialization_and_stages(watched):
+    _, variants = watched
+    tuned = [variant for variant in variants if variant.kernel.name == "tuned"]
+    assert [str(variant.config) for variant in tuned[:4]] == [
+        f"BLOCK={block},num_warps={warps},num_stages=3" for block in (64, 128) for warps in (2, 4)
+    ]
+    assert [variant.specialization[1].key for variant in tuned] == ["D"] * 4 + [""] * 4 + [None]
+    for variant in tuned:
+        assert {"source", "ttir", "ttgir", "llir", "ptx", "cubin"} <= set(variant.artifacts)
+        assert set(variant.seconds) == {"ttir", "ttgir", "llir", "ptx", "cubin"}
+        assert variant.metadata["num_warps"] == variant.config.get("num_warps")
+        assert "option num_warps" in variant.cache_key
+
+
+def test_times_are_kept_by_tuning_key_and_the_fastest_is_chosen(watched):
+    _, variants = watched
+    assert variants[0].benchmarks == (Benchmark("n=4096", 3, 2.5, 4), Benchmark("n=2048", 3, 2.5, 4))
+    assert variants[2].benchmarks == (
+        Benchmark("n=4096", 1, 0.5, 2, True),
+        Benchmark("n=2048", 1, 0.5, 2, True),
+    )
+    assert [variant.id for variant in variants if any(b.chosen for b in variant.benchmarks)] == [3, 7]
+    assert variants[6].benchmarks[0].key == "n=100"
+
+
+def test_the_first_launch_is_told_of(watched):
+    _, variants = watched
+    assert [v.launches[0].grid for v in variants if v.launches] == [
+        (64, 1, 1), (64, 1, 1), (32, 1, 1), (32, 1, 1), (2, 1, 1), (2, 1, 1), (1, 1, 1), (1, 1, 1), (3, 1, 1),
+    ]  # fmt: skip
+    assert dict(variants[4].launches[0].arguments) == {"x": "float32[4096]", "n": "100"}
+
+
+def test_a_failed_compilation_is_kept_and_raised(watched):
+    _, variants = watched
+    (failed,) = [variant for variant in variants if variant.failure]
+    assert failed.kernel.name == "fails"
+    assert failed.failure.summary == "too small"
