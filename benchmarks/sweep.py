@@ -42,7 +42,8 @@ for m, n, k, warps in product((64, 128), (64, 128, 256), (32, 64), (4, 8)):
         name: "constexpr" if name in constants else "*fp16" if name.endswith("_ptr") else "i32"
         for name in fn.arg_names
     }}
-    attrs = {{(i,): [["tt.divisibility", 16]] for i, name in enumerate(fn.arg_names) if name not in constants}}
+    runtime = [(i, name) for i, name in enumerate(fn.arg_names) if name not in constants]
+    attrs = {{(i,): [["tt.divisibility", 16]] for i, _ in runtime}}
     source = ASTSource(fn, signature, constants, attrs)
     triton.compile(source, target=GPUTarget("cuda", 90, 32), options=dict(num_warps=warps, num_stages=3))
 """

@@ -26,6 +26,8 @@ IMPORTANCE = {
     "conversions": 2.0,
     "instructions": 1.5,
 }
+# Fewer more or less instructions than this fraction are no news.
+_FEW_INSTRUCTIONS = 0.05
 _LOST = {"failure": 1100.0, "launchable": 1000.0}
 # A clock is no exact measure: this much longer, in seconds and as a factor, is worth a word.
 _SLOWER_SECONDS, _SLOWER_FACTOR = 0.5, 1.5
@@ -198,6 +200,8 @@ def _moved(facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> Iterable
         # Where there is no load at all there is no width to compare.
         absent = name.endswith("_width") and 0 in (a, b)
         if not isinstance(a, int | float) or not isinstance(b, int | float) or a == b or absent:
+            continue
+        if name == "instructions" and abs(b - a) < _FEW_INSTRUCTIONS * a:
             continue
         scale = 64 if name == "occupancy" else 1
         weight = importance * effect(a * scale, b * scale)

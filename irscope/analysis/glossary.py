@@ -70,7 +70,7 @@ def entry_for(token: str) -> Entry | None:
 
 
 def looked_up(text: str) -> list[Entry]:
-    """What a person means by `text`: its entry, or those with that name in any case, or that start with it."""
+    """What a person means by `text`: its entry, those with that name in any case, or those that start so."""
     if not (text := text.strip()):
         return []
     if entry := entry_for(text):
@@ -111,8 +111,10 @@ def _words() -> dict[str, Entry]:
 
 
 def _by_pattern(token: str) -> Entry | None:
-    fitting = [(len(name), entry) for name, pattern, entry in _patterns() if pattern.fullmatch(token)]
-    return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
+    fitting = [(name, entry) for name, pattern, entry in _patterns() if pattern.fullmatch(token)]
+    # A suffix (`*_dpp`) says more of an instruction than how it begins.
+    ranked = sorted(fitting, key=lambda pair: (pair[0].startswith("*"), len(pair[0])))
+    return ranked[-1][1] if ranked else None
 
 
 @lru_cache(maxsize=1)

@@ -23,6 +23,9 @@ from irscope.capture.writing import Writing, Written
 from irscope.model import Target, UserError, Value
 from irscope.store.writer import CaptureWriter, NewVariant
 
+# A device number that no GPU has: see session.capturing.
+_NO_GPU = 1 << 20
+
 
 def open_writing(path: Path, command: str, force: bool) -> Writing:
     """A new capture at `path`. Raises UserError where it exists (unless `force`) or cannot be."""
@@ -41,7 +44,7 @@ class CapturedBlock:
         writing = open_writing(self.path, "irscope.capture", self._force)
         self._stack.callback(writing.close)
         self._stack.callback(writing.ask, Finished())
-        self._stack.enter_context(capturing(no_gpu_note(self._options), writing))
+        self._stack.enter_context(capturing(no_gpu_note(self._options), writing, _NO_GPU))
         return self
 
     def __exit__(

@@ -60,15 +60,22 @@ class LazyCompiles:
     def __init__(self, recorder: Recorder, make: MakeNow, touched: Callable[[Any, Any], None]) -> None:
         self._recorder, self._make, self._touched = recorder, make, touched
         self._launches: dict[int, set[Launch]] = {}
+        self._functions: dict[int, Any] = {}
         self.pending: list[Recorded] = []
 
     def on_jit(
         self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
     ) -> LazyKernel:
         """The JIT's compilation: recorded now, made later."""
+        self._functions[id(source.fn)] = source.fn
         recorded = self._record(source, target, options, tuning)
         make = compile_ if recorded is None else lambda: self._make(recorded)
         return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
+
+    def forget(self, device: int) -> None:
+        """Takes the lazy kernels out of the JIT's memory of `device`."""
+        for function in self._functions.values():
+            function.device_caches.pop(device, None)
 
     @harmless
     def _record(self, source: Any, target: Any, options: Any, tuning: Tuning) -> Recorded | None:

@@ -21,7 +21,7 @@ from irscope.capture.patching import harmless
 from irscope.capture.recorder import Recorded, Recorder, Tuning, swept
 from irscope.capture.request import Outcome
 from irscope.capture.standin import StandInDriver
-from irscope.model import Target, UserError, parse_target
+from irscope.model import UserError, parse_target
 
 # Taken where neither a GPU nor --target says which.
 DEFAULT_TARGET = parse_target("cuda:90")
@@ -47,28 +47,30 @@ def gpu_there() -> bool:
 
 
 @contextmanager
-def capturing(options: RunOptions, link: Link) -> Iterator[None]:
+def capturing(options: RunOptions, link: Link, device: int = 0) -> Iterator[None]:
     """Everything that Triton is asked to compile inside goes into the capture.
 
     On a GPU (`options.target` is None) as it is compiled; else when the block ends, however it ends.
-    Raises UserError where triton is not installed.
+    `device` is the number under which the JIT knows the stand-in: one that no GPU has keeps it apart from
+    what the process has compiled before. Raises UserError where triton is not installed.
     """
     if importlib.util.find_spec("triton") is None:
         raise UserError("needs triton, not installed here: pip install 'irscope[run]' (Linux)")
     recorder = Recorder(options, link.put)
     with ExitStack() as stack:
         stack.enter_context(_sweeping(recorder, link))
-        stack.enter_context(
-            recording_on_gpu(recorder) if options.target is None else _without(recorder, options.target, link)
-        )
+        if options.target is None:
+            stack.enter_context(recording_on_gpu(recorder))
+        else:
+            stack.enter_context(_without(recorder, StandInDriver(options.target, device), link))
         yield
 
 
 @contextmanager
-def _without(recorder: Recorder, target: Target, link: Link) -> Iterator[None]:
+def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator[None]:
     from triton.runtime import driver
 
-    before, standin = driver._active, StandInDriver(target)
+    before, target = driver._active, standin.target
     driver.set_active(standin)
     with ExitStack() as stack:
         stack.callback(driver.set_active, before)
@@ -79,6 +81,7 @@ def _without(recorder: Recorder, target: Target, link: Link) -> Iterator[None]:
             stack.enter_context(posing_as(target))
             touched = _kernel_writes
         lazy = LazyCompiles(recorder, lambda recorded: _make_now(recorded, standin, recorder, link), touched)
+        stack.callback(lazy.forget, standin.get_current_device())
         stack.callback(_compile_pending, lazy, recorder.options, link)
         stack.enter_context(compiling_through(lazy.on_jit, _direct(recorder, link)))
         yield

@@ -49,18 +49,17 @@ class StandInUtils:
 class StandInDriver:
     """The part of `triton.backends.driver.DriverBase` that programs and the JIT ask for."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._device = 0
+    def __init__(self, target: Target, device: int = 0) -> None:
+        self.target, self._device = target, device
         self.utils = StandInUtils(target)
         self.launcher_cls = _no_launcher
 
     def get_current_target(self) -> Any:
         """The target as Triton's own GPUTarget."""
-        return gpu_target(self._target)
+        return gpu_target(self.target)
 
     def get_current_device(self) -> int:
-        """The device that was set last: 0 at first."""
+        """The device that was set last."""
         return self._device
 
     def set_current_device(self, device: int) -> None:
@@ -75,7 +74,7 @@ class StandInDriver:
         """The torch device of that kind; needs torch, as the file that asks for it does."""
         import torch
 
-        return torch.device("cuda", self._device)
+        return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
         """`torch.cuda`, which poses too."""

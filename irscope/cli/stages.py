@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from pathlib import Path
-from types import TracebackType
 
 from irscope.model import STAGES, SourceFunction, Stage, UserError, Variant, stage_named, stages_for
 from irscope.store import Capture, CaptureWriter
@@ -27,12 +26,7 @@ class Stages:
     def __enter__(self) -> Stages:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

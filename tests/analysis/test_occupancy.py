@@ -1,8 +1,8 @@
 import pytest
 
-from irscope.model.devices import device_of
 from irscope.analysis.occupancy import BlockUse, fits, occupancy
 from irscope.model import TARGETS, parse_target
+from irscope.model.devices import device_of
 from tests.analysis.builders import variant
 
 

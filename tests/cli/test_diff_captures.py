@@ -1,0 +1,81 @@
+"""`irscope diff OLD NEW` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from irscope.model import Config, SourceFunction, parse_target
+from irscope.store import CaptureWriter, NewVariant
+from tests.cli.conftest import TTGIR, VERSIONS, specialization
+
+
+def write(path, name="add_kernel", blocks=(64, 128), shared=0, seconds=0.25):
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain(VERSIONS, "irscope compile add.py")
+        source = SourceFunction(name, "add.py", 3, f"def {name}(x): pass\n")
+        kernel = writer.add_kernel(source, (), ("x", "BLOCK"))
+        for block in blocks:
+            new = NewVariant(
+                parse_target("cuda:90"),
+                specialization(block),
+                Config((("BLOCK", block), ("num_stages", 3))),
+                metadata={"shared": shared, "num_warps": 4},
+                seconds={"ttgir": seconds},
+                artifacts={"ttgir": TTGIR.format(block=block, per=1).encode()},
+            )
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    return path
+
+
+@pytest.fixture
+def old(tmp_path):
+    return write(tmp_path / "old.irscope")
+
+
+def test_a_capture_and_its_copy(irscope, old):
+    copy = shutil.copy(old, old.with_name("new.irscope"))
+    done = irscope("diff", old, copy)
+    assert done.returncode == 0, done.stderr
+    assert "Matched  2 variants, by kernel, specialization, config and target" in done.stdout
+    assert "  0 are worse\n" in done.stdout and "Worse\n" not in done.stdout
+
+
+def test_what_got_worse(irscope, old, tmp_path):
+    new = write(tmp_path / "new.irscope", shared=4096, seconds=2.0)
+    done = irscope("diff", old, new)
+    assert "2 are worse: Shared 2, Compile 2" in done.stdout
+    assert "add_kernel #1 BLOCK=64: Shared 0 -> 4,096 bytes, Compile 0.25 -> 2.00 seconds" in done.stdout
+    back = irscope("diff", new, old)
+    assert "0 are worse" in back.stdout and "2 are only better" in back.stdout
+
+
+def test_renamed_vanished_and_new(irscope, old, tmp_path):
+    new = write(tmp_path / "new.irscope", name="add_rows", blocks=(64, 256))
+    done = irscope("diff", old, new)
+    assert "Renamed  add_kernel -> add_rows" in done.stdout
+    assert "Only in OLD  add_kernel: 1 variant\n" in done.stdout
+    assert "Only in NEW  add_rows: 1 variant\n" in done.stdout
+
+
+def test_as_json_and_markdown(irscope, old, tmp_path):
+    new = write(tmp_path / "new.irscope", shared=4096)
+    document = json.loads(irscope("diff", old, new, "--format", "json").stdout)
+    assert document["schema"] == "irscope.diff-captures/1"
+    assert [change["fact"] for change in document["pairs"][0]["worse"]] == ["shared"]
+    assert "### Worse" in irscope("diff", old, new, "--format", "markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["#1"], "'#1' is no capture; name two variants, or a second capture to compare with"),
+        (["old.irscope", "--stage", "ttgir"], "two captures have no rows to show"),
+        (["old.irscope", "--format", "unified"], "two captures have no rows to show"),
+    ],
+)
+def test_wrong_use_is_one_line(irscope, old, words, message):
+    done = irscope("diff", old, *words)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1

@@ -1,0 +1,117 @@
+"""`irscope why` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from irscope.model import Argument, Config, SourceFunction, parse_target
+from irscope.store import CaptureWriter, NewVariant
+from tests.cli.conftest import KERNEL, TTGIR, VERSIONS
+
+KEY = {
+    "triton": "f" * 64, "source": "5" * 64, "backend": "ptxas: release 13.0, V13.0.1\n-90",
+    "type x": "*fp32", "type BLOCK": "constexpr", "option num_warps": "4", "environment \x1b[31mX": "1",
+}  # fmt: skip
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    """Three variants with whole keys: #2 has another block, #3 an `x` that is not divisible by 16."""
+    path = tmp_path / "keyed.irscope"
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain(VERSIONS, "irscope compile add.py")
+        kernel = writer.add_kernel(KERNEL, (), ("x", "BLOCK"))
+        for block, divisible in ((64, True), (128, True), (64, False)):
+            attributes = "{(0,): [['tt.divisibility', 16]]}" if divisible else "{(0,): []}"
+            new = NewVariant(
+                parse_target("cuda:90"),
+                (Argument("x", "*fp32", "D" if divisible else ""),),
+                Config((("BLOCK", block), ("num_warps", 4))),
+                metadata={"shared": 0, "num_warps": 4},
+                seconds={"ttgir": 0.5},
+                cache_key=KEY | {"attributes": attributes, "constant BLOCK": str(block)},
+                artifacts={"ttgir": TTGIR.format(block=block, per=block // 64).encode()},
+            )
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    return path
+
+
+def test_two_variants(irscope, keyed):
+    done = irscope("why", keyed, "#1", "#2")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "1 of the 9 components of Triton's cache key differs:\n    constexpr BLOCK: 64 -> 128\n"
+        in done.stdout
+    )
+    assert "the first stage that differs in more than shapes is ttgir" in done.stdout
+    assert "Not known: the capture has no machine code of both" in done.stdout
+
+
+def test_an_argument_with_how_it_was_specialized(irscope, keyed):
+    done = irscope("why", keyed, "#1", "#3")
+    assert "    argument x: *fp32 divisible by 16 -> *fp32\n" in done.stdout
+    assert "equal in all compared stages: ttgir" in done.stdout
+
+
+def test_as_json_and_markdown(irscope, keyed):
+    document = json.loads(irscope("why", keyed, "#1", "#3", "--format", "json").stdout)
+    assert document["schema"] == "irscope.why/1" and document["whole_key"] is True
+    (reason,) = document["reasons"]
+    assert (reason["kind"], reason["name"], reason["components"]) == ("argument", "x", ["attributes"])
+    assert document["same_machine_code"] is False
+    assert "**Was it worth it**" in irscope("why", keyed, "#1", "#3", "--format", "markdown").stdout
+
+
+def test_a_whole_capture(irscope, keyed):
+    done = irscope("why", keyed)
+    assert done.stdout.splitlines() == [
+        "add_kernel  compiled 3 times, 1.5 s",
+        "  because these varied:",
+        "    argument x: *fp32 divisible by 16 x2, *fp32 x1",
+        "    constexpr BLOCK: 64 x2, 128 x1",
+        "  each that is known gave machine code of its own",
+        "  a warm-up has 2 kinds of arguments to cover:",
+        "    x *fp32 divisible by 16: 2 compilations, 1.0 s",
+        "    x *fp32: 1 compilation, 0.5 s",
+    ]
+    document = json.loads(irscope("why", keyed, "--format", "json").stdout)
+    (kernel,) = document["kernels"]
+    assert (kernel["compiled"], kernel["seconds"], kernel["repeated"]) == (3, 1.5, [])
+    assert irscope("why", keyed, "--format", "markdown").stdout.startswith("### `add_kernel`")
+
+
+def test_without_a_key_it_says_what_is_unknown(irscope, capture):
+    done = irscope("why", capture, "#1", "#2")
+    assert "the capture does not have Triton's cache key" in done.stdout
+    assert "constexpr BLOCK: 64 -> 128" in done.stdout
+    assert "not known: options that no config sets" in done.stdout
+
+
+def test_a_failure_leaves_the_question_open(irscope, capture):
+    assert "Not known: one of the two failed" in irscope("why", capture, "#1", "#4").stdout
+
+
+def test_one_variant_is_one_too_few(irscope, capture):
+    done = irscope("why", capture, "#1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "irscope: name two variants, or none for the whole capture\n",
+    )
+
+
+def test_names_from_a_capture_cannot_command_the_terminal(irscope, tmp_path):
+    path = tmp_path / "hostile.irscope"
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain(VERSIONS, "")
+        source = SourceFunction("\x1b[31mk", "k.py", 1, "")
+        kernel = writer.add_kernel(source, (), ("\x1b]x",))
+        for value in ("\x1b[2J", "\u202e"):
+            new = NewVariant(parse_target("cuda:90"), (), Config((("\x1b[8m", value),)))
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    for words in ([], ["#1", "#2"]):
+        for kind in ("text", "markdown", "json"):
+            done = irscope("why", path, *words, "--format", kind)
+            assert done.returncode == 0, done.stderr
+            assert "\x1b" not in done.stdout and "\u202e" not in done.stdout

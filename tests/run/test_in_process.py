@@ -1,0 +1,36 @@
+"""`irscope.capture` and `irscope.compile`, in a process of their own as in a notebook's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+
+def test_blocks_and_kernels_are_captured_from_python(tmp_path: Path, triton_cache: Path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", Path(__file__).with_name("in_process.py")],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(triton_cache)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    expected = []
+    for target in ("cuda:90", "cuda:80"):
+        expected += [
+            f"add {target} BLOCK=128,num_warps=4,num_stages=3 None",
+            f"stepped {target} BLOCK=16,num_warps=4,num_stages=3 None",
+            f"stepped {target} BLOCK=16,num_warps=4,num_stages=3 None",
+            f"add {target} BLOCK=32,num_warps=4,num_stages=3 None",
+            f"add {target} BLOCK=64,num_warps=4,num_stages=3 None",
+            "True cpu",
+        ]
+    *captured, compiled, refused = done.stdout.splitlines()
+    assert captured == expected
+    assert compiled == "['BLOCK=16', 'BLOCK=32'] True"
+    assert refused.startswith("UserError made.irscope exists")
