@@ -55,6 +55,8 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     whole = has_key(a) and has_key(b)
     ours, theirs = inputs(a, whole), inputs(b, whole)
     differing = [name for name in (ours | theirs) if ours.get(name) != theirs.get(name)]
+    # The first line of a function that only one side has is no news.
+    differing = [name for name in differing if name.kind != "line" or (name in ours and name in theirs)]
     if whole and a.cache_key["source"] == b.cache_key["source"]:
         # A line that does not count, such as that of a function which is only a constant's value.
         differing = [name for name in differing if name.kind not in ("source", "line")]
@@ -141,6 +143,9 @@ def _shows_in(name: Input, component: str) -> bool:
         return what in ("type", "constant") and belongs(path, name.name)
     if name.kind in ("source", "helper", "line"):
         return component == "source"
+    if name.kind == "triton":
+        # Versions write the same attributes in different ways.
+        return component in ("triton", "attributes")
     if name.kind == "global":
         return component in ("source", f"global {name.name}")
     return component == f"{name.kind} {name.name}".strip()

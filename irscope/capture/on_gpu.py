@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from irscope.capture.compiler import cache_key, plain_metadata
 from irscope.capture.hooks import compiling_through
@@ -29,6 +30,7 @@ class Watching:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._told = threading.local()
+        self._unlaunched: WeakSet[Any] = WeakSet()
         self._listener_before: Callable[..., None] | None = None
 
     def on_jit(
@@ -36,7 +38,7 @@ class Watching:
     ) -> Any:
         """The JIT's compilation, of whose first launch is told too."""
         kernel = self.on_direct(source, target, options, tuning, compile_)
-        kernel.irscope_unlaunched = True
+        self._unlaunched.add(kernel)
         return kernel
 
     def on_direct(
@@ -101,7 +103,7 @@ class Watching:
     def _compiled(self, recorded: Recorded | None, kernel: Any) -> None:
         if recorded is None:
             return
-        kernel.irscope_recorded = recorded
+        self._recorder.by_kernel[kernel] = recorded
         if recorded.told:
             return
         recorded.told = True
@@ -134,8 +136,9 @@ class Watching:
         @functools.wraps(init_handles)
         def loaded(kernel: Any) -> None:
             init_handles(kernel)
-            recorded = getattr(kernel, "irscope_recorded", None)
-            if vars(kernel).pop("irscope_unlaunched", False) and recorded and kernel._run is not None:
+            recorded = self._recorder.by_kernel.get(kernel)
+            if recorded is not None and kernel in self._unlaunched and kernel._run is not None:
+                self._unlaunched.discard(kernel)
                 kernel._run = self._first_launch(kernel, kernel._run, recorded)
 
         return loaded

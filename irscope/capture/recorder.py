@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from irscope.capture.kernels import called_functions, plain_value, source_function, triton_value
 from irscope.capture.messages import KernelSeen, Message, Note, RunOptions, Versions
@@ -52,12 +53,14 @@ class Recorded:
 class Recorder:
     """Numbers the kernels and variants of a program and tells of them.
 
-    `send` takes each message; `known` are the compilations so far by Triton's source hash and options.
+    `send` takes each message; `known` are the compilations so far by Triton's source hash and options,
+    `by_kernel` those that were made in this process by Triton's CompiledKernel.
     """
 
     options: RunOptions
     send: Callable[[Message], None]
     known: dict[tuple[str, str], Recorded] = field(default_factory=dict)
+    by_kernel: WeakKeyDictionary[Any, Recorded] = field(default_factory=WeakKeyDictionary)
     _kernels: dict[str, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _full: bool = False

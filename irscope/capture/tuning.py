@@ -48,7 +48,7 @@ class _TuningWatch:
         if math.isfinite(ms):
             # The kernel is compiled: asked for once more without a launch, the JIT finds it again.
             kernel = tuner.fn.run(*args, **{**meta, **config.all_kwargs(), "warmup": True})
-            recorded = getattr(kernel, "irscope_recorded", None)
+            recorded = self._recorder.by_kernel.get(kernel)
             if recorded is not None:
                 session.measured.append((recorded, Benchmark(session.key, ms, p20, p80)))
         if session.left == 0:

@@ -33,6 +33,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("check", "irscope.cli.check", "check facts against what is expected of them, for CI"),
     ("explain", "irscope.cli.explain", "explain a word of the stages, the table or the tuning"),
     ("dump", "irscope.cli.dump", "write every stage of every variant under a readable name"),
+    ("serve", "irscope.cli.serve", "show the app in a browser, on this machine alone unless told otherwise"),
+    ("config", "irscope.cli.config", "print where the app's config file is, and what it says"),
     ("merge", "irscope.cli.merge", "join captures: the ranks of a run, several sweeps"),
     ("doctor", "irscope.cli.doctor", "say which versions and tools are there and what works here"),
 )

@@ -8,6 +8,7 @@ example: irscope tui matmul.irscope
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from irscope.cli import options
@@ -27,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from irscope.cli.stages import Stages
 
     with Stages(args.capture) as stages:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        # A driver of its own is what textual-serve draws with, on pipes.
+        if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
             raise UserError(f"the app needs a terminal; irscope table {args.capture} prints to a pipe")
         from irscope.tui.app import run as run_app
 

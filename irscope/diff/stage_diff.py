@@ -20,14 +20,22 @@ _KINDS = [change for change in Change if change]
 def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
     """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
     partner = pair_operations(left, right)
-    flow = sources(left), sources(right)
-    settle(left, right, partner, flow, (carried(left), carried(right)))
+    turned = _turned(left, right, partner)
     layouts = LayoutMatch(left, right, partner)
-    turned = operand_changes(left, right, partner, flow)
     changes = _classified(left, right, partner, layouts, turned)
     rows = lay_rows(left, right, partner, changes, layouts.definitions())
     counts = _counted(changes, partner, len(right.operations), rows)
     return StageDiff(stage, left, right, rows, layouts.changes(), counts)
+
+
+def _turned(left: Document, right: Document, partner: list[int]) -> dict[int, Change]:
+    """Settles `partner` in place; then the left operations whose operands come from others.
+
+    The sources of all operands are large, and needed here only.
+    """
+    flow = sources(left), sources(right)
+    settle(left, right, partner, flow, (carried(left), carried(right)))
+    return operand_changes(left, right, partner, flow)
 
 
 def _classified(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from sys import intern
 
 from irscope.ir.assembly import principal_mnemonic
 from irscope.ir.document import OPAQUE, Document, Operation
@@ -74,7 +75,7 @@ class _Reader:
         location = self._debug.place(debug[1]) if debug else None
         if debug:
             code = code[: debug.start()] + code[debug.end() :]
-        normal = _neutral(code)
+        normal = intern(_neutral(code))  # most are said many times, and in the text compared with too
         match = _INSTRUCTION.match(code)
         if match is None:
             return Operation(index, end, OPAQUE, normal, (), (), location, -1, self._function)
@@ -82,7 +83,7 @@ class _Reader:
         rest = code[match.end() :]
         if opcode in _CALLS:
             opcode = self._call(opcode, rest)
-        results = (result,) if result else ()
+        results = (intern(result),) if result else ()
         return Operation(index, end, opcode, normal, results, _values(rest), location, -1, self._function)
 
     def _call(self, opcode: str, rest: str) -> str:
@@ -99,10 +100,15 @@ class _Reader:
 
 
 def _values(code: str) -> tuple[str, ...]:
-    """The names of values, in order; what stands in strings (assembly has `%tid.x`) is none."""
+    """The names of values, in order; what stands in strings (assembly has `%tid.x`) is none.
+
+    Each name is held once: a structure of 1,140 fields names all of them wherever it is passed.
+    """
     if '"' in code:
-        return tuple(match[0] for match in _VALUE_OR_STRING.finditer(code) if match[1] is None)
-    return tuple(_VALUE.findall(code))
+        names = [match[0] for match in _VALUE_OR_STRING.finditer(code) if match[1] is None]
+    else:
+        names = _VALUE.findall(code)
+    return tuple(map(intern, names))
 
 
 def _neutral(code: str) -> str:

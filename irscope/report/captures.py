@@ -12,7 +12,7 @@ from irscope.analysis.kinds import FACT_KINDS
 from irscope.model import Variant
 from irscope.report.paint import PLAIN, Paint
 from irscope.report.records import json_value, variant_record
-from irscope.report.text import markdown_escaped, one_line
+from irscope.report.text import counted, markdown_escaped, one_line
 
 SCHEMA = "irscope.diff-captures/1"
 
@@ -93,22 +93,24 @@ def _side(sides: Sides, index: int) -> str:
     variants = sides.variants[index]
     targets = ", ".join(dict.fromkeys(str(variant.target) for variant in variants))
     versions = dict.fromkeys(variant.toolchain.versions.get("triton", "unknown") for variant in variants)
-    return f"{sides.paths[index]}  {len(variants):,} variants  {targets}  triton {', '.join(versions)}"
+    return (
+        f"{sides.paths[index]}  {counted(len(variants), 'variant')}  {targets}  triton {', '.join(versions)}"
+    )
 
 
 def _matched(diff: CaptureDiff) -> str:
     target = ", config and target" if diff.by_target else " and config (they have no target in common)"
-    return f"{len(diff.pairs):,} variants, by kernel, specialization{target}"
+    return f"{counted(len(diff.pairs), 'variant')}, by kernel, specialization{target}"
 
 
 def _counts(diff: CaptureDiff) -> Iterator[str]:
     identical = sum(pair.identical for pair in diff.pairs)
     worse, better = _worse(diff), _better(diff)
     still = sum(not pair.identical and not pair.changes for pair in diff.pairs)
-    yield f"{identical:,} have identical machine code"
-    yield f"{still:,} have other machine code, with no fact better or worse"
-    yield f"{len(worse):,} are worse{_by_fact(change for pair in worse for change in pair.worse)}"
-    yield f"{len(better):,} are only better{_by_fact(change for pair in better for change in pair.better)}"
+    yield f"{identical:,} with identical machine code"
+    yield f"{still:,} with other machine code, and no fact better or worse"
+    yield f"{len(worse):,} worse{_by_fact(change for pair in worse for change in pair.worse)}"
+    yield f"{len(better):,} only better{_by_fact(change for pair in better for change in pair.better)}"
     if diff.timed:
         yield f"compile time of {diff.timed:,} of them: {diff.seconds[0]:.1f} s -> {diff.seconds[1]:.1f} s"
 
@@ -131,7 +133,7 @@ def _gone(diff: CaptureDiff) -> Iterator[str]:
         kernels = Counter(variant.kernel.name for variant in variants)
         for name, number in kernels.items():
             whole = "" if name in known else ", the whole kernel"
-            yield f"{title}  {name}: {number:,} variant{'s' if number != 1 else ''}{whole}"
+            yield f"{title}  {name}: {counted(number, 'variant')}{whole}"
 
 
 def _worse(diff: CaptureDiff) -> list[Pair]:

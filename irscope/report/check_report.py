@@ -9,7 +9,7 @@ from typing import Any
 from irscope.analysis.expectations import Unmet
 from irscope.model import Variant
 from irscope.report.records import json_value, variant_record
-from irscope.report.text import one_line
+from irscope.report.text import counted, one_line
 
 SCHEMA = "irscope.check/1"
 
@@ -34,11 +34,13 @@ def check_text(checked: Checked) -> Iterator[str]:
     failed = len({variant.id for variant, _, _ in checked.failures})
     if failed:
         yield (
-            f"{failed} of {checked.variants} variants fail, "
-            f"{len(checked.failures)} of {checked.comparisons} comparisons do not hold"
+            f"{failed} of {counted(checked.variants, 'variant')} failed, "
+            f"{len(checked.failures)} of {counted(checked.comparisons, 'comparison')} did not hold"
         )
     else:
-        yield f"{checked.variants} variants, {checked.comparisons} comparisons: all hold"
+        variants = counted(checked.variants, "variant")
+        comparisons = counted(checked.comparisons, "comparison")
+        yield f"{variants}, {comparisons}: all hold"
 
 
 def check_document(checked: Checked) -> dict[str, Any]:

@@ -28,6 +28,11 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\u240a").replace("\t", "\u2409")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, "1 variant" or "1,000 variants": one that takes an s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def clipped(text: str, width: int) -> str:
     """At most `width` characters of `text`; what was cut shows as "..."."""
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."

@@ -8,7 +8,7 @@ from irscope.analysis.compilations import ArgumentSet, Compilations, Varied
 from irscope.diff.summary import summarize
 from irscope.report.comparison import heading
 from irscope.report.paint import Paint
-from irscope.report.text import code, markdown_escaped, one_line
+from irscope.report.text import code, counted, markdown_escaped, one_line
 from irscope.report.why import Story, Why, input_text, key_sentence, reason_text, unknown_lines, value_text
 
 # The JSON has all of them.
@@ -97,7 +97,7 @@ def _effects(why: Why) -> Iterator[str]:
 
 def _totals(kernel: Compilations) -> str:
     number = len(kernel.variants)
-    parts = [f"compiled {number} time{'s' if number != 1 else ''}"]
+    parts = [f"compiled {counted(number, 'time')}"]
     if kernel.timed:
         known = "" if kernel.timed == number else f" (the time of {kernel.timed} is known)"
         parts.append(f"{kernel.seconds:.1f} s{known}")
@@ -144,7 +144,7 @@ def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
 
 def _cost(one: ArgumentSet) -> str:
     spent = "" if one.seconds is None else f", {one.seconds:.1f} s"
-    number = f"{one.compiled} compilation{'s' if one.compiled != 1 else ''}{spent}"
+    number = f"{counted(one.compiled, 'compilation')}{spent}"
     if one.chosen:
         return f"{number}; autotune chose {', '.join(f'#{id_}' for id_ in one.chosen)}"
     return number

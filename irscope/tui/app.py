@@ -8,11 +8,14 @@ from pathlib import Path
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
+from irscope.model import UserError
 from irscope.store import Capture
+from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.palette import commands
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.session import Disassemble, Session
+from irscope.tui.settings import Settings, config_path, load
 
 # Blue and orange can be told apart with any kind of colour vision, on dark and on light.
 _COLOURS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
@@ -23,14 +26,23 @@ _MOUSE_MODES = (1000, 1003, 1015, 1006)
 class IrscopeApp(App[None]):
     """Shows one capture. Raises UserError where it has no variant.
 
-    `disassemble` makes the SASS of a variant that has a cubin only.
+    `disassemble` makes the SASS of a variant that has a cubin only. `problem` is what is wrong with the
+    config file, to be told.
     """
 
     TITLE = "irscope"
     CSS_PATH = "irscope.tcss"
 
-    def __init__(self, capture: Capture, disassemble: Disassemble | None = None) -> None:
+    def __init__(
+        self,
+        capture: Capture,
+        disassemble: Disassemble | None = None,
+        settings: Settings | None = None,
+        problem: str = "",
+    ) -> None:
         super().__init__()
+        self._settings = settings or Settings()
+        self._problem = problem
         # Scrolling that is animated sends 20 times the bytes, and people work over SSH.
         self.animation_level = "none"
         self._session = Session(capture, disassemble)
@@ -39,19 +51,19 @@ class IrscopeApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen."""
-        return CompareScreen(self._session, self._background)
+        return CompareScreen(self._session, self._background, self._settings)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colours of A and B, for themes that have none of their own."""
         return _COLOURS
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Textual's own (theme, screenshot, quit) and every action of the main screen."""
+        """Textual's own (theme, quit) and every action of the main screen."""
         for command in super().get_system_commands(screen):
-            if command.title not in ("Keys", "Maximize", "Minimize"):
+            if command.title not in ("Keys", "Maximize", "Minimize", "Screenshot"):
                 yield command
         if isinstance(screen, CompareScreen):
-            yield from commands(screen)
+            yield from commands(screen, self._settings.keys)
 
     def action_toggle_mouse(self) -> None:
         """Lets go of the mouse, so that the terminal can select text, or takes it back."""
@@ -60,6 +72,20 @@ class IrscopeApp(App[None]):
             self._driver.write("".join(f"\x1b[?{mode}{'h' if self._mouse else 'l'}" for mode in _MOUSE_MODES))
             self._driver.flush()
         self.notify("irscope has the mouse" if self._mouse else "The terminal has the mouse; m takes it back")
+
+    def on_mount(self) -> None:
+        """Takes the theme and the keys of the config file; tells what of them does not exist."""
+        theme, keymap = self._settings.theme, self._settings.keys
+        problems = [self._problem] if self._problem else []
+        if theme in self.available_themes:
+            self.theme = theme
+        elif theme:
+            problems.append(f"no theme '{theme}'; there are {', '.join(self.available_themes)}")
+        known = {binding.id for _, bindings in keys.SECTIONS for binding in bindings}
+        problems += [f"no action '{action}' to give a key" for action in keymap if action not in known]
+        self.set_keymap({action: key for action, key in keymap.items() if action in known})
+        for problem in problems:
+            self.notify(problem, title="Config file", severity="warning", markup=False)
 
     def on_unmount(self) -> None:
         """Lets the background thread end."""
@@ -71,7 +97,12 @@ def run(path: Path, disassemble: Disassemble | None = None) -> int:
 
     Raises UserError where the capture cannot be read.
     """
+    settings, problem = Settings(), ""
+    try:
+        settings = load(config_path())
+    except UserError as error:
+        problem = f"{error}; it is ignored"
     with Capture(path) as capture:
-        app = IrscopeApp(capture, disassemble)
+        app = IrscopeApp(capture, disassemble, settings, problem)
         app.run()
         return app.return_code or 0

@@ -56,12 +56,16 @@ class FactTable:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, what it says of a variant, and by what it is sorted."""
+    """A column: its title, what it says of a variant, and by what it is sorted.
+
+    `name` is that of the fact or the option in full, where the title is another.
+    """
 
     title: str
     text: Callable[[Variant], str]
     key: Callable[[Variant], SortKey]
     numeric: bool = True
+    name: str = ""
 
 
 def columns(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[Column]:
@@ -122,7 +126,7 @@ def _config(name: str) -> Column:
     def key(variant: Variant) -> SortKey:
         return _sort_key(variant.config.get(name)) if text(variant) else _UNKNOWN
 
-    return Column(_SHORT_TITLES.get(name, name), text, key)
+    return Column(_SHORT_TITLES.get(name, name), text, key, name=name)
 
 
 def _fact(kind: FactKind, facts: FactTable) -> Column:
@@ -138,7 +142,7 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
         value = facts.value(variant.id, kind.name)
         return _UNKNOWN if value is None else _sort_key(value)
 
-    return Column(kind.title, text, key, numeric=bool(kind.unit))
+    return Column(kind.title, text, key, numeric=bool(kind.unit), name=kind.name)
 
 
 def _sort_key(value: Value) -> SortKey:

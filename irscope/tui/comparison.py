@@ -9,7 +9,7 @@ from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
 from irscope.model import Variant
 from irscope.store import variant_names
-from irscope.tui.page import Page, Side, plain_page
+from irscope.tui.page import Page, plain_page
 from irscope.tui.session import PYTHON, Session
 
 EQUAL = "="
@@ -84,16 +84,19 @@ class Comparison:
         """The page of a stage: aligned where it has been compared, else the texts as they stand."""
         diff = None if self.single else self.session.known_diff(self.a, self.b, stage)
         if diff is not None:
-            left, right = (Side(document.lines, document.language) for document in (diff.left, diff.right))
+            left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
             return Page(left, right, diff.rows, compared=True)
-        alone = self._alone(stage)
+        alone = self.alone(stage)
         if alone is not None:
             return plain_page(self.session.side(alone, stage), None)
         left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
         return plain_page(left, None if stage == PYTHON and left == right else right)
 
-    def _alone(self, stage: str) -> Variant | None:
-        """The variant to be shown alone: the one that failed, else the only one that has the stage."""
+    def alone(self, stage: str) -> Variant | None:
+        """The variant to be shown alone, None where both are.
+
+        It is the one that failed, else the only one that has the stage.
+        """
         if self.single:
             return self.a
         if stage == PYTHON:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import NamedTuple
 
 from irscope.diff.rows import Change, Row
@@ -34,6 +33,12 @@ class Side:
         if self.numbers is None:
             return str(line + 1)
         return str(self.numbers[line]) if self.numbers[line] else ""
+
+    def line_numbered(self, number: int) -> int | None:
+        """The line (from 0) that has this number beside it, the first of them; None where none has."""
+        if self.numbers is None:
+            return number - 1 if 0 < number <= len(self.lines) else None
+        return self.numbers.index(number) if number and number in self.numbers else None
 
     @cached_property
     def number_width(self) -> int:
@@ -157,50 +162,94 @@ class ScreenLine(NamedTuple):
     folded: int = 1
 
 
+class _Piece(NamedTuple):
+    """Screen lines of one kind in a row: the first of them, the first row, how many of each."""
+
+    start: int
+    row: int
+    kind: Kind
+    rows: int
+
+    @property
+    def height(self) -> int:
+        """How many screen lines it takes."""
+        return 1 if self.kind is Kind.FOLD else self.rows
+
+
+class _ScreenLines(Sequence[ScreenLine]):
+    """Screen lines, made as they are asked for from stretches of rows that show alike."""
+
+    def __init__(self, stretches: Iterator[tuple[int, Kind, int]]) -> None:
+        self._pieces: list[_Piece] = []
+        self._length = 0
+        for row, kind, rows in stretches:
+            if rows:
+                piece = _Piece(self._length, row, kind, rows)
+                self._pieces.append(piece)
+                self._length += piece.height
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> ScreenLine:  # type: ignore[override]  # views ask for no slices
+        if not 0 <= index < self._length:
+            raise IndexError(index)
+        piece = self._pieces[bisect_right(self._pieces, index, key=lambda piece: piece.start) - 1]
+        if piece.kind is Kind.FOLD:
+            return ScreenLine(piece.row, piece.kind, piece.rows)
+        return ScreenLine(piece.row + index - piece.start, piece.kind)
+
+    def find(self, row: int) -> int:
+        """The first screen line of `row`, or the fold that holds it."""
+        place = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
+        while place > 0 and self._pieces[place - 1].row == row:
+            place -= 1
+        if place < 0:
+            return 0
+        piece = self._pieces[place]
+        return piece.start + min(row - piece.row, piece.height - 1)
+
+
 class Layout:
     """The screen lines of a page: two sides or unified, equal stretches folded or not."""
 
     def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
         self.page = page
         self.unified = unified and page.compared
-        self.lines = list(self._lay_out(_folds(page, opened) if folded and page.compared else []))
-        self._rows = [line.row for line in self.lines]
+        self.lines = _ScreenLines(self._lay_out(_folds(page, opened) if folded and page.compared else []))
 
     def find(self, row: int) -> int:
         """The index of the screen line that shows `row`, or holds it in a fold."""
-        first = bisect_left(self._rows, row)
-        if first < len(self._rows) and self._rows[first] == row:
-            return first
-        return max(first - 1, 0)
+        return self.lines.find(row)
 
-    def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[ScreenLine]:
+    def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Kind, int]]:
         start = 0
         for first, last in folds:
             yield from self._spread(start, first)
-            yield ScreenLine(first, Kind.FOLD, last - first)
+            yield first, Kind.FOLD, last - first
             start = last
         yield from self._spread(start, len(self.page.rows))
 
-    def _spread(self, start: int, end: int) -> Iterator[ScreenLine]:
+    def _spread(self, start: int, end: int) -> Iterator[tuple[int, Kind, int]]:
         if not self.unified:
-            yield from map(ScreenLine, range(start, end), repeat(Kind.BOTH))
+            yield start, Kind.BOTH, end - start
             return
         for first, last in self.page.runs[bisect_left(self.page.runs, (start, 0)) :]:
             if first >= end:
                 break
-            yield from map(ScreenLine, range(start, first), repeat(Kind.RIGHT))
+            yield start, Kind.RIGHT, first - start
             yield from self._spread_run(first, last)
             start = last
-        yield from map(ScreenLine, range(start, end), repeat(Kind.RIGHT))
+        yield start, Kind.RIGHT, end - start
 
-    def _spread_run(self, first: int, last: int) -> Iterator[ScreenLine]:
+    def _spread_run(self, first: int, last: int) -> Iterator[tuple[int, Kind, int]]:
         """What differs, in one column: A's line above B's."""
         for index in range(first, last):
             row = self.page.rows[index]
             if row.left is not None:
-                yield ScreenLine(index, Kind.LEFT)
+                yield index, Kind.LEFT, 1
             if row.right is not None:
-                yield ScreenLine(index, Kind.RIGHT)
+                yield index, Kind.RIGHT, 1
 
 
 def _folds(page: Page, opened: Collection[int]) -> list[tuple[int, int]]:

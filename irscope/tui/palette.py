@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from textual.app import SystemCommand
 from textual.binding import Binding
@@ -12,21 +12,31 @@ from textual.widget import Widget
 from irscope.tui import keys
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.tui.widgets.work_view import WorkView
 
 
-def commands(screen: Screen[None]) -> Iterator[SystemCommand]:
-    """A command for each binding; it runs in the panel that owns it, which gets the focus."""
-    everywhere = [*keys.COMPARE, *keys.SEARCH, *keys.PANELS, *keys.APP]
-    yield from _of(screen, everywhere)
-    yield from _of(screen.query_one(DiffView), [*keys.TEXT, *keys.MOVE])
-    yield from _of(screen.query_one(VariantTable), keys.TABLE)
-    yield from _of(screen.query_one(FindingsView), keys.FINDINGS)
+def commands(screen: Screen[None], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """A command for each binding; it runs in the panel that owns it, which gets the focus.
+
+    `keymap` has the user's keys, by action.
+    """
+    everywhere = [*keys.COMPARE, *keys.SEARCH, *keys.EXPORT, *keys.PANELS, *keys.APP]
+    yield from _of(screen, everywhere, keymap)
+    for action, words in keys.EXPORT_A:
+        yield SystemCommand(words, "No key", _Run(screen, action))
+    yield from _of(screen.query_one(DiffView), [*keys.TEXT, *keys.MOVE], keymap)
+    yield from _of(screen.query_one(VariantTable), keys.TABLE, keymap)
+    yield from _of(screen.query_one(FindingsView), keys.FINDINGS, keymap)
+    if screen.query("#source").first().display:
+        yield from _of(screen.query_one(SourceView), keys.SOURCE, keymap)
+        yield from _of(screen.query_one(WorkView), keys.WORK, keymap)
 
 
-def _of(owner: Widget, bindings: Sequence[Binding]) -> Iterator[SystemCommand]:
+def _of(owner: Widget, bindings: Sequence[Binding], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
     for binding in bindings:
-        shown = " ".join(owner.app.get_key_display(one) for one in Binding.make_bindings([binding]))
+        shown = keys.shown(owner.app, binding, keymap)
         yield SystemCommand(binding.tooltip, f"Key {shown}", _Run(owner, binding.action))
 
 

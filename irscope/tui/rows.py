@@ -21,8 +21,12 @@ _ABSENT = "\u2571"  # a light diagonal: nothing here on this side
 
 STYLE_CLASSES = (
     "row--removed", "row--added", "row--changed-left", "row--changed-right",
-    "row--fold", "row--absent", "span--left", "span--right", "match", "number", "gutter",
+    "row--fold", "row--absent", "span--left", "span--right", "match", "number", "number--lit", "gutter",
 )  # fmt: skip
+
+
+# Lines (from 0) of A and of B that are marked.
+Lit = tuple[frozenset[int], frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,17 @@ class _Half:
 
 @dataclass(frozen=True)
 class RowPainter:
-    """Draws screen lines of `page`; `x` is the first character shown, `query` what is searched for."""
+    """Draws screen lines of `page`.
+
+    `x` is the first character shown, `query` what is searched for, `lit` the lines that are marked.
+    """
 
     page: Page
     styles: Styles
     base: Style
     x: int = 0
     query: str = ""
+    lit: Lit = (frozenset(), frozenset())
 
     def paint(self, line: ScreenLine, width: int, at_cursor: bool) -> list[Segment]:
         """One screen line in exactly `width` cells."""
@@ -116,7 +124,8 @@ class RowPainter:
             (half.spans, "span--right" if half.right else "span--left"),
             (occurrences(half.text, self.query, self.x, room), "match"),
         ]
-        ink = base + self.styles.ink("number")
+        lit = half.line in self.lit[half.right]
+        ink = base + self.styles.ink("number--lit" if lit else "number")
         # A blank mark needs no style of its own: one escape sequence less to send for most lines.
         edge = [Segment(numbers, ink), Segment(mark, base + self.styles.ink("gutter"))]
         segments = [

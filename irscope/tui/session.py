@@ -6,6 +6,7 @@ Nothing here draws. What takes long (`make_text`, `diff`, `facts`) is called in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from threading import Lock
 
 from irscope.analysis.fact import Fact
@@ -17,12 +18,17 @@ from irscope.ir.parse import parse
 from irscope.model import UserError, Variant, stage_named, stages_for
 from irscope.store import Capture
 from irscope.tui.cache import SizedCache
+from irscope.tui.lines import Lines
+from irscope.tui.origins import Origins, python_of
 from irscope.tui.page import Side
 
 # The first tab: the kernel's own source. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
-# A parsed line costs about 600 bytes: two LLVM IR stages of 54,000 lines and their diff stay held.
-_HELD_LINES = 240_000
+# A parsed line costs about 400 bytes. The newest document stays held whatever its size.
+_HELD_LINES = 50_000
+_HELD_ROWS = 240_000
+# The stages of which findings need the operations; of the others a view needs the rows alone.
+_PARSED_FOR_FINDINGS = ("ttir", "ttgir", "ptx", "amdgcn")
 _HELD_CHARACTERS = 24_000_000
 
 Disassemble = Callable[[Variant], str]
@@ -41,9 +47,10 @@ class Session:
             raise UserError(f"{capture.path}: no variant in it yet; compile some with `irscope compile`")
         self._disassemble = disassemble
         self._lock = Lock()
-        self._texts: SizedCache[str] = SizedCache(_HELD_CHARACTERS)
+        self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
-        self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_LINES)
+        self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
+        self._origins: SizedCache[Origins] = SizedCache(_HELD_LINES)
 
     def variant(self, id_: int) -> Variant:
         """The variant with this id. Raises KeyError where there is none."""
@@ -85,7 +92,11 @@ class Session:
         )
 
     def text(self, variant: Variant, stage: str) -> str:
-        """The text of a stage; made where it has to be, which takes up to a second.
+        """The text of a stage. Takes as long as `lines`, and raises as that."""
+        return self.lines(variant, stage).text
+
+    def lines(self, variant: Variant, stage: str) -> Lines:
+        """The lines of a stage; made where they have to be, which takes up to a second.
 
         Raises UserError where the capture is damaged or the disassembler fails, KeyError where there is none.
         """
@@ -94,21 +105,21 @@ class Session:
         if held is not None:
             return held
         if stage in variant.artifacts:
-            with self._lock:
-                content = self.capture.read(variant, stage) or b""
-            text = content.decode("utf-8", "replace")
+            text = (self._read(variant, stage) or b"").decode("utf-8", "replace")
         elif self._disassemble is not None:
             text = self._disassemble(variant)
         else:
             raise KeyError(stage)
-        return self._texts.put(key, text, len(text))
+        return self._texts.put(key, Lines(text), len(text))
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
         """The diff of a stage that both have."""
         held = self.known_diff(a, b, stage)
         if held is not None:
             return held
-        diff = diff_stage(stage, self._document(a, stage), self._document(b, stage))
+        diff = diff_stage(stage, self.document(a, stage), self.document(b, stage))
+        if stage not in _PARSED_FOR_FINDINGS:
+            diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
         return self._diffs.put((self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
@@ -119,6 +130,15 @@ class Session:
         """The diffs that are still held, by stage."""
         diffs = {stage: self.known_diff(a, b, stage) for stage in stages if self.comparable(a, b, stage)}
         return {stage: diff for stage, diff in diffs.items() if diff is not None}
+
+    def origins(self, variant: Variant, stage: str) -> Origins:
+        """Where the operations of a stage came from; takes as long as `document`, and raises as that."""
+        key = self.key(variant, stage)
+        held = self._origins.get(key)
+        if held is not None:
+            return held
+        origins = Origins(self.document(variant, stage))
+        return self._origins.put(key, origins, len(origins))
 
     def kept_facts(self) -> dict[int, dict[str, Fact]]:
         """The facts that the capture itself holds, by the variant's id."""
@@ -133,17 +153,15 @@ class Session:
     def side(self, variant: Variant, stage: str) -> Side:
         """What a variant shows in a tab: the text, or in its place what there is to say."""
         if stage == PYTHON:
-            return _python(variant)
+            return python_of(variant).side
         if not self.key(variant, stage):
             return Side(_missing(variant, stage).split("\n"))
         if not self.at_hand(variant, stage):
             return Side(_underived(stage, self._disassemble is not None).split("\n"))
-        key = self.key(variant, stage)
-        document = self._documents.get(key)
-        lines = document.lines if document else self.text(variant, stage).split("\n")
-        return Side(lines, stage_named(stage).language)
+        return Side(self.lines(variant, stage), stage_named(stage).language)
 
-    def _document(self, variant: Variant, stage: str) -> Document:
+    def document(self, variant: Variant, stage: str) -> Document:
+        """A stage, parsed: takes long where it was not yet. Raises as `text`."""
         key = self.key(variant, stage)
         held = self._documents.get(key)
         if held is not None:
@@ -156,15 +174,9 @@ class Session:
             return self.capture.read(variant, stage)
 
 
-def _python(variant: Variant) -> Side:
-    """The kernel's source, then that of the functions it calls, with the line numbers of their files."""
-    lines: list[str] = []
-    numbers: list[int] = []
-    for function in (variant.kernel.source, *variant.kernel.helpers):
-        body = function.text.rstrip("\n").split("\n")
-        lines += [f"# {function.file}", *body, ""]
-        numbers += [0, *range(function.line, function.line + len(body)), 0]
-    return Side(lines, "python", numbers)
+def _unparsed(document: Document) -> Document:
+    """The document without what the parser found: half a kilobyte a line."""
+    return replace(document, operations=())
 
 
 def _missing(variant: Variant, stage: str) -> str:

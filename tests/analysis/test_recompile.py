@@ -110,6 +110,20 @@ def test_what_follows_the_target_is_no_reason_of_its_own():
     assert found[0].components == ("backend", "option arch")
 
 
+def test_another_compiler_may_write_the_same_attributes_otherwise():
+    attributes = "{(0,): [['tt.divisibility', 16]], (1,): [['tt.divisibility', 16]]}"
+    key = KEY | {"triton": "e" * 64, "attributes": attributes, "option clc": "False"}
+    other = compiled(key, toolchain=Toolchain(1, {"triton": "3.6.0"}, ""))
+    (reason,) = recompilation(compiled(), other).reasons
+    assert (reason.input, reason.following) == (Input("triton"), (Input("option", "clc"),))
+    assert reason.components == ("attributes", "option clc", "triton")
+
+
+def test_a_new_helper_is_told_once():
+    more = replace(KERNEL, helpers=(HELPER, replace(HELPER, name="thrice", line=30)))
+    assert set(named(compiled(), compiled(KEY | {"source": "6" * 64}, more))) == {("helper", "thrice")}
+
+
 def test_without_a_key_the_variant_itself_is_compared():
     bare = replace(compiled({}), specialization=(Argument("x", "*fp16", "D"), Argument("n", "i32", "")))
     other = replace(bare, config=Config((("BLOCK", 128), ("num_warps", 4))),

@@ -40,16 +40,16 @@ def test_a_capture_and_its_copy(irscope, old):
     done = irscope("diff", old, copy)
     assert done.returncode == 0, done.stderr
     assert "Matched  2 variants, by kernel, specialization, config and target" in done.stdout
-    assert "  0 are worse\n" in done.stdout and "Worse\n" not in done.stdout
+    assert "  0 worse\n" in done.stdout and "Worse\n" not in done.stdout
 
 
 def test_what_got_worse(irscope, old, tmp_path):
     new = write(tmp_path / "new.irscope", shared=4096, seconds=2.0)
     done = irscope("diff", old, new)
-    assert "2 are worse: Shared 2, Compile 2" in done.stdout
+    assert "2 worse: Shared 2, Compile 2" in done.stdout
     assert "add_kernel #1 BLOCK=64: Shared 0 -> 4,096 bytes, Compile 0.25 -> 2.00 seconds" in done.stdout
     back = irscope("diff", new, old)
-    assert "0 are worse" in back.stdout and "2 are only better" in back.stdout
+    assert "0 worse" in back.stdout and "2 only better" in back.stdout
 
 
 def test_renamed_vanished_and_new(irscope, old, tmp_path):

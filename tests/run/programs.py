@@ -19,7 +19,7 @@ def prune(configs, named, **_):
 
 @triton.autotune(
     [triton.Config({"BLOCK": b}, num_warps=w) for b in (64, 128, 256) for w in (2, 4)], key=["n"],
-    prune_configs_by={"early_config_prune": prune},
+    prune_configs_by={"early_config_prune": prune}, cache_results=True,
 )
 @triton.heuristics({"EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
 @triton.jit

@@ -82,6 +82,13 @@ def test_every_config_that_pruning_left_is_captured_with_its_launch(irscope: Irs
     assert not any(variant.benchmarks for variant in variants)
 
 
+def test_made_up_times_are_not_kept_for_the_programs_own_runs(irscope: Irscope, tmp_path: Path, script):
+    cache = tmp_path / "cache"
+    irscope("run", "--target", "cuda:80", script(programs.ORDINARY), TRITON_CACHE_DIR=str(cache))
+    assert list(cache.glob("**/tuned.cubin"))
+    assert not list(cache.glob("**/*autotune*"))
+
+
 def test_sweep_and_limit(irscope: Irscope, tmp_path: Path, script):
     words = (
         "run",

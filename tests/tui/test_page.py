@@ -45,7 +45,7 @@ def test_two_sides_show_every_row_once(page: Page) -> None:
 
 
 def test_unified_shows_both_lines_of_what_differs(page: Page) -> None:
-    lines = Layout(page, unified=True, folded=False).lines
+    lines = list(Layout(page, unified=True, folded=False).lines)
     assert len(lines) == len(ROWS) + 2
     assert [(line.row, line.kind) for line in lines[12:16]] == [
         (12, Kind.LEFT),

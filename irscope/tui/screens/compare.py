@@ -7,27 +7,32 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
+from textual.containers import Container, Vertical
 from textual.worker import Worker, WorkerState
 
 from irscope.model import UserError, Variant
 from irscope.tui import keys
+from irscope.tui.actions.exporting import ExportActions
+from irscope.tui.actions.reading import ReadActions
+from irscope.tui.actions.source import SourceActions
 from irscope.tui.background import Background
 from irscope.tui.comparison import Comparison
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.search import Search
 from irscope.tui.session import Session
-from irscope.tui.text import printable
+from irscope.tui.settings import Settings
 from irscope.tui.widgets.bar import Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.stage_tabs import StageTabs
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.tui.widgets.work_view import WorkView
 
 _START = (0, False)
 # Style classes of the screen from so many columns and lines on.
@@ -35,22 +40,30 @@ _WIDTHS = [(0, "-narrow"), (120, "-wide")]
 _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(SourceActions, ReadActions, ExportActions):
     """Holds A, B and the stage on show; the panels ask it for everything else."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.COMPARE, *keys.SEARCH, *keys.PANELS, *keys.APP]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *keys.COMPARE,
+        *keys.SEARCH,
+        *keys.EXPORT,
+        *keys.PANELS,
+        *keys.APP,
+    ]
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
-    def __init__(self, session: Session, background: Background) -> None:
+    def __init__(self, session: Session, background: Background, settings: Settings) -> None:
         super().__init__()
         self._session = session
+        self._settings = settings
         self._background = background
         whole = [variant for variant in session.variants if variant.failure is None]
         first, *rest = whole or session.variants
         self._comparison = Comparison(session, first, rest[0] if rest else first)
-        self._stage = self._comparison.first_stage()
-        self._looking = True  # for the first stage that differs, until the user picks one
+        wanted = settings.stage in self._comparison.stages
+        self._stage = settings.stage if wanted else self._comparison.first_stage()
+        self._looking = not wanted  # for the first stage that differs, until the user picks one
         self._shown = ""
         self._places: dict[str, tuple[int, bool]] = {}  # where the cursor was in the other stages
         self._search = Search()
@@ -62,7 +75,11 @@ class CompareScreen(Screen[None]):
         yield TitleBar(self._session, id="title")
         yield VariantTable(id="variants")
         yield StageTabs(id="stages")
-        yield DiffView(id="texts")
+        with Container(id="main"):
+            yield DiffView(id="texts")
+            with Vertical(id="source"):
+                yield SourceView()
+                yield WorkView()
         yield FindingsView(id="findings")
         yield SearchBar(id="search")
         yield StatusLine(id="status")
@@ -77,10 +94,6 @@ class CompareScreen(Screen[None]):
     @property
     def _table(self) -> VariantTable:
         return self.query_one(VariantTable)
-
-    @property
-    def _texts(self) -> DiffView:
-        return self.query_one(DiffView)
 
     # A, B and the stage.
 
@@ -113,6 +126,7 @@ class CompareScreen(Screen[None]):
         self._search.look(page)
         self._update_tabs()
         self._update_status()
+        self._follow()
 
     def _update_tabs(self) -> None:
         tabs = self.query_one(StageTabs)
@@ -258,13 +272,6 @@ class CompareScreen(Screen[None]):
         """Folds what is equal, or shows it."""
         self._texts.toggle_folded()
 
-    def action_copy(self, right: bool) -> None:
-        """Copies the line under the cursor through the terminal (OSC 52), so it works over SSH."""
-        text = self._texts.line_text(right)
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-            self.notify(printable(text.strip())[:60], title="Copied", markup=False)
-
     def action_toggle_variants(self) -> None:
         """Shows or hides the table."""
         self._toggle(self._table)
@@ -286,4 +293,4 @@ class CompareScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Every key."""
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(self._settings.keys))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -15,21 +15,12 @@ from irscope.tui import keys
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import LineView
 
-SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
-    ("Compare", keys.COMPARE),
-    ("In the table of variants", keys.TABLE),
-    ("In the texts", keys.TEXT),
-    ("In the findings", keys.FINDINGS),
-    ("Move, in every panel", keys.MOVE),
-    ("Search", keys.SEARCH),
-    ("Panels and stages", keys.PANELS),
-    ("The app", keys.APP),
-)
 SIGNS = (
     ("+", "Only in B"),
     ("-", "Only in A"),
     ("~", "In both, and not the same: what differs is orange in A and blue in B"),
     ("tint", "The whole row is tinted where more differs than shapes and the constants that follow"),
+    ("▸", "In the Python: the line of the stage came from here"),
     ("=", "On a tab: nothing differs but names and source locations"),
     ("·", "On a tab: not compared yet"),
     ("=#3", "In the table: the machine code is that of #3"),
@@ -43,6 +34,10 @@ class HelpView(LineView):
     """The sections, one key a line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"help--section", "help--key"}
+
+    def __init__(self, keymap: Mapping[str, str]) -> None:
+        super().__init__()
+        self._keymap = keymap
 
     def line_count(self) -> int:
         """Lines of all sections."""
@@ -62,16 +57,12 @@ class HelpView(LineView):
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("", "Signs"), *SIGNS]
-        for title, bindings in SECTIONS:
+        for title, bindings in keys.SECTIONS:
             lines += [("", ""), ("", title), *self._keys(bindings)]
         return [*lines, *_FROM_TEXTUAL]
 
     def _keys(self, bindings: Sequence[Binding]) -> list[tuple[str, str]]:
-        rows: list[tuple[str, str]] = []
-        for binding in bindings:
-            shown = ", ".join(self.app.get_key_display(one) for one in Binding.make_bindings([binding]))
-            rows.append((shown, binding.tooltip))
-        return rows
+        return [(keys.shown(self.app, binding, self._keymap), binding.tooltip) for binding in bindings]
 
 
 class HelpScreen(ModalScreen[None]):
@@ -81,9 +72,13 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark", "dismiss", "Close", show=False)
     ]
 
+    def __init__(self, keymap: Mapping[str, str]) -> None:
+        super().__init__()
+        self._keymap = keymap
+
     def compose(self) -> ComposeResult:
         """One panel."""
-        yield HelpView()
+        yield HelpView(self._keymap)
 
     def on_mount(self) -> None:
         """Fills the panel."""

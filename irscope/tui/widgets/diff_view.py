@@ -42,6 +42,7 @@ class DiffView(LineView):
         self._layout = Layout(self._page, False, False)
         self._strips: dict[tuple[int, int, bool, bool], Strip] = {}
         self._ruler: list[bool] = []
+        self._lit: rows.Lit = (frozenset(), frozenset())
 
     # What is shown, and where the cursor is.
 
@@ -58,6 +59,7 @@ class DiffView(LineView):
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Draws another page; the cursor goes to `place`: a line, and whether it is B's."""
         self._page, self._headings = page, headings
+        self._lit = (frozenset(), frozenset())
         self._opened.clear()
         self._lay_out(*place)
 
@@ -65,6 +67,17 @@ class DiffView(LineView):
         """Marks what contains `query`."""
         self._query = query
         self.forget()
+
+    def light(self, left: frozenset[int], right: frozenset[int]) -> None:
+        """Marks these lines (from 0) of A and of B: a line of Python became them."""
+        if self._lit != (left, right):
+            self._lit = left, right
+            self.forget()
+
+    def lit_rows(self) -> list[int]:
+        """The rows of the lines that `light` marks, in order."""
+        sides = enumerate(self._lit)
+        return sorted({self._page.row_of(line, bool(side)) for side, lines in sides for line in lines})
 
     @property
     def row(self) -> int:
@@ -105,6 +118,13 @@ class DiffView(LineView):
     def change_number(self) -> int:
         """How many changes begin at the cursor or above it."""
         return bisect_right([first for first, _ in self._page.runs], self.row)
+
+    def line_of(self, right: bool) -> int | None:
+        """The line (from 0) of B, or of A, under the cursor; None where it has none."""
+        if not self._page.rows:
+            return None
+        row = self._page.rows[self.row]
+        return row.right if right else row.left
 
     def line_text(self, right: bool) -> str | None:
         """The line under the cursor as the capture has it: B's (or A's), else the one that is there."""
@@ -228,7 +248,7 @@ class DiffView(LineView):
         return strip
 
     def _paint(self, index: int, width: int, at_cursor: bool, changed: bool) -> Strip:
-        painter = rows.RowPainter(self._page, self, self.base, self._x, self._query)
+        painter = rows.RowPainter(self._page, self, self.base, self._x, self._query, self._lit)
         segments = painter.paint(self._layout.lines[index], width - 1, at_cursor)
         return Strip([*segments, Segment("▐" if changed else " ", self.style("ruler"))], width)
 

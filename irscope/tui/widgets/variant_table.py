@@ -69,6 +69,14 @@ class VariantTable(LineView):
         wrong = trouble(self.current, self._facts) if self.current else ""
         return f"#{self.current.id} {wrong}" if self.current and wrong else ""
 
+    @property
+    def words(self) -> str:
+        """The name of the fact or the option in the column under the cursor."""
+        if not self._columns:
+            return ""
+        column = self._columns[self._column]
+        return column.name or column.title
+
     def load(self, session: Session, background: Background) -> None:
         """Shows the variants with the facts that the capture holds, and measures the others."""
         for variant, facts in session.kept_facts().items():

@@ -1,0 +1,34 @@
+"""What the parts of the main screen know of it."""
+
+from __future__ import annotations
+
+from textual.screen import Screen
+
+from irscope.model import Variant
+from irscope.tui.background import Background
+from irscope.tui.comparison import Comparison
+from irscope.tui.widgets.diff_view import DiffView
+
+
+class ComparisonScreen(Screen[None]):
+    """A screen that shows a stage of A and B."""
+
+    _background: Background
+    _comparison: Comparison
+    _stage: str
+
+    @property
+    def _texts(self) -> DiffView:
+        return self.query_one(DiffView)
+
+    def _choose(self, stage: str) -> None:
+        """Shows a stage that the user picked."""
+        raise NotImplementedError
+
+    def _variant(self, right: bool) -> Variant:
+        """The variant whose text is shown: B, or A where that is asked for or stands alone."""
+        comparison = self._comparison
+        alone = comparison.alone(self._stage)
+        if alone is not None:
+            return alone
+        return comparison.b if right else comparison.a

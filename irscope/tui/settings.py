@@ -1,0 +1,87 @@
+"""The user's config file: where it is, what it may say, and what it says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from irscope.model import STAGES, UserError
+
+PYTHON = "python"
+_STAGES = (PYTHON, *(stage.name for stage in STAGES if not stage.binary))
+# A config file is a page; what is larger is something else.
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the file says, "" or nothing where it does not.
+
+    `theme` is one of Textual's, `stage` the tab to open with, `keys` the keys of an action in place of
+    its own: `{"swap": "X", "change(1)": "f8"}`.
+    """
+
+    theme: str = ""
+    stage: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+def config_path() -> Path:
+    """`config.toml` in the platform's folder for irscope, or what IRSCOPE_CONFIG names."""
+    if named := os.environ.get("IRSCOPE_CONFIG"):
+        return Path(named)
+    from platformdirs import user_config_path
+
+    return user_config_path("irscope", appauthor=False) / "config.toml"
+
+
+def load(path: Path) -> Settings:
+    """What the file at `path` says; nothing where there is none.
+
+    Raises UserError, in one line that begins with the path, where it cannot be read or says what no
+    setting is.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UserError(f"{path}: too large for a config file")
+        document = _parsed(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested without end
+        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+    try:
+        return _settings(document)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    document: dict[str, Any] = tomllib.loads(text)
+    return document
+
+
+def _settings(document: dict[str, Any]) -> Settings:
+    unknown = [name for name in document if name not in ("theme", "stage", "keys")]
+    if unknown:
+        raise ValueError(f"unknown setting '{unknown[0]}'; known: theme, stage, keys")
+    theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
+    if not isinstance(theme, str):
+        raise ValueError("theme is not a name in quotes")
+    if stage and stage not in _STAGES:
+        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(_STAGES)}")
+    if not isinstance(keys, dict):
+        raise ValueError('keys is not a table: [keys], then lines such as swap = "X"')
+    for action, key in keys.items():
+        if not isinstance(key, str) or not key.strip(" ,"):
+            raise ValueError(f"keys: {action} is not a key in quotes")
+    return Settings(theme, stage, {action: key.replace(" ", "") for action, key in keys.items()})

@@ -1,0 +1,71 @@
+"""Python lines and the operations of A and B: what one came from, and what the other became."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from irscope.model import UserError, Variant
+from irscope.tui.comparison import Comparison
+from irscope.tui.origins import Origins, Place
+from irscope.tui.session import PYTHON, Session
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Where the operations of one stage came from, in A and in B; None where that side has none."""
+
+    left: Origins | None = None
+    right: Origins | None = None
+
+    def of(self, line: int, right: bool) -> tuple[Place, ...]:
+        """The places that a line of one side came from, the innermost first."""
+        origins = self.right if right else self.left
+        return origins.of_line(line) if origins else ()
+
+    def counts(self, place: Place) -> tuple[int, int]:
+        """How many operations came from a place, in A and in B."""
+        left, right = (side.count(place) if side else 0 for side in (self.left, self.right))
+        return left, right
+
+    def lines(self, place: Place) -> tuple[frozenset[int], frozenset[int]]:
+        """The lines of those operations, in A and in B."""
+        left, right = (side.lines(place) if side else () for side in (self.left, self.right))
+        return frozenset(left), frozenset(right)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A class of operations that a Python line became in a stage, and how many of them in A and in B."""
+
+    stage: str
+    opcode: str
+    left: int
+    right: int
+
+
+def trace(comparison: Comparison, stage: str) -> Traces:
+    """The traces of a stage; parses it where it was not yet, so it is for the background."""
+    if stage == PYTHON:
+        return Traces()
+    session = comparison.session
+    left = _origins(session, comparison.a, stage)
+    return Traces(left, None if comparison.single else _origins(session, comparison.b, stage))
+
+
+def work_in(comparison: Comparison, stage: str, place: Place) -> list[Work]:
+    """What `place` became in a stage: what differs in number first, then what there is most of."""
+    traces = trace(comparison, stage)
+    left, right = (side.counts(place) if side else Counter[str]() for side in (traces.left, traces.right))
+    found = [Work(stage, opcode, left[opcode], right[opcode]) for opcode in {**left, **right}]
+    found.sort(key=lambda work: (work.left == work.right, -max(work.left, work.right), work.opcode))
+    return found
+
+
+def _origins(session: Session, variant: Variant, stage: str) -> Origins | None:
+    if not session.key(variant, stage) or not session.at_hand(variant, stage):
+        return None
+    try:
+        return session.origins(variant, stage)
+    except UserError:  # a damaged stage: the tab itself says so
+        return None
