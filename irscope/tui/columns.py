@@ -11,7 +11,8 @@ from irscope.model import Value, Variant, format_value
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]
 
-_UNKNOWN: SortKey = (2, 0.0, "")
+UNKNOWN: SortKey = (2, 0.0, "")
+_ZERO: SortKey = (0, 0.0, "")
 # Triton's options are in every table, so their columns have short titles.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
 # The facts that are asked for most stand first; these two are what the column `state` says.
@@ -58,7 +59,8 @@ class FactTable:
 class Column:
     """A column: its title, what it says of a variant, and by what it is sorted.
 
-    `name` is that of the fact or the option in full, where the title is another.
+    `name` is that of the fact or the option in full, where the title is another. `fact` is what kind of
+    fact it holds; such a column is worth its room once a value is neither unknown nor 0.
     """
 
     title: str
@@ -66,6 +68,16 @@ class Column:
     key: Callable[[Variant], SortKey]
     numeric: bool = True
     name: str = ""
+    fact: FactKind | None = None
+
+    def tells(self, variant: Variant) -> bool:
+        """Whether what it says of a variant is worth a column."""
+        return self.fact is None or self.key(variant) not in (UNKNOWN, _ZERO)
+
+    def number(self, variant: Variant) -> float | None:
+        """Its number for a variant, None where it has none."""
+        rank, number, _ = self.key(variant)
+        return number if rank == _ZERO[0] else None
 
 
 def columns(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[Column]:
@@ -124,7 +136,7 @@ def _config(name: str) -> Column:
         return format_value(values[name]) if name in values else ""
 
     def key(variant: Variant) -> SortKey:
-        return _sort_key(variant.config.get(name)) if text(variant) else _UNKNOWN
+        return _sort_key(variant.config.get(name)) if text(variant) else UNKNOWN
 
     return Column(_SHORT_TITLES.get(name, name), text, key, name=name)
 
@@ -140,9 +152,9 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
 
     def key(variant: Variant) -> SortKey:
         value = facts.value(variant.id, kind.name)
-        return _UNKNOWN if value is None else _sort_key(value)
+        return UNKNOWN if value is None else _sort_key(value)
 
-    return Column(kind.title, text, key, numeric=bool(kind.unit), name=kind.name)
+    return Column(kind.title, text, key, numeric=bool(kind.unit), name=kind.name, fact=kind)
 
 
 def _sort_key(value: Value) -> SortKey:

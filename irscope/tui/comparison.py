@@ -9,6 +9,7 @@ from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
 from irscope.model import Variant
 from irscope.store import variant_names
+from irscope.tui.detail import Detail, detailed
 from irscope.tui.page import Page, plain_page
 from irscope.tui.session import PYTHON, Session
 
@@ -80,12 +81,13 @@ class Comparison:
         """Notes what the work on a stage found."""
         self.notes[stage] = short_label(diff) if diff else self._first_note(stage)
 
-    def page(self, stage: str) -> Page:
+    def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """The page of a stage: aligned where it has been compared, else the texts as they stand."""
         diff = None if self.single else self.session.known_diff(self.a, self.b, stage)
         if diff is not None:
             left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
-            return Page(left, right, diff.rows, compared=True)
+            rows = detailed(diff.rows, left, right, detail)
+            return Page(left, right, rows, compared=True, raw=detail is Detail.RAW)
         alone = self.alone(stage)
         if alone is not None:
             return plain_page(self.session.side(alone, stage), None)

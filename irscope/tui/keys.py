@@ -44,6 +44,7 @@ TABLE = [
     _key("l,right", "column(1)", "Next column"),
     _key("h,left", "column(-1)", "Previous column"),
     _key("s", "sort", "Sort by the column; again: the other way round", "sort"),
+    _key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
 ]
 
 # In the list of findings.
@@ -62,6 +63,8 @@ COMPARE = [
     _key("x", "swap", "Swap A and B", "swap"),
     _key("u", "toggle_unified", "Two sides, or one column", "unify"),
     _key("f", "toggle_folded", "Fold what is equal, or show it", "fold"),
+    _key("t", "detail", "Only real changes, shapes too, or every difference of the texts", "detail"),
+    _key("L", "toggle_locations", "Show source locations, or hide them"),
 ]
 EXPORT = [
     _key("y", "copy_line(True)", "Copy the line (where there are two: of B)"),

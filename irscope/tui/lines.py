@@ -11,7 +11,7 @@ _LINE_FEED = re.compile("\n")
 
 
 class Lines(Sequence[str]):
-    """What `text.split("\\n")` would be, at 8 bytes a line instead of 60 and a copy of the text."""
+    """`text` split at line feeds, at 8 bytes a line instead of 60 and a copy of the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -50,13 +50,15 @@ class Side:
 class Page:
     """Two sides and the rows that align them. Where `right` is None there is one text.
 
-    `compared` tells rows that a diff made from texts that only stand beside each other.
+    `compared` tells rows that a diff made from texts that only stand beside each other; in `raw` ones
+    every difference of the texts counts, of names and places too.
     """
 
     left: Side
     right: Side | None
     rows: Sequence[Row]
     compared: bool = False
+    raw: bool = False
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from rich.style import Style
 
 from irscope.diff.rows import Change, Row
 from irscope.diff.tokens import changed_spans
+from irscope.ir.without_locations import line_without_location
 from irscope.tui.page import Kind, Page, ScreenLine, Side
 from irscope.tui.paint import Span, Styles, code, fitted, occurrences
 from irscope.tui.text import printable
@@ -49,6 +50,7 @@ class RowPainter:
     """Draws screen lines of `page`.
 
     `x` is the first character shown, `query` what is searched for, `lit` the lines that are marked.
+    `located`: source locations are shown too; raw text has them anyway.
     """
 
     page: Page
@@ -57,6 +59,7 @@ class RowPainter:
     x: int = 0
     query: str = ""
     lit: Lit = (frozenset(), frozenset())
+    located: bool = False
 
     def paint(self, line: ScreenLine, width: int, at_cursor: bool) -> list[Segment]:
         """One screen line in exactly `width` cells."""
@@ -80,17 +83,25 @@ class RowPainter:
 
     def _halves(self, row: Row, width: int) -> tuple[_Half | None, _Half | None]:
         """Both sides of a row. What differs is found up to where the screen ends: a line can be very long."""
-        left, right = (printable(self.page.text(row, side) or "") for side in (False, True))
+        left, right = (self._shown(row, side) for side in (False, True))
         ours: Sequence[Span] = ()
         theirs: Sequence[Span] = ()
         if row.change and row.left is not None and row.right is not None:
             end = self.x + width
-            ours, theirs = _changed_spans(left[:end], right[:end])
+            ours, theirs = _changed_spans(left[:end], right[:end], self.page.raw)
         return (
             None if row.left is None else _Half(self.page.left, row.left, False, left, ours),
             None if row.right is None or self.page.right is None
             else _Half(self.page.right, row.right, True, right, theirs),
         )  # fmt: skip
+
+    def _shown(self, row: Row, right: bool) -> str:
+        """The line that one side has in a row, as it is drawn."""
+        text = self.page.text(row, right) or ""
+        side = self.page.right if right else self.page.left
+        if side is not None and side.language and not (self.located or self.page.raw):
+            text = line_without_location(text, side.language)
+        return printable(text)
 
     def _side(self, row: Row, half: _Half | None, width: int, at_cursor: bool) -> list[Segment]:
         """One of two columns."""
@@ -153,5 +164,18 @@ def _unified_mark(change: Change, right: bool) -> str:
 
 
 @lru_cache(maxsize=512)
-def _changed_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
-    return changed_spans(left, right)
+def _changed_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Sequence[Span]]:
+    return _raw_spans(left, right) if raw else changed_spans(left, right)
+
+
+def _raw_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
+    """What stands between the beginning and the end that both lines have in common."""
+    head = _common(left, right)
+    tail = _common(left[head:][::-1], right[head:][::-1])
+    return ((head, len(left) - tail),), ((head, len(right) - tail),)
+
+
+def _common(left: str, right: str) -> int:
+    """How many characters both begin with."""
+    unequal = (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    return next(unequal, min(len(left), len(right)))

@@ -27,8 +27,8 @@ for target in ("cuda:90", "cuda:80"):
     with irscope.capture(f"{target[5:]}.irscope", target=target, sweep={"add": {"BLOCK": [32, 64]}}) as block:
         x = torch.zeros(100, device="cuda")
         add[(1,)](x, 100, BLOCK=128)
-        for step in (1, 2):
-            make(tl.constexpr(step))[(1,)](x, BLOCK=16)
+        for number in (1, 2):
+            make(tl.constexpr(number))[(1,)](x, BLOCK=16)
     with Capture(block.path) as capture:
         for variant in capture.variants():
             print(variant.kernel.name, variant.target, variant.config, variant.failure)

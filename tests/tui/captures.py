@@ -25,6 +25,9 @@ HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [red]markup[/red] \u202eoverride \x9b2J \x00 tab\there [@click=app.quit]x[/]"
 )
 
+SMALL = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"
+LARGE = "BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps=4,num_stages=3"
+
 _TRITON = "3.9.0"
 
 
@@ -33,11 +36,16 @@ def stage(name: str, config: str, kind: str) -> bytes:
     return (STAGES / f"{name}.cuda-90.{config}.triton-{_TRITON}.{kind}").read_bytes()
 
 
-def write(path: Path, variants: list[tuple[Mapping[str, object], Mapping[str, bytes] | Failure]]) -> Path:
+def write(
+    path: Path,
+    variants: list[tuple[Mapping[str, object], Mapping[str, bytes] | Failure]],
+    source: SourceFunction = KERNEL,
+    helper: SourceFunction = HELPER,
+) -> Path:
     """A capture of one kernel with these configs, each with its stages or the way it failed."""
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain({"triton": _TRITON}, "irscope compile matmul.py")
-        kernel = writer.add_kernel(KERNEL, (HELPER,), ("a_ptr", "b_ptr", "c_ptr", "M", "N", "K"))
+        kernel = writer.add_kernel(source, (helper,), ("a_ptr", "b_ptr", "c_ptr", "M", "N", "K"))
         for config, made in variants:
             failed = isinstance(made, Failure)
             new = NewVariant(
@@ -54,8 +62,7 @@ def write(path: Path, variants: list[tuple[Mapping[str, object], Mapping[str, by
 
 def matmul(path: Path) -> Path:
     """#1 64x64, #2 128x128 (with a cubin, so SASS can be made), #3 128x128 with 8 warps, #4 failed."""
-    small = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"
-    large = "BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps=4,num_stages=3"
+    small, large = SMALL, LARGE
     wide = large.replace("num_warps=4", "num_warps=8")
 
     def stages(config: str, *kinds: str) -> dict[str, bytes]:
@@ -71,6 +78,21 @@ def matmul(path: Path) -> Path:
             ({"BLOCK_M": 96, "num_warps": 4}, FAILURE),
         ],
     )
+
+
+def traced(path: Path) -> Path:
+    """#1 64x64 and #2 128x128, with the Python that they were made from."""
+    text = Path(__file__).with_name("matmul_source.txt").read_text()
+    source = SourceFunction("matmul_kernel", "/src/kernels.py", 24, text)
+    cdiv = SourceFunction(
+        "cdiv", "/triton/language/standard.py", 42, "def cdiv(x, div):\n    return (x + div - 1) // div\n"
+    )
+    made = [
+        {kind: stage("matmul_kernel", config, kind) for kind in ("ttir", "ttgir")}
+        for config in (SMALL, LARGE)
+    ]
+    made[0]["ptx"] = stage("matmul_kernel", SMALL, "ptx")
+    return write(path, [({"BLOCK_M": 64}, made[0]), ({"BLOCK_M": 128}, made[1])], source, cdiv)
 
 
 def hostile(path: Path) -> Path:

@@ -17,6 +17,7 @@ from irscope.tui.actions.reading import ReadActions
 from irscope.tui.actions.source import SourceActions
 from irscope.tui.background import Background
 from irscope.tui.comparison import Comparison
+from irscope.tui.detail import Detail
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.search import Search
 from irscope.tui.session import Session
@@ -67,6 +68,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         self._shown = ""
         self._places: dict[str, tuple[int, bool]] = {}  # where the cursor was in the other stages
         self._search = Search()
+        self._detail = Detail.SHAPES
 
     # The widgets.
 
@@ -74,6 +76,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         """From top to bottom."""
         yield TitleBar(self._session, id="title")
         yield VariantTable(id="variants")
+        yield SearchBar("filter: words, or conditions like registers>128", id="filter")
         yield StageTabs(id="stages")
         with Container(id="main"):
             yield DiffView(id="texts")
@@ -81,15 +84,20 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
                 yield SourceView()
                 yield WorkView()
         yield FindingsView(id="findings")
-        yield SearchBar(id="search")
+        yield SearchBar("search", id="search")
         yield StatusLine(id="status")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Shows the first two variants, and starts to measure and to compare."""
-        self._table.load(self._session, self._background)
+        """Shows the first two variants; what takes long begins when they are on the screen."""
+        self._table.load(self._session)
         self._texts.focus()
-        self._compare_anew()
+        self._show_pair()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self._table.measure(self._session, self._background)
+        self._compare()
 
     @property
     def _table(self) -> VariantTable:
@@ -106,14 +114,17 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         self._compare_anew()
 
     def _compare_anew(self) -> None:
+        self._show_pair()
+        self._compare()
+
+    def _show_pair(self) -> None:
         self._table.set_pair(self._comparison.a.id, self._comparison.b.id)
         self.query_one(FindingsView).set_findings((), "" if self._comparison.single else "comparing...")
         self._show(self._stage)
-        self._compare()
 
     def _show(self, stage: str) -> None:
         """Shows a stage, or shows it anew: the cursor where it was left, else on the first change."""
-        page = self._comparison.page(stage)
+        page = self._comparison.page(stage, self._detail)
         if stage != self._shown:
             self._places[self._shown] = self._texts.place
             place = self._places.get(stage, _START)
@@ -185,10 +196,10 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
     def _update_status(self) -> None:
         """Where the cursor is; in the table, what is wrong with the variant under it."""
         status = self.query_one(StatusLine)
-        if isinstance(self.focused, VariantTable) and self._table.trouble:
-            status.set_labels([Label(f" {self._table.trouble} ", "words")])
+        if isinstance(self.focused, VariantTable) and self._table.note:
+            status.set_labels([Label(f" {self._table.note} ", "words")])
         else:
-            status.tell(self._texts, self._search, self._comparison.summary(self._stage))
+            status.tell(self._texts, self._detail, self._search, self._comparison.summary(self._stage))
 
     def on_descendant_focus(self) -> None:
         """Other keys matter in another panel."""
@@ -197,34 +208,71 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
 
     # The search.
 
-    @on(SearchBar.Changed)
+    @on(SearchBar.Changed, "#search")
     def _look_for(self, message: SearchBar.Changed) -> None:
         self._search.look(self._texts.page, message.value)
         self._texts.mark_matches(message.value)
         self._go_to_match(self._search.first())
         self._update_status()
 
-    @on(SearchBar.Submitted)
+    @on(SearchBar.Submitted, "#search")
     def _close_search(self) -> None:
-        self.query_one(SearchBar).display = False
+        self._search_bar.display = False
         self._texts.focus()
 
-    @on(SearchBar.GivenUp)
+    @on(SearchBar.GivenUp, "#search")
     def _give_up_search(self) -> None:
-        self.query_one(SearchBar).value = ""
+        self._search_bar.value = ""
         self._texts.go_to_row(self._search.origin)
         self._close_search()
+
+    @property
+    def _search_bar(self) -> SearchBar:
+        return self.query_one("#search", SearchBar)
 
     def _go_to_match(self, row: int | None) -> None:
         if row is not None:
             self._texts.go_to_row(row)
 
+    # The filter of the table.
+
+    @on(SearchBar.Changed, "#filter")
+    def _filter(self, message: SearchBar.Changed) -> None:
+        self._table.filter(message.value)
+        self._update_status()
+
+    @on(SearchBar.Submitted, "#filter")
+    def _keep_filter(self, message: SearchBar.Submitted) -> None:
+        message.input.display = bool(message.value)
+        self._table.focus()
+
+    @on(SearchBar.GivenUp, "#filter")
+    def _give_up_filter(self, message: SearchBar.GivenUp) -> None:
+        message.bar.value = ""
+        message.bar.display = False
+        self._table.focus()
+
     # Actions.
+
+    def action_filter(self) -> None:
+        """Opens the line that filters the table, with the filter that is on."""
+        bar = self.query_one("#filter", SearchBar)
+        bar.open(bar.value)
+
+    def action_detail(self) -> None:
+        """Only real changes, shapes too, or raw text; the cursor stays on its line."""
+        self._detail = self._detail.next
+        self._show(self._stage)
+
+    def action_toggle_locations(self) -> None:
+        """Shows source locations, or hides them."""
+        self._texts.toggle_locations()
+        self._update_status()
 
     def action_search(self) -> None:
         """Opens the search line."""
         self._search.origin = self._texts.row
-        self.query_one(SearchBar).open()
+        self._search_bar.open()
 
     def action_match(self, direction: int) -> None:
         """To the next or previous line that contains what is searched for."""
@@ -257,6 +305,8 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         """The variant below or above B in the table becomes B; A is passed over."""
         order = self._table.order
         places = [variant.id for variant in order]
+        if self._comparison.b.id not in places:  # the filter hides it
+            return
         place = places.index(self._comparison.b.id) + direction
         if 0 <= place < len(order) and order[place].id == self._comparison.a.id:
             place += direction

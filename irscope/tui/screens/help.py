@@ -24,6 +24,7 @@ SIGNS = (
     ("=", "On a tab: nothing differs but names and source locations"),
     ("·", "On a tab: not compared yet"),
     ("=#3", "In the table: the machine code is that of #3"),
+    ("▲ ▼", "In the table: the highest, the lowest of a fact; green where that is good, red where not"),
     ("!launch", "In the table: does not fit the device; !failed: did not compile; the status line says why"),
 )
 # Bindings of Textual itself that belong into the help.

@@ -39,6 +39,7 @@ class DiffView(LineView):
         self._wanted: bool | None = None
         self._folded = True
         self._opened: set[int] = set()
+        self._located = False
         self._layout = Layout(self._page, False, False)
         self._strips: dict[tuple[int, int, bool, bool], Strip] = {}
         self._ruler: list[bool] = []
@@ -78,6 +79,11 @@ class DiffView(LineView):
         """The rows of the lines that `light` marks, in order."""
         sides = enumerate(self._lit)
         return sorted({self._page.row_of(line, bool(side)) for side, lines in sides for line in lines})
+
+    @property
+    def located(self) -> bool:
+        """Whether source locations are shown."""
+        return self._located or self._page.raw
 
     @property
     def row(self) -> int:
@@ -146,6 +152,11 @@ class DiffView(LineView):
         self._folded = not self._folded
         self._opened.clear()
         self._lay_out(*self.place)
+
+    def toggle_locations(self) -> None:
+        """Shows source locations at the ends of lines, or hides them."""
+        self._located = not self._located
+        self.forget()
 
     def action_open_fold(self) -> None:
         """Shows the rows of the fold under the cursor."""
@@ -248,7 +259,7 @@ class DiffView(LineView):
         return strip
 
     def _paint(self, index: int, width: int, at_cursor: bool, changed: bool) -> Strip:
-        painter = rows.RowPainter(self._page, self, self.base, self._x, self._query, self._lit)
+        painter = rows.RowPainter(self._page, self, self.base, self._x, self._query, self._lit, self._located)
         segments = painter.paint(self._layout.lines[index], width - 1, at_cursor)
         return Strip([*segments, Segment("▐" if changed else " ", self.style("ruler"))], width)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -16,7 +17,9 @@ from irscope.analysis.kinds import kinds_for
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.columns import Column, FactTable, columns, trouble
+from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
+from irscope.tui.extremes import Extremes
+from irscope.tui.filtering import tests
 from irscope.tui.paint import fitted
 from irscope.tui.session import Session
 from irscope.tui.text import printable
@@ -33,7 +36,10 @@ class VariantTable(LineView):
     """A row a variant."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.TABLE]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--failed", "heading--column", "mark--a", "mark--b"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row--failed", "heading--column", "mark--a", "mark--b",
+        "heat--good", "heat--bad",
+    }  # fmt: skip
 
     class Marked(Message):
         """The user wants `variant` as A ("a") or B ("b")."""
@@ -47,8 +53,11 @@ class VariantTable(LineView):
         super().__init__(id=id)
         self._columns: Sequence[Column] = ()
         self._facts = FactTable()
-        self._widths: list[int] = []
+        self._widths: list[int] = []  # 0: not shown, as nothing in the column tells anything yet
+        self._extremes: list[Extremes] = []
+        self._variants: list[Variant] = []
         self._order: list[Variant] = []
+        self._query = ""
         self._pair: tuple[int, int] = (0, 0)
         self._column = 0
         self._sorted: tuple[int, bool] | None = None
@@ -70,6 +79,12 @@ class VariantTable(LineView):
         return f"#{self.current.id} {wrong}" if self.current and wrong else ""
 
     @property
+    def note(self) -> str:
+        """What is wrong with the variant under the cursor, else what the filter left."""
+        left = f"{len(self._order):,} of {len(self._variants):,} variants have {self._query}"
+        return self.trouble or (left if self._query else "")
+
+    @property
     def words(self) -> str:
         """The name of the fact or the option in the column under the cursor."""
         if not self._columns:
@@ -77,32 +92,45 @@ class VariantTable(LineView):
         column = self._columns[self._column]
         return column.name or column.title
 
-    def load(self, session: Session, background: Background) -> None:
-        """Shows the variants with the facts that the capture holds, and measures the others."""
+    def load(self, session: Session) -> None:
+        """Shows the variants with the facts that the capture holds."""
         for variant, facts in session.kept_facts().items():
             self._facts.add(variant, facts)
         backends = dict.fromkeys(variant.target.backend for variant in session.variants)
         kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-        self._order = list(session.variants)
+        self._order = self._variants = list(session.variants)
         self._columns = columns(session.variants, list(kinds), self._facts)
-        self._widths = [len(column.title) + 1 for column in self._columns]
+        self._widths = [0] * len(self._columns)
+        self._extremes = [Extremes(column.fact.better if column.fact else "") for column in self._columns]
+        known = [variant for variant in session.variants if variant.id in self._facts]
+        self._take_in(known)
         self._widen(session.variants)
         self.lines_changed()
-        self._measure(session, background)
 
     @work(group="facts", exit_on_error=False)
-    async def _measure(self, session: Session, background: Background) -> None:
+    async def measure(self, session: Session, background: Background) -> None:
+        """Measures the variants of which the capture holds no facts."""
         for variant in session.variants:
             if variant.id not in self._facts:
                 self._facts.add(variant.id, await background.run(session.facts, variant))
+                self._take_in([variant])
                 self._widen([variant])
+
+    def _take_in(self, variants: Sequence[Variant]) -> None:
+        """The facts of these variants are known now: which values stand out may be others."""
+        for column, extremes in zip(self._columns, self._extremes, strict=True):
+            numbers = [column.number(variant) for variant in variants] if column.fact else []
+            for number in numbers:
+                if number is not None:
+                    extremes.add(number)
 
     def _widen(self, variants: Sequence[Variant]) -> None:
         """Makes the columns wide enough for what these variants have in them now."""
-        for variant in variants:
-            for index, column in enumerate(self._columns):
-                width = min(len(column.text(variant)), MAX_CELL)
-                self._widths[index] = max(self._widths[index], width)
+        for index, column in enumerate(self._columns):
+            if not self._widths[index] and not any(map(column.tells, variants)):
+                continue
+            widest = max((len(column.text(variant)) for variant in variants), default=0)
+            self._widths[index] = max(self._widths[index], len(column.title) + 1, min(widest, MAX_CELL))
         self.refresh()
 
     def set_pair(self, a: int, b: int) -> None:
@@ -114,6 +142,16 @@ class VariantTable(LineView):
         """The cursor to the variant with this id."""
         self.cursor = next((i for i, v in enumerate(self._order) if v.id == variant), self.cursor)
 
+    def filter(self, query: str) -> None:
+        """Shows the variants that `query` (as of `filtering.tests`) is true of, all for ""."""
+        here = self.current
+        self._query = query
+        passed = tests(query, self._columns)
+        self._order = [variant for variant in self._variants if all(test(variant) for test in passed)]
+        self.lines_changed()
+        if here is not None:
+            self.go_to(here.id)
+
     # What the user does.
 
     def action_mark(self, letter: str) -> None:
@@ -123,23 +161,24 @@ class VariantTable(LineView):
 
     def action_column(self, step: int) -> None:
         """Another column; the table scrolls until it is in sight."""
-        self._column = max(0, min(self._column + step, len(self._columns) - 1))
+        shown = [index for index, width in enumerate(self._widths) if width]
+        if shown:
+            place = bisect_left(shown, self._column) + step
+            self._column = shown[max(0, min(place, len(shown) - 1))]
         self.refresh()
 
     def action_sort(self) -> None:
         """Sorts by the column; what is not known comes last either way."""
-        if not self._order:
+        if not self._columns:
             return
         down = self._sorted == (self._column, False)
         self._sorted = (self._column, down)
-        here = self._order[self.cursor].id
-        key = self._columns[self._column].key
-        known = [v for v in self._order if key(v)[0] < 2]
-        unknown = [v for v in self._order if key(v)[0] == 2]
-        self._order = sorted(known, key=key, reverse=down) + unknown
-        self.set_reactive(VariantTable.cursor, next(i for i, v in enumerate(self._order) if v.id == here))
+        keys_of = {variant.id: self._columns[self._column].key(variant) for variant in self._variants}
+        known = [v for v in self._variants if keys_of[v.id][0] < UNKNOWN[0]]
+        unknown = [v for v in self._variants if keys_of[v.id][0] == UNKNOWN[0]]
+        self._variants = sorted(known, key=lambda v: keys_of[v.id], reverse=down) + unknown
+        self.filter(self._query)
         self.reveal(self.cursor)
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """A click on a title sorts, one on a row goes there, a double click makes it B."""
@@ -182,8 +221,15 @@ class VariantTable(LineView):
         for place, start, end in self._in_sight(width):
             column = self._columns[place]
             text = _cell(printable(column.text(variant)), end - start - _GAP, column.numeric)
-            segments.append(Segment(text + " " * _GAP, base))
+            sign, style = self._heat(place, variant)
+            segments.append(Segment(f"{text}{sign:{_GAP}}", base + self.ink(style) if style else base))
         return Strip(fitted(segments, width, base), width)
+
+    def _heat(self, place: int, variant: Variant) -> tuple[str, str]:
+        """The sign and the style class of a value that stands out."""
+        column = self._columns[place]
+        number = column.number(variant) if column.fact and variant.id in self._facts else None
+        return ("", "") if number is None else self._extremes[place].mark(number)
 
     def _marks(self, variant: Variant, base: Style) -> list[Segment]:
         a, b = (variant.id == marked for marked in self._pair)
@@ -210,6 +256,8 @@ class VariantTable(LineView):
         spans = []
         start = 4
         for index in indices:
+            if not self._widths[index]:
+                continue
             end = start + self._widths[index] + _GAP
             spans.append((index, start, end))
             start = end

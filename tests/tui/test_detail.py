@@ -1,0 +1,69 @@
+"""What counts as a change, locations shown or not, and lines cut out of a text as they are needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from irscope.diff.rows import Change
+from irscope.tui.app import IrscopeApp
+from irscope.tui.lines import Lines
+from irscope.tui.widgets.status_line import StatusLine
+from tests.tui.driving import drawn, press, texts
+
+WIDE = (160, 50)
+FOLLOWS = Change.SHAPE | Change.CONSTANT
+
+
+async def test_only_real_changes_shapes_too_raw_text(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        view, status = texts(pilot), app.screen.query_one(StatusLine)
+        shapes = view.page.rows
+        assert any(row.change and not row.change & ~FOLLOWS for row in shapes)
+        assert "shapes too" in drawn(status)
+        await press(pilot, "t")
+        assert "raw text" in drawn(status)
+        for row in view.page.rows:
+            assert bool(row.change) == (view.page.text(row, False) != view.page.text(row, True))
+        await press(pilot, "t")
+        assert "real changes" in drawn(status)
+        real = view.page.rows
+        assert [row.change for row in real] == [
+            row.change if row.change & ~FOLLOWS else Change.EQUAL for row in shapes
+        ]
+        assert any(row.change for row in real)
+        await press(pilot, "t")
+        assert view.page.rows == shapes
+
+
+async def test_the_cursor_stays_on_its_line(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "right_square_bracket", "right_square_bracket")
+        place = texts(pilot).place
+        for _ in range(3):
+            await press(pilot, "t")
+            assert texts(pilot).place == place
+
+
+async def test_locations_are_hidden_until_asked_for(app: IrscopeApp) -> None:
+    async with app.run_test(size=(400, 50)) as pilot:
+        await press(pilot, "3", "f", "G", "pageup", "pageup")
+        view = texts(pilot)
+        hidden = drawn(view)
+        assert "tt.func" in "\n".join(view.page.left.lines)
+        assert " loc(#loc" not in hidden
+        await press(pilot, "L")
+        assert " loc(#loc" in drawn(view)
+        assert "locations" in drawn(app.screen.query_one(StatusLine))
+        await press(pilot, "L")
+        assert drawn(view) == hidden
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a", "a\n", "a\nb", "\n\na\n\n", "a\r\nb\x0bc"])
+def test_lines_are_those_of_split(text: str) -> None:
+    lines = Lines(text)
+    split = text.split("\n")
+    assert list(lines) == split
+    assert [lines[index] for index in range(len(lines))] == split
+    with pytest.raises(IndexError):
+        lines[len(lines)]

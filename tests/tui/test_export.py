@@ -1,0 +1,231 @@
+"""What leaves the app (copied, opened, saved), going to a line, and explaining words."""
+
+from __future__ import annotations
+
+import contextlib
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from irscope.model import UserError
+from irscope.store import Capture
+from irscope.tui.actions import exporting
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.explain import ExplainScreen
+from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.words import explained
+from tests.tui import captures
+from tests.tui.driving import drawn, press, settled, texts
+
+WIDE = (160, 50)
+RIGHT = captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode()
+LEFT = captures.stage("matmul_kernel", captures.SMALL, "ttgir").decode()
+
+
+async def answer(pilot: Pilot[None], text: str) -> None:
+    """Types `text` into the prompt in place of what it proposes."""
+    await pilot.pause()
+    assert isinstance(pilot.app.screen, PromptScreen)
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+    await settled(pilot)
+
+
+async def ask(pilot: Pilot[None], key: str, text: str) -> None:
+    """Presses a key that asks for something, and answers."""
+    await settled(pilot)
+    await pilot.press(key)
+    await answer(pilot, text)
+
+
+def told(app: IrscopeApp) -> str:
+    return "\n".join(note.message for note in app._notifications)
+
+
+async def test_copy_the_whole_stage(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "Y")
+        assert app.clipboard == RIGHT
+        await app.screen.run_action("copy_stage(False)")
+        await settled(pilot)
+        assert app.clipboard == LEFT
+
+
+async def test_copy_an_operation_with_its_regions_as_a_diff(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"scf.for", "enter", "c")
+        copied = app.clipboard.split("\n")
+        ours = [line[1:] for line in copied if line[0] == "-"]
+        theirs = [line[1:] for line in copied if line[0] == "+"]
+        assert len(ours) + len(theirs) == len(copied)
+        for side, text in ((ours, LEFT), (theirs, RIGHT)):
+            assert "scf.for" in side[0]
+            assert side[-1].strip().startswith("}")
+            assert "\n".join(side) in text
+
+
+async def test_copy_an_operation_that_is_the_same(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"tt.get_program_id", "enter", "c")
+        assert app.clipboard == texts(pilot).line_text(True)
+        await press(pilot, "1", "G", "k", "k", "c")
+        assert app.clipboard == texts(pilot).line_text(True)
+
+
+async def test_save_never_overwrites(app: IrscopeApp, tmp_path: Path) -> None:
+    path = tmp_path / "there.ttgir"
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        await ask(pilot, "w", str(path))
+        assert path.read_text() == RIGHT
+        path.write_text("mine")
+        await ask(pilot, "w", str(path))
+        assert path.read_text() == "mine"
+        assert "there already" in told(app)
+        await ask(pilot, "w", str(tmp_path / "no" / "such"))
+        assert "No such file" in told(app)
+        await pilot.press("w")
+        await pilot.pause()
+        assert app.screen.query_one(Input).value == "matmul_kernel-2.ttgir"
+        await press_in_prompt(pilot, "escape")
+        assert not isinstance(app.screen, PromptScreen)
+
+
+async def press_in_prompt(pilot: Pilot[None], key: str) -> None:
+    await pilot.press(key)
+    await settled(pilot)
+
+
+async def test_save_the_stage_of_a(app: IrscopeApp, tmp_path: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        await app.screen.run_action("save(False)")
+        await answer(pilot, str(tmp_path / "a"))
+        assert (tmp_path / "a").read_text() == LEFT
+
+
+async def test_a_picture(app: IrscopeApp, tmp_path: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        await ask(pilot, "P", str(tmp_path / "it.svg"))
+        picture = (tmp_path / "it.svg").read_text()
+        assert picture.startswith("<svg")
+        assert "Save&#160;to" not in picture
+
+
+def test_bytes_that_are_no_text_are_saved(tmp_path: Path) -> None:
+    exporting.save_new(tmp_path / "x", "a\r\nb\udc80")
+    assert (tmp_path / "x").read_bytes() == b"a\r\nb\x80"
+    with pytest.raises(UserError):
+        exporting.save_new(tmp_path / "x\x00", "")
+
+
+@pytest.mark.parametrize(("key", "name"), [("o", "PAGER"), ("E", "EDITOR")])
+async def test_another_program_opens_the_stage_at_the_line(
+    app: IrscopeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, name: str
+) -> None:
+    program = tmp_path / "vi"
+    seen = tmp_path / "seen"
+    program.write_text(f'#!/bin/sh\nfor word; do echo "$word"; done > {seen}\ncat "$3" >> {seen}\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv(name, f"{program} -R")
+
+    @contextlib.contextmanager
+    def suspend(self: IrscopeApp) -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(IrscopeApp, "suspend", suspend)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"tt.get_program_id", "enter", key)
+        option, line, path, text = seen.read_text().split("\n", 3)
+        number = texts(pilot).line_of(True)
+        assert number is not None
+        assert (option, line) == ("-R", f"+{number + 1}")
+        assert text == RIGHT
+        assert path.endswith("matmul_kernel-2.ttgir")
+        assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("command", ["/no/such/program", '"open quote', " "])
+async def test_a_program_that_is_not_there(
+    app: IrscopeApp, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("PAGER", command)
+    monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "o")
+        assert "$PAGER" in told(app)
+
+
+async def test_a_terminal_that_cannot_be_left(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "o")
+        assert "needs a terminal" in told(app)
+
+
+async def test_jump_to_a_line(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3")
+        await ask(pilot, "colon", "40")
+        assert texts(pilot).line_of(True) == 39
+        await ask(pilot, "colon", "a 12")
+        assert texts(pilot).line_of(False) == 11
+        before = texts(pilot).row
+        for wrong in ("0", "99999", "x", "-1", "b"):
+            await ask(pilot, "colon", wrong)
+            assert texts(pilot).row == before
+            assert f"No line {wrong}" in told(app)
+
+
+async def test_jump_in_the_python_goes_by_the_file_s_numbers(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1")
+        await ask(pilot, "colon", "26")
+        assert "tl.program_id(0)" in (texts(pilot).line_text(True) or "")
+
+
+async def test_explain_the_line(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"sizePerThread", "enter", "e")
+        assert isinstance(app.screen, ExplainScreen)
+        shown = drawn(app.screen.query_one("ExplainView"))
+        assert "#blocked   (blocked)" in shown
+        assert "A layout for" in shown
+        await press(pilot, "j", "e")
+        assert not isinstance(app.screen, ExplainScreen)
+
+
+async def test_explain_a_column(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "l", "l", "e")
+        assert isinstance(app.screen, ExplainScreen)
+        assert "num_warps" in drawn(app.screen.query_one("ExplainView"))
+
+
+async def test_nothing_to_explain(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g", "e")
+        assert "glossary" in told(app)
+
+
+def test_words_of_a_line() -> None:
+    assert [word for word, _ in explained("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")][
+        0
+    ] == "tt.load"
+    assert explained('#loc4 = loc("/shared/registers.py":51:19)') == []
+    assert explained('  "tt.reduce"(%x)')[0][1].word == "tt.reduce"
+    assert explained("ld.global.v4.b32 {%r1, %r2}, [%rd1];")[0][0] == "ld.global.v4.b32"
+    assert explained("\x1b]0;%$!@#" * 2000) == []
+    assert len(explained(" ".join(f"tt.load{i} ttg.x{i}" for i in range(9999)))) <= 12
+
+
+async def test_hostile_text_breaks_nothing(tmp_path: Path) -> None:
+    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "2", "Y", "c", "e", "S")
+        assert app.is_running

@@ -1,0 +1,100 @@
+"""The config file: read, told where it is broken, and used by the app."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.model import UserError
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+from irscope.tui.settings import Settings, config_path, load
+from irscope.tui.widgets.key_hints import KeyHints
+from tests.tui.driving import drawn, press, settled, tab, texts
+
+WHOLE = """\
+theme = "nord"
+stage = "ttir"
+[keys]
+swap = "X, f8"
+"change(1)" = "d"
+"""
+
+
+def test_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    assert load(path) == Settings()
+    path.write_text(WHOLE)
+    assert load(path) == Settings("nord", "ttir", {"swap": "X,f8", "change(1)": "d"})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"theme = ", "Invalid value"),
+        (b"\xff\xfe", "utf-8"),
+        (b"colour = 1", "unknown setting 'colour'; known: theme, stage, keys"),
+        (b"theme = 1", "theme is not a name"),
+        (b"stage = 'cubin'", "unknown stage 'cubin'"),
+        (b"stage = ['x']", "unknown stage"),
+        (b"keys = 1", "keys is not a table"),
+        (b"[keys]\nswap = 1", "swap is not a key"),
+        (b"[keys]\nswap = ' , '", "swap is not a key"),
+        (b"x = " + b"[" * 100_000, ""),
+        (b"#" * 1_000_001, "too large"),
+    ],
+)
+def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert problem in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        load(tmp_path)
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("IRSCOPE_CONFIG", raising=False)
+    assert config_path().parts[-2:] == ("irscope", "config.toml")
+    monkeypatch.setenv("IRSCOPE_CONFIG", str(tmp_path / "x"))
+    assert config_path() == tmp_path / "x"
+
+
+async def test_the_app_uses_it(matmul: Path) -> None:
+    app = IrscopeApp(Capture(matmul), None, Settings("nord", "ttir", {"swap": "X", "change(1)": "d"}))
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settled(pilot)
+        assert app.theme == "nord"
+        assert tab(pilot) == "ttir"
+        assert "X swap" in drawn(app.screen.query_one(KeyHints))
+        await press(pilot, "x")
+        assert "A #1" in drawn(texts(pilot)).splitlines()[0]
+        await press(pilot, "X")
+        assert "A #2" in drawn(texts(pilot)).splitlines()[0]
+        await press(pilot, "g")
+        before = texts(pilot).change_number()
+        await press(pilot, "d")
+        assert texts(pilot).change_number() == before + 1
+        await press(pilot, "question_mark")
+        help_lines = drawn(app.screen.query_one("HelpView")).splitlines()
+        assert [line.split()[1] for line in help_lines if "Swap A and B" in line] == ["X"]
+
+
+async def test_what_does_not_exist_is_told_and_ignored(matmul: Path) -> None:
+    settings = Settings("[b]no", "sass", {"no such": "x"})
+    app = IrscopeApp(Capture(matmul), None, settings, "config.toml: broken; it is ignored")
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settled(pilot)
+        told = [note.message for note in app._notifications]
+        assert told[0] == "config.toml: broken; it is ignored"
+        assert told[1].startswith("no theme '[b]no'; there are ")
+        assert told[2] == "no action 'no such' to give a key"
+        await press(pilot, "x")
+        assert "A #2" in drawn(texts(pilot)).splitlines()[0]

@@ -1,0 +1,144 @@
+"""The Python beside a stage: what came from where, and what became of a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from irscope.ir.parse import parse
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+from irscope.tui.origins import Origins
+from irscope.tui.widgets.source_view import SourceView
+from irscope.tui.widgets.work_view import WorkView
+from tests.tui import captures
+from tests.tui.driving import drawn, press, settled, tab, texts
+
+WIDE = (200, 50)
+DOT = ("kernels.py", 45)  # acc = tl.dot(a, b, acc)
+CALL = ("kernels.py", 28)  # npm = tl.cdiv(M, BLOCK_M)
+CDIV = ("standard.py", 43)
+MODULE = """\
+module {
+  tt.func public @k(%x: i32) {
+    %0 = arith.addi %x, %x : i32 loc(#loc3)
+    scf.for %i = %x to %x step %x  : i32 {
+      %1 = arith.muli %x, %x : i32 loc(#loc1)
+    } loc(#loc2)
+    %2 = arith.addi %x, %x : i32
+    tt.return loc(#loc2)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc("/a/k.py":1:0)
+#loc1 = loc("/a/k.py":3:1)
+#loc2 = loc("/a/k.py":2:1)
+#loc3 = loc(callsite("/lib/h.py":9:1 at #loc2))
+"""
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> IrscopeApp:
+    return IrscopeApp(Capture(captures.traced(tmp_path / "traced.irscope")))
+
+
+def source(pilot: Pilot[None]) -> SourceView:
+    return pilot.app.screen.query_one(SourceView)
+
+
+def test_a_line_belongs_to_its_helper_and_to_each_caller() -> None:
+    origins = Origins(parse(MODULE, "mlir"))
+    assert origins.of_line(2) == (("h.py", 9), ("k.py", 2))
+    assert origins.of_line(4) == (("k.py", 3),)
+    assert origins.of_line(5) == (("k.py", 2),)  # the brace that closes the loop
+    assert origins.of_line(6) == ()
+    assert list(origins.lines(("k.py", 2))) == [2, 3, 7]
+    assert origins.counts(("h.py", 9)) == {"arith.addi": 1}
+    assert origins.counts(("k.py", 99)) == {}
+
+
+def test_no_text_breaks_it() -> None:
+    for text in ("", "}\n}\n{", "\x00", "loc(callsite(" * 50):
+        for language in ("mlir", "llvm", "ptx", "sass", "amdgcn"):
+            origins = Origins(parse(text, language))
+            assert [origins.of_line(line) for line in range(-1, 4)]
+
+
+async def test_the_source_follows_the_stage(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "S", "slash", *"ttng.warp_group_dot %", "enter")
+        assert tab(pilot) == "ttgir"
+        assert source(pilot).place == DOT
+        assert "acc = tl.dot(a, b, acc)" in source(pilot).words
+        lit = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
+        assert len(lit) == 1
+        assert "tl.dot" in lit[0]
+        assert traced.focused is texts(pilot)
+
+
+async def test_what_was_inlined_shows_in_the_helper_and_at_its_call(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "2", "f", "S", "slash", *"arith.divsi", "enter")
+        assert source(pilot).place == CDIV
+        lit = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
+        assert len(lit) == 1 + ("tl.cdiv" in "".join(lit))
+        counts = source(pilot)._counts
+        assert counts[source(pilot).python.places.index(CALL)] > (0, 0)
+
+
+async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "S", "tab")
+        view = source(pilot)
+        assert traced.focused is view
+        view.cursor = view.python.places.index(DOT)
+        await settled(pilot)
+        lit = texts(pilot).lit_rows()
+        assert texts(pilot).row in lit
+        expected = Origins(parse(captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode(), "mlir"))
+        page = texts(pilot).page
+        assert {page.rows[row].right for row in lit} - {None} == set(expected.lines(DOT))
+        seen = {texts(pilot).row}
+        for _ in lit:
+            await press(pilot, "enter")
+            seen.add(texts(pilot).row)
+        assert seen == set(lit)
+        await press(pilot, "S")
+        assert texts(pilot).lit_rows() == []
+        assert traced.focused is texts(pilot)
+
+
+async def test_what_a_line_became_in_every_stage(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "S", "tab")
+        source(pilot).cursor = source(pilot).python.places.index(DOT)
+        await settled(pilot)
+        work = traced.screen.query_one(WorkView)
+        found = {(one.stage, one.opcode): (one.left, one.right) for one in work._work}
+        assert found["ttir", "tt.dot"] == (1, 1)
+        assert found["ttgir", "ttng.warp_group_dot"] == (1, 1)
+        wgmma = [counts for (stage, opcode), counts in found.items() if opcode.startswith("wgmma.mma_async")]
+        ptx = captures.stage("matmul_kernel", captures.SMALL, "ptx").decode()
+        assert wgmma == [(ptx.count("wgmma.mma_async"), 0)]
+        assert "Line 45 of kernels.py" in drawn(work)
+        await press(pilot, "tab", "enter")
+        assert tab(pilot) == work._work[0].stage == "ttir"
+        assert texts(pilot).lit_rows()
+
+
+async def test_a_source_that_is_not_the_stage_s(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "S", "G", "tab", "j", "enter")
+        assert texts(pilot).lit_rows() == []
+        await press(pilot, "1", "j", "x", "4", "5", "S", "S")
+        assert app.is_running
+
+
+async def test_every_size(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "3", "S", "j")
+        for size in [(40, 12), (1, 1), (300, 90), (80, 24), (119, 15)]:
+            await pilot.resize_terminal(*size)
+            await press(pilot, "tab", "j", "k")
+        assert traced.is_running

@@ -1,0 +1,131 @@
+"""The table of variants: what it leaves out, what it marks, what the filter keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from irscope.analysis.fact import Fact, FactKind
+from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
+from irscope.tui.app import IrscopeApp
+from irscope.tui.columns import Column, FactTable, columns
+from irscope.tui.extremes import Extremes
+from irscope.tui.filtering import tests as filter_tests
+from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.variant_table import VariantTable
+from tests.tui.driving import drawn, press, settled
+
+WIDE = (160, 50)
+
+
+async def ids(pilot) -> list[int]:
+    await settled(pilot)
+    return [variant.id for variant in pilot.app.screen.query_one(VariantTable).order]
+
+
+async def test_the_filter_keeps_what_is_typed(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "F", *"num_warps=8")
+        assert await ids(pilot) == [3]
+        await press(pilot, "enter")
+        assert app.focused is app.screen.query_one(VariantTable)
+        assert "1 of 4 variants have num_warps=8" in drawn(app.screen.query_one(StatusLine))
+        await press(pilot, "backslash", "escape")
+        assert await ids(pilot) == [1, 2, 3, 4]
+        assert not app.screen.query_one("#filter", SearchBar).display
+
+
+async def test_the_filter_and_the_order_go_together(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "s", "s", "F", *"warps<8", "enter")
+        assert await ids(pilot) == [4, 2, 1]
+
+
+async def test_stepping_stays_where_the_filter_hides_b(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "F", *"warps=8", "enter", "J", "K")
+        assert app.is_running
+        await press(pilot, "F", "escape", "J")
+        assert "B" in drawn(app.screen.query_one(VariantTable)).splitlines()[3][:4]
+
+
+async def test_a_filter_that_nothing_passes_leaves_the_keys_alone(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "F", *"nothing", "enter", "s", "a", "b", "j", "G", "l", "e")
+        assert await ids(pilot) == []
+        assert app.is_running
+
+
+async def test_columns_that_say_nothing_are_hidden(app: IrscopeApp) -> None:
+    async with app.run_test(size=(400, 50)) as pilot:
+        await settled(pilot)
+        heading, *rows = drawn(app.screen.query_one(VariantTable)).splitlines()
+        assert "shared" in heading
+        assert "ms" not in heading.split()
+        for word in heading.split():
+            start = heading.index(word)
+            cells = [row[start : start + len(word)] for row in rows if row.strip()]
+            assert any(cell.strip(" ?0·") for cell in cells), word
+
+
+REGISTERS = FactKind("registers", "regs", "registers", "low", "Registers of a thread")
+OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in flight")
+
+
+@pytest.fixture
+def table() -> tuple[list[Variant], list[Column]]:
+    facts = FactTable()
+    variants = []
+    kernel = Kernel(SourceFunction("k", "k.py", 1, ""), (), ())
+    for number, registers in enumerate([32, 64, 128, 255, None], 1):
+        config = Config((("num_warps", 2 ** (number % 3)), ("DTYPE", f"Fp{number}")))
+        toolchain = Toolchain({"triton": "3.9.0"}, "")
+        target = parse_target("cuda:90")
+        variants.append(Variant(number, kernel, target, (), config, toolchain))
+        facts.add(number, {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)})
+    return variants, columns(variants, [REGISTERS, OCCUPANCY], facts)
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("registers>128", [4]),
+        ("registers>=128", [3, 4]),
+        ("REGS<64", [1]),
+        ("regs!=64", [1, 3, 4]),
+        ("occ=50%", [2]),
+        ("num_warps=4", [2, 5]),
+        ("warps=4 regs=64", [2]),
+        ("dtype=fp3", [3]),
+        ("fp", [1, 2, 3, 4, 5]),
+        ("FP5", [5]),
+        ("no_column>1", []),
+        ("registers>", []),
+        ("", [1, 2, 3, 4, 5]),
+    ],
+)
+def test_what_a_query_keeps(table: tuple[list[Variant], list[Column]], query: str, kept: list[int]) -> None:
+    variants, shown = table
+    passed = filter_tests(query, shown)
+    assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept
+
+
+def extremes(better: str, values: list[float]) -> Extremes:
+    found = Extremes(better)
+    for value in values:
+        found.add(value)
+    return found
+
+
+def test_the_highest_and_the_lowest_stand_out() -> None:
+    registers = extremes("low", [32, 64, 128, 255])
+    assert registers.mark(255) == ("▲", "heat--bad")
+    assert registers.mark(32) == ("▼", "heat--good")
+    assert registers.mark(64) == ("", "")
+    assert extremes("high", [1, 2]).mark(2) == ("▲", "heat--good")
+
+
+def test_what_many_have_or_nobody_minds_does_not_stand_out() -> None:
+    assert extremes("low", [32, 32, 32, 255]).mark(32) == ("", "")
+    assert extremes("low", [32, 32]).mark(32) == ("", "")
+    assert extremes("", [32, 64]).mark(64) == ("", "")

@@ -1,0 +1,90 @@
+"""The real program in a real terminal: from the shell to a finding's line to a copy of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from irscope.store import Capture
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+_PATIENCE_SECONDS = 30.0
+
+
+class Terminal:
+    """A tmux server of its own with one window of 160 columns and 50 lines."""
+
+    def __init__(self, socket: Path, command: list[str]) -> None:
+        self._tmux = ["tmux", "-S", str(socket), "-f", os.devnull]
+        start = ["new-session", "-d", "-x", "160", "-y", "50", *command]
+        # `external` is tmux's default: it takes no copy from a program inside.
+        self.run("start-server", ";", "set", "-s", "set-clipboard", "on", ";", *start)
+
+    def run(self, *arguments: str) -> str:
+        """A tmux command; what it prints."""
+        done = subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def press(self, *keys: str) -> None:
+        """Sends keys by tmux's names."""
+        self.run("send-keys", *keys)
+
+    def screen(self) -> str:
+        """What the terminal shows."""
+        return self.run("capture-pane", "-p")
+
+    def wait(self, seen: Callable[[str], bool]) -> str:
+        """The screen, as soon as it shows what is waited for."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while not seen(shown := self.screen()):
+            assert time.monotonic() < end, shown
+            time.sleep(0.05)
+        return shown
+
+    def close(self) -> None:
+        """Ends the server and what runs in it, if it still does."""
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
+
+
+@pytest.fixture
+def terminal(matmul: Path, tmp_path: Path) -> Iterator[Terminal]:
+    # A socket's path may have about 100 characters: relative to a short folder it does not matter.
+    command = [sys.executable, "-m", "irscope", str(matmul)]
+    opened = Terminal(tmp_path / "t", command)
+    yield opened
+    opened.close()
+
+
+def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> None:
+    shown = terminal.wait(lambda screen: "→" in screen and "? help" in screen)
+    assert "irscope" in shown.splitlines()[0]
+    assert "BLOCK_M" in shown
+    terminal.press("1")
+    terminal.wait(lambda screen: "def matmul_kernel" in screen)
+    terminal.press("Tab")
+    terminal.wait(lambda screen: "go there" in screen)
+    terminal.press("Enter")
+    shown = terminal.wait(lambda screen: "tt.func" in screen or "#blocked" in screen)
+    assert "def matmul_kernel" not in shown
+    terminal.press("y")
+    terminal.wait(lambda screen: "Copied" in screen)
+    copied = terminal.run("show-buffer").rstrip("\n")
+    assert copied
+    with Capture(matmul) as capture:
+        b = capture.variants()[1]
+        assert copied in (capture.read(b, "ttgir") or b"").decode().split("\n")
+    terminal.press("q")
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while subprocess.run([*terminal._tmux, "has-session"], capture_output=True, check=False).returncode == 0:
+        assert time.monotonic() < end
+        time.sleep(0.05)
