@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irscope.capture.needs_gpu import NeedsGpuError
+from irscope.capture.running.needs_gpu import NeedsGpuError
 from irscope.model import Target
 from irscope.model.boards import board_of
 from irscope.model.devices import device_of

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irscope.capture.importing import Summary
+    from irscope.capture.imports.importing import Summary
 
 NAME = "import"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports; 1 where an entry had to be left out. Raises UserError where nothing can be imported."""
-    from irscope.capture.importing import import_source, recognise
+    from irscope.capture.imports.importing import import_source, recognise
     from irscope.store import CaptureWriter
 
     begun = time.monotonic()

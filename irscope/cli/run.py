@@ -27,8 +27,8 @@ from irscope.model import UserError, Value, parse_target, parse_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from irscope.capture.messages import Program, RunOptions
-    from irscope.capture.writing import Written
+    from irscope.capture.running.messages import Program, RunOptions
+    from irscope.capture.running.writing import Written
 
 NAME = "run"
 SUMMARY = "run a script as it is and capture every kernel it launches"
@@ -61,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit code is the program's."""
-    from irscope.capture.run import run as run_captured
-    from irscope.capture.session import no_gpu_note
-    from irscope.capture.writing import Writing
+    from irscope.capture.running.run import run as run_captured
+    from irscope.capture.running.session import no_gpu_note
+    from irscope.capture.running.writing import Writing
     from irscope.store.writer import CaptureWriter
 
     program, options = _program(args), no_gpu_note(_options(args))
@@ -89,7 +89,7 @@ def _summarise(path: Path, written: Written) -> None:
 
 
 def _program(args: argparse.Namespace) -> Program:
-    from irscope.capture.messages import Program
+    from irscope.capture.running.messages import Program
 
     given = {"module": args.module, "code": args.code, "script": args.script}
     for kind, words in given.items():
@@ -101,7 +101,7 @@ def _program(args: argparse.Namespace) -> Program:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from irscope.capture.messages import RunOptions
+    from irscope.capture.running.messages import RunOptions
 
     for name, number in (("-j", args.jobs), ("--max-variants", args.max_variants)):
         if number is not None and number < 1:

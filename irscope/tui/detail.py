@@ -37,8 +37,7 @@ def detailed(rows: Sequence[Row], left: Side, right: Side, detail: Detail) -> Se
 
 
 def _raw(row: Row, left: Side, right: Side) -> Row:
-    if row.change:
-        return row
     if row.left is None or row.right is None:
         return Row(row.left, row.right, Change.REMOVED if row.right is None else Change.ADDED)
-    return row if left.lines[row.left] == right.lines[row.right] else Row(row.left, row.right, Change.TEXT)
+    same = left.lines[row.left] == right.lines[row.right]  # an alias reads the same whatever it stands for
+    return Row(row.left, row.right, Change.EQUAL if same else row.change or Change.TEXT)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.capture.imported import Remains, assemble
-from irscope.capture.kernel_header import Place, read_header
-from irscope.capture.python_source import PythonFiles, functions_in, range_constants
-from irscope.capture.untrusted import BadEntryError
+from irscope.capture.imports.imported import Remains, assemble
+from irscope.capture.imports.kernel_header import Place, read_header
+from irscope.capture.imports.python_source import PythonFiles, functions_in, range_constants
+from irscope.capture.imports.untrusted import BadEntryError
 from irscope.model import Argument, parse_target
 from tests.import_.entries import STAGES
 

@@ -6,7 +6,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from irscope.capture.launches import launch_of, written_parameters
+from irscope.capture.running.launches import launch_of, written_parameters
 from irscope.model import TARGETS
 from irscope.model.boards import board_of
 from irscope.model.devices import device_of

@@ -11,11 +11,11 @@ import torch
 import triton
 import triton.language as tl
 
-from irscope.capture.in_process import open_writing
-from irscope.capture.messages import Finished, RunOptions
-from irscope.capture.session import capturing
+from irscope.capture.running.in_process import open_writing
+from irscope.capture.running.messages import Finished, RunOptions
+from irscope.capture.running.session import capturing
+from irscope.capture.running.torch_cuda import posing_as
 from irscope.capture.standin import StandInDriver
-from irscope.capture.torch_cuda import posing_as
 from irscope.model import parse_target
 
 TARGET = parse_target("cuda:90")

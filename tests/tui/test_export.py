@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -214,9 +213,7 @@ async def test_nothing_to_explain(app: IrscopeApp) -> None:
 
 
 def test_words_of_a_line() -> None:
-    assert [word for word, _ in explained("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")][
-        0
-    ] == "tt.load"
+    assert explained("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")[0][0] == "tt.load"
     assert explained('#loc4 = loc("/shared/registers.py":51:19)') == []
     assert explained('  "tt.reduce"(%x)')[0][1].word == "tt.reduce"
     assert explained("ld.global.v4.b32 {%r1, %r2}, [%rd1];")[0][0] == "ld.global.v4.b32"

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from irscope.capture.needs_gpu import NeedsGpuError
+from irscope.capture.running.needs_gpu import NeedsGpuError
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.
 LARGEST_COMPUTED = 1 << 20

@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import Any
 
 from irscope.capture.compiler import source_of
-from irscope.capture.forked import compile_forked
 from irscope.capture.kernels import parameters, unwrap
-from irscope.capture.messages import Finished, KernelSeen, RunOptions, VariantDone, Versions
 from irscope.capture.plan import plan_for
-from irscope.capture.recorder import Recorded, Tuning
 from irscope.capture.request import Job, Outcome, Plan, SweepRequest
-from irscope.capture.session import capturing, no_gpu_note
+from irscope.capture.running.forked import compile_forked
+from irscope.capture.running.messages import Finished, KernelSeen, RunOptions, VariantDone, Versions
+from irscope.capture.running.recorder import Recorded, Tuning
+from irscope.capture.running.session import capturing, no_gpu_note
+from irscope.capture.running.writing import Writing, Written
 from irscope.capture.standin import gpu_target
-from irscope.capture.writing import Writing, Written
 from irscope.model import Target, UserError, Value
 from irscope.store.writer import CaptureWriter, NewVariant
 

@@ -12,15 +12,16 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from irscope.capture.messages import Program, RunOptions
-from irscope.capture.writing import Writing
+from irscope.capture.running.messages import Program, RunOptions
+from irscope.capture.running.writing import Writing
 
 
 def run(program: Program, options: RunOptions, writing: Writing) -> int:
     """Runs the program to its end, writing all it tells; its exit code, 128 + N where signal N ended it."""
     ours, theirs = socket.socketpair()
     child = subprocess.Popen(
-        [sys.executable, "-m", "irscope.capture.script", str(theirs.fileno())], pass_fds=[theirs.fileno()]
+        [sys.executable, "-m", "irscope.capture.running.script", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
     )
     theirs.close()
     with Connection(ours.detach()) as pipe, _passing_signals(child):

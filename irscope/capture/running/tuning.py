@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from irscope.capture.messages import BenchmarkSeen
-from irscope.capture.patching import harmless, replaced
-from irscope.capture.recorder import Recorded, Recorder
+from irscope.capture.running.messages import BenchmarkSeen
+from irscope.capture.running.patching import harmless, replaced
+from irscope.capture.running.recorder import Recorded, Recorder
 from irscope.model import Benchmark
 
 

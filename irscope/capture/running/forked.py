@@ -13,10 +13,10 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from irscope.capture.messages import RunJob
 from irscope.capture.pool import Worker, run_jobs
-from irscope.capture.recorder import Recorded
 from irscope.capture.request import Outcome
+from irscope.capture.running.messages import RunJob
+from irscope.capture.running.recorder import Recorded
 
 
 def compile_forked(

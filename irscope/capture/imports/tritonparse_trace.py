@@ -16,8 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from irscope.capture.autotune_results import from_tritonparse
-from irscope.capture.imported import (
+from irscope.capture.imports.autotune_results import from_tritonparse
+from irscope.capture.imports.imported import (
     Found,
     LeftOut,
     Remains,
@@ -26,8 +26,8 @@ from irscope.capture.imported import (
     hash_of,
     target_of,
 )
-from irscope.capture.python_source import PythonFiles, PythonFunction, functions_in
-from irscope.capture.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
+from irscope.capture.imports.python_source import PythonFiles, PythonFunction, functions_in
+from irscope.capture.imports.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
 from irscope.model import Value, parse_value
 from irscope.model.config import DTYPE_NAMES, Dtype
 

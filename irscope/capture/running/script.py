@@ -1,6 +1,6 @@
 """The process that runs the user's program, with its own stdin, stdout and stderr.
 
-Started as `python -m irscope.capture.script FD` by run.py, which writes what this sends.
+Started as `python -m irscope.capture.running.script FD` by run.py, which writes what this sends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-from irscope.capture.messages import Finished, Message
+from irscope.capture.running.messages import Finished, Message
 
 
 class PipeLink:
@@ -51,8 +51,8 @@ def main(descriptor: int) -> int:
     program, options = pipe.recv()
     link = PipeLink(pipe)
 
-    from irscope.capture.program import run_program
-    from irscope.capture.session import capturing
+    from irscope.capture.running.program import run_program
+    from irscope.capture.running.session import capturing
     from irscope.model import UserError
 
     # torch.compile's kernels are seen where they are compiled: in this process, not in its workers.

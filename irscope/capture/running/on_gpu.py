@@ -15,12 +15,12 @@ from typing import Any
 from weakref import WeakSet
 
 from irscope.capture.compiler import cache_key, plain_metadata
-from irscope.capture.hooks import compiling_through
-from irscope.capture.launches import launch_of
-from irscope.capture.messages import LaunchSeen, VariantDone
-from irscope.capture.patching import harmless, replaced
-from irscope.capture.recorder import Recorded, Recorder, Tuning
-from irscope.capture.tuning import watching_tuning
+from irscope.capture.running.hooks import compiling_through
+from irscope.capture.running.launches import launch_of
+from irscope.capture.running.messages import LaunchSeen, VariantDone
+from irscope.capture.running.patching import harmless, replaced
+from irscope.capture.running.recorder import Recorded, Recorder, Tuning
+from irscope.capture.running.tuning import watching_tuning
 from irscope.capture.worker import failure_of
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capture.launches import MOST_LAUNCHES, launch_of
-from irscope.capture.messages import LaunchSeen, Message
-from irscope.capture.patching import harmless
-from irscope.capture.recorder import Recorded, Recorder, Tuning
+from irscope.capture.running.launches import MOST_LAUNCHES, launch_of
+from irscope.capture.running.messages import LaunchSeen, Message
+from irscope.capture.running.patching import harmless
+from irscope.capture.running.recorder import Recorded, Recorder, Tuning
 from irscope.model import Launch
 
 # Compiles a recorded variant in a worker and, where that went well, loads it from Triton's cache.

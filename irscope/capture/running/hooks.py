@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
-from irscope.capture.frames import tuning_codes, tuning_of
-from irscope.capture.patching import replaced
-from irscope.capture.recorder import Tuning
+from irscope.capture.running.frames import tuning_codes, tuning_of
+from irscope.capture.running.patching import replaced
+from irscope.capture.running.recorder import Tuning
 
 
 class OnCompile(Protocol):

@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 
 import irscope
-from irscope.capture.autotune_results import SUFFIX, Tuning, benchmarks_of, from_cache
-from irscope.capture.cache_folder import cache_remains
-from irscope.capture.dump_folder import DUMP_KEY, dump_remains
-from irscope.capture.entry_folders import EntryFolder, find_entries
-from irscope.capture.imported import Found, Imported, LeftOut, assemble
-from irscope.capture.python_source import PythonFiles
-from irscope.capture.tritonparse_trace import is_trace_name, read_trace
-from irscope.capture.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
+from irscope.capture.imports.autotune_results import SUFFIX, Tuning, benchmarks_of, from_cache
+from irscope.capture.imports.cache_folder import cache_remains
+from irscope.capture.imports.dump_folder import DUMP_KEY, dump_remains
+from irscope.capture.imports.entry_folders import EntryFolder, find_entries
+from irscope.capture.imports.imported import Found, Imported, LeftOut, assemble
+from irscope.capture.imports.python_source import PythonFiles
+from irscope.capture.imports.tritonparse_trace import is_trace_name, read_trace
+from irscope.capture.imports.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 from irscope.model import Benchmark, Config, UserError, Variant
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.store.encoding import pack

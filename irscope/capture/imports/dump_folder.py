@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from irscope.capture.entry_folders import EntryFolder
-from irscope.capture.imported import Remains, config_options, target_of
-from irscope.capture.untrusted import BadEntryError
+from irscope.capture.imports.entry_folders import EntryFolder
+from irscope.capture.imports.imported import Remains, config_options, target_of
+from irscope.capture.imports.untrusted import BadEntryError
 
 _MODULE = re.compile(rb"^module attributes \{([^\n]{0,4000})", re.MULTILINE)
 # The attributes of a TTGIR module by the names that Triton's metadata has for them.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from irscope.capture.untrusted import BadEntryError, clean
+from irscope.capture.imports.untrusted import BadEntryError, clean
 from irscope.model import Argument
 
 _FUNCTION = re.compile(r'^ *tt\.func public @(?:"([^"\n]*)"|([\w.$-]+))\(([^\n]*)$', re.MULTILINE)

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from irscope.capture.patching import replaced
-from irscope.capture.posing import engine_posing, posing, set_on_cpu, unknown
+from irscope.capture.running.patching import replaced
+from irscope.capture.running.posing import engine_posing, posing, set_on_cpu, unknown
 from irscope.capture.standin import call_once
 from irscope.model import Target
 from irscope.model.boards import board_of

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.capture.kernel_header import KernelHeader
-from irscope.capture.untrusted import BadEntryError, read_file
+from irscope.capture.imports.kernel_header import KernelHeader
+from irscope.capture.imports.untrusted import BadEntryError, read_file
 from irscope.model import SourceFunction
 
 _MAX_PYTHON_BYTES = 8 << 20

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from irscope.capture.recorder import Tuning
+from irscope.capture.running.recorder import Tuning
 
 
 def tuning_codes() -> dict[CodeType, str]:

@@ -11,9 +11,9 @@ import threading
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from irscope.capture.frames import user_line
-from irscope.capture.messages import Program
-from irscope.capture.needs_gpu import NeedsGpuError
+from irscope.capture.running.frames import user_line
+from irscope.capture.running.messages import Program
+from irscope.capture.running.needs_gpu import NeedsGpuError
 
 _OURS = str(Path(__file__).parent)
 

@@ -10,8 +10,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from irscope.capture.kernels import called_functions, plain_value, source_function, triton_value
-from irscope.capture.messages import KernelSeen, Message, Note, RunOptions, Versions
 from irscope.capture.plan import versions
+from irscope.capture.running.messages import KernelSeen, Message, Note, RunOptions, Versions
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.capture.messages import (
+from irscope.capture.running.messages import (
     BenchmarkSeen,
     Compiling,
     Finished,

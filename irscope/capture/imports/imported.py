@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from irscope.capture.autotune_results import Tuning
-from irscope.capture.kernel_header import KernelHeader, read_header
-from irscope.capture.python_source import PythonFiles, PythonFunction, range_constants
-from irscope.capture.untrusted import BadEntryError, clean
+from irscope.capture.imports.autotune_results import Tuning
+from irscope.capture.imports.kernel_header import KernelHeader, read_header
+from irscope.capture.imports.python_source import PythonFiles, PythonFunction, range_constants
+from irscope.capture.imports.untrusted import BadEntryError, clean
 from irscope.model import (
     OPTION_NAMES,
     Argument,

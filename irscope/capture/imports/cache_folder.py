@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irscope.capture.entry_folders import EntryFolder
-from irscope.capture.imported import (
+from irscope.capture.imports.entry_folders import EntryFolder
+from irscope.capture.imports.imported import (
     Remains,
     config_options,
     hash_of,
     target_of,
 )
-from irscope.capture.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
+from irscope.capture.imports.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 
 # What `irscope compile` keeps beside Triton's files.
 _SIDECAR = "irscope.json"

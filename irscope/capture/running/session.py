@@ -11,15 +11,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from irscope.capture.forked import compile_forked
-from irscope.capture.hooks import compiling_through
-from irscope.capture.launches import written_parameters
-from irscope.capture.lazy import LazyCompiles
-from irscope.capture.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
-from irscope.capture.on_gpu import recording_on_gpu
-from irscope.capture.patching import harmless
-from irscope.capture.recorder import Recorded, Recorder, Tuning, swept
 from irscope.capture.request import Outcome
+from irscope.capture.running.forked import compile_forked
+from irscope.capture.running.hooks import compiling_through
+from irscope.capture.running.launches import written_parameters
+from irscope.capture.running.lazy import LazyCompiles
+from irscope.capture.running.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
+from irscope.capture.running.on_gpu import recording_on_gpu
+from irscope.capture.running.patching import harmless
+from irscope.capture.running.recorder import Recorded, Recorder, Tuning, swept
 from irscope.capture.standin import StandInDriver
 from irscope.model import UserError, parse_target
 
@@ -76,7 +76,7 @@ def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator
         stack.callback(driver.set_active, before)
         touched: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
         if importlib.util.find_spec("torch") is not None:
-            from irscope.capture.torch_cuda import posing_as
+            from irscope.capture.running.torch_cuda import posing_as
 
             stack.enter_context(posing_as(target))
             touched = _kernel_writes
@@ -107,7 +107,7 @@ def _direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
 
 def _kernel_writes(function: Any, arguments: tuple[Any, ...]) -> None:
     """What a launched kernel may write to has values from now on that nobody knows."""
-    from irscope.capture.posing import set_unknown
+    from irscope.capture.running.posing import set_unknown
 
     written = written_parameters(function)
     for parameter, value in zip(function.params, arguments, strict=False):
@@ -119,7 +119,7 @@ def _make_now(recorded: Recorded, standin: StandInDriver, recorder: Recorder, li
     """Compiles what the program looks into: in a worker, then from Triton's cache."""
     import triton
 
-    from irscope.capture.registers import registers_of
+    from irscope.capture.running.registers import registers_of
 
     if not recorded.told:
         _compile([recorded], recorder.options, link)

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.capture.autotune_results import SUFFIX
-from irscope.capture.untrusted import MAX_STAGE_BYTES, read_file
+from irscope.capture.imports.autotune_results import SUFFIX
+from irscope.capture.imports.untrusted import MAX_STAGE_BYTES, read_file
 from irscope.model import STAGES, UserError
 
 _EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.capture.untrusted import BadEntryError, clean
+from irscope.capture.imports.untrusted import BadEntryError, clean
 from irscope.model import OPTION_NAMES, Benchmark, Config, Value, parse_value
 
 SUFFIX = ".autotune.json"

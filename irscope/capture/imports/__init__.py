@@ -1,0 +1,1 @@
+"""Reading what an earlier run left: Triton's cache, dump folders, tritonparse traces. Needs no triton."""
