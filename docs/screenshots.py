@@ -1,6 +1,6 @@
 """Makes the pictures of the terminal app in docs/images out of a capture.
 
-irscope compile samples/matmul.py --target cuda:90 -o matmul.irscope
+irscope compile samples/matmul.py --target cuda:90 --signature "..." -o matmul.irscope
 python docs/screenshots.py matmul.irscope
 """
 
@@ -14,11 +14,13 @@ from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 
 IMAGES = Path(__file__).parent / "images"
+# Of the sample's configs #6 as A and #8 as B, which differ in BLOCK_N alone, and the tab of TTGIR.
+PAIR = ["shift+tab", *"jjjjj", "a", *"jj", "b", "tab", "4"]
 # Name of the picture, size of the terminal, keys to press first, theme.
 PICTURES = (
-    ("compare", (200, 50), ["J"], "textual-dark"),
-    ("compare-light", (120, 40), ["J"], "textual-light"),
-    ("compare-small", (80, 24), ["J"], "textual-dark"),
+    ("compare", (200, 50), PAIR, "textual-dark"),
+    ("compare-light", (120, 40), PAIR, "textual-light"),
+    ("compare-small", (80, 24), PAIR, "textual-dark"),
     ("help", (100, 50), ["question_mark"], "textual-dark"),
 )
 

@@ -30,8 +30,11 @@ def without_locations(text: str, language: str) -> str:
 
 
 def line_without_location(line: str, language: str) -> str:
-    """A line that is shown by itself, without the location or debug id at its end."""
-    if language == "mlir":
+    """A line that is shown by itself, without the location or debug id at its end.
+
+    A line that is nothing but a location, an alias of one, stays as it is.
+    """
+    if language == "mlir" and not line.startswith("#loc"):
         return _without_mlir_locations(line)
     return _LLVM_USE.sub("", line) if language == "llvm" else line
 

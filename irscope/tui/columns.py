@@ -60,7 +60,8 @@ class Column:
     """A column: its title, what it says of a variant, and by what it is sorted.
 
     `name` is that of the fact or the option in full, where the title is another. `fact` is what kind of
-    fact it holds; such a column is worth its room once a value is neither unknown nor 0.
+    fact it holds; such a column is worth its room once a value is neither unknown nor 0. Stack is worth
+    it as 0 too: registers without it mislead.
     """
 
     title: str
@@ -72,7 +73,10 @@ class Column:
 
     def tells(self, variant: Variant) -> bool:
         """Whether what it says of a variant is worth a column."""
-        return self.fact is None or self.key(variant) not in (UNKNOWN, _ZERO)
+        if self.fact is None:
+            return True
+        nothing = (UNKNOWN,) if self.fact.name == "stack" else (UNKNOWN, _ZERO)
+        return self.key(variant) not in nothing
 
     def number(self, variant: Variant) -> float | None:
         """Its number for a variant, None where it has none."""

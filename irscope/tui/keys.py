@@ -87,7 +87,7 @@ SEARCH = [
     _key("slash", "search", "Search; capitals count only where you type some", "search", "/"),
     _key("n", "match(1)", "Next match"),
     _key("N", "match(-1)", "Previous match"),
-    _key("colon", "jump", "Go to a line: its number; a12 is line 12 of A", display=":"),
+    _key("colon", "go_to_line", "Go to a line: its number; a12 is line 12 of A", display=":"),
     _key("e", "explain", "Explain the words on the line, or the column", "explain"),
 ]
 PANELS = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import pairwise
 from typing import Protocol
 
 from rich.cells import cell_len
@@ -41,21 +41,22 @@ def code(
     """
     piece = text[start : start + width]
     inks: list[str | None] = [None] * len(piece)
-    for first, last, name in runs(text, language, start, width):
-        inks[first:last] = [name] * (min(last, len(piece)) - first)
+    edges = {0, len(piece)}  # where the style may change
+    for first, end, name in runs(text, language, start, width):
+        last = min(end, len(piece))
+        inks[first:last] = [name] * (last - first)
+        edges |= {first, last}
     grounds: list[str | None] = [None] * len(piece)
     for spans, name in marks:
         for span in spans:
             first, last = max(span[0] - start, 0), min(span[1] - start, len(piece))
             if first < last:
                 grounds[first:last] = [name] * (last - first)
+                edges |= {first, last}
     segments: list[Segment] = []
-    place = 0
     under: str | None = None  # the ground of the segment before
-    for (ink, ground), group in groupby(zip(inks, grounds, strict=True)):
-        end = place + len(list(group))
-        content = piece[place:end]
-        place = end
+    for first, last in pairwise(sorted(edges)):
+        ink, ground, content = inks[first], grounds[first], piece[first:last]
         if segments and ground == under and content.isspace():
             # A blank has no ink: one escape sequence less to send.
             segments[-1] = Segment(segments[-1].text + content, segments[-1].style)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from irscope.model import UserError, Variant
@@ -36,12 +35,15 @@ class Traces:
 
 @dataclass(frozen=True)
 class Work:
-    """A class of operations that a Python line became in a stage, and how many of them in A and in B."""
+    """A class of operations that a Python line became in a stage, and how many of them in A and in B.
+
+    None where A, or B, has no such stage.
+    """
 
     stage: str
     opcode: str
-    left: int
-    right: int
+    left: int | None
+    right: int | None
 
 
 def trace(comparison: Comparison, stage: str) -> Traces:
@@ -56,9 +58,13 @@ def trace(comparison: Comparison, stage: str) -> Traces:
 def work_in(comparison: Comparison, stage: str, place: Place) -> list[Work]:
     """What `place` became in a stage: what differs in number first, then what there is most of."""
     traces = trace(comparison, stage)
-    left, right = (side.counts(place) if side else Counter[str]() for side in (traces.left, traces.right))
-    found = [Work(stage, opcode, left[opcode], right[opcode]) for opcode in {**left, **right}]
-    found.sort(key=lambda work: (work.left == work.right, -max(work.left, work.right), work.opcode))
+    left, right = (side.counts(place) if side else None for side in (traces.left, traces.right))
+    opcodes = {**(left or {}), **(right or {})}
+    found = [
+        Work(stage, opcode, None if left is None else left[opcode], None if right is None else right[opcode])
+        for opcode in opcodes
+    ]
+    found.sort(key=lambda work: (work.left == work.right, -max(work.left or 0, work.right or 0), work.opcode))
     return found
 
 

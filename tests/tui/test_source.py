@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -120,7 +121,7 @@ async def test_what_a_line_became_in_every_stage(traced: IrscopeApp) -> None:
         assert found["ttgir", "ttng.warp_group_dot"] == (1, 1)
         wgmma = [counts for (stage, opcode), counts in found.items() if opcode.startswith("wgmma.mma_async")]
         ptx = captures.stage("matmul_kernel", captures.SMALL, "ptx").decode()
-        assert wgmma == [(ptx.count("wgmma.mma_async"), 0)]
+        assert wgmma == [(ptx.count("wgmma.mma_async"), None)]
         assert "Line 45 of kernels.py" in drawn(work)
         await press(pilot, "tab", "enter")
         assert tab(pilot) == work._work[0].stage == "ttir"
@@ -133,6 +134,23 @@ async def test_a_source_that_is_not_the_stage_s(app: IrscopeApp) -> None:
         assert texts(pilot).lit_rows() == []
         await press(pilot, "1", "j", "x", "4", "5", "S", "S")
         assert app.is_running
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
+def test_what_it_looks_like(traced: IrscopeApp, snap_compare: Any, size: tuple[int, int], theme: str) -> None:
+    async def ready(pilot: Pilot[None]) -> None:
+        pilot.app.theme = theme
+        await press(pilot, "3", "S", "slash", *"warp_group_dot %", "enter")
+
+    assert snap_compare(traced, terminal_size=size, run_before=ready)
+
+
+def test_what_an_explanation_looks_like(traced: IrscopeApp, snap_compare: Any) -> None:
+    async def ready(pilot: Pilot[None]) -> None:
+        await press(pilot, "3", "e")
+
+    assert snap_compare(traced, terminal_size=(80, 24), run_before=ready)
 
 
 async def test_every_size(traced: IrscopeApp) -> None:

@@ -21,7 +21,7 @@ class ReadActions(ComparisonScreen):
     """Finds one's way in a stage."""
 
     @work(exclusive=True, group="ask", exit_on_error=False)
-    async def action_jump(self) -> None:
+    async def action_go_to_line(self) -> None:
         """Asks for a line and goes there."""
         answer = await self.app.push_screen_wait(PromptScreen("Go to line (of B; a12 is line 12 of A):"))
         if answer is None:

@@ -9,9 +9,12 @@ from textual.binding import Binding
 
 from irscope.tui.widgets.bar import Bar, Label
 
+# Help and quit.
+_LAST = 2
+
 
 class KeyHints(Bar):
-    """`a is A  b is B  x swap  ? help`; a click presses the key."""
+    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay where room is short."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint"}
 
@@ -21,9 +24,12 @@ class KeyHints(Bar):
         for active in self.screen.active_bindings.values():
             if active.binding.show:
                 first.setdefault(active.binding.action, active.binding)
-        labels = []
-        for binding in first.values():
-            press = f"app.simulate_key('{binding.key}')"
-            labels.append(Label(f" {self.app.get_key_display(binding)}", "key", press))
-            labels.append(Label(f" {binding.description} ", "hint", press))
-        return labels
+        hints = [self._hint(binding) for binding in first.values()]
+        while len(hints) > _LAST and sum(len(label.text) for hint in hints for label in hint) > width:
+            del hints[-_LAST - 1]
+        return [label for hint in hints for label in hint]
+
+    def _hint(self, binding: Binding) -> tuple[Label, Label]:
+        press = f"app.simulate_key('{binding.key}')"
+        key = Label(f" {self.app.get_key_display(binding)}", "key", press)
+        return key, Label(f" {binding.description} ", "hint", press)

@@ -93,8 +93,8 @@ class SourceView(LineView):
         """A line of Python."""
         side = self._python.side
         lit = index in self._lit
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        base = base + self.ink("row--lit") if lit else base
+        at_cursor = index == self.cursor
+        base = self.style("row--lit") if lit else self.style("row--cursor") if at_cursor else self.base
         gutter = f" {side.number(index):>{side.number_width}} {'▸' if lit else ' '}"
         room = max(width - _COUNTS - len(gutter), 0)
         segments = [

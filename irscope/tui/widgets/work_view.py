@@ -70,8 +70,10 @@ class WorkView(LineView):
         work = self._work[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
         first = index == 0 or self._work[index - 1].stage != work.stage
-        mark = "~" if work.left != work.right else " "
-        numbers = f" {work.left:>6,} {work.right:>6,} "
+        differs = work.left != work.right and None not in (work.left, work.right)
+        mark = "~" if differs else " "
+        left, right = ("-" if number is None else f"{number:,}" for number in (work.left, work.right))
+        numbers = f" {left:>6} {right:>6} "
         room = max(width - len(numbers) - 12, 1)
         opcode = printable(work.opcode)[:room]
         segments = [
