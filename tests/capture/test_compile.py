@@ -167,6 +167,8 @@ def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_pa
         [sys.executable, "-m", "irscope", *words],
         cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # A test run that was started in the background ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _finished(tmp_path / "t.irscope") < 2:
