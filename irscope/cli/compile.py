@@ -93,7 +93,8 @@ def run(args: argparse.Namespace) -> int:
     name = shlex.quote(str(path))
     kept = f", {progress.kept} there already" if progress.kept else ""
     spent = time.monotonic() - begun
-    print(f"{name}: {progress.done} compiled{kept}, {progress.failed} failed, {spent:.1f} s")
+    compiled = progress.done - progress.failed
+    print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {spent:.1f} s")
     print(f"browse: irscope {name}   compare: irscope table {name}")
     return 1 if progress.failed else 0
 
