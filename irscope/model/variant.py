@@ -62,6 +62,20 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass of the compiler, as it ran.
+
+    `stage` is the one that it is part of, `name` MLIR's own ("tritongpu-coalesce"). `artifact` is the
+    module after it; None where it changed nothing.
+    """
+
+    stage: str
+    name: str
+    seconds: float
+    artifact: Artifact | None
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why a variant has no machine code.
 

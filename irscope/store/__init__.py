@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from irscope.store.names import find_variant, variant_names
     from irscope.store.reader import Capture
-    from irscope.store.writer import CaptureWriter, NewVariant
+    from irscope.store.writer import CaptureWriter, NewPass, NewVariant
 
-__all__ = ["Capture", "CaptureWriter", "NewVariant", "find_variant", "variant_names"]
+__all__ = ["Capture", "CaptureWriter", "NewPass", "NewVariant", "find_variant", "variant_names"]
 
 _HOMES = {
     "Capture": "reader",
     "CaptureWriter": "writer",
+    "NewPass": "writer",
     "NewVariant": "writer",
     "find_variant": "names",
     "variant_names": "names",

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Artifact, UserError, Variant
+from irscope.store.encoding import Blob
 from irscope.store.reader import Capture
-from irscope.store.writer import CaptureWriter, NewVariant, identity, kernel_digest, remove_capture
+from irscope.store.writer import (
+    CaptureWriter,
+    NewPass,
+    NewVariant,
+    identity,
+    kernel_digest,
+    remove_capture,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +33,13 @@ class Merged:
 
 @dataclass(slots=True)
 class _Joined:
-    """A variant with where its stages are; `facts` are those of the input it came from."""
+    """A variant with where its stages are; `facts` are those of the input it came from.
+
+    `records` are the variants that it was joined from, the best first.
+    """
 
     variant: Variant
+    records: tuple[tuple[Capture, Variant], ...]
     stages: dict[str, tuple[Capture, Artifact]]
     facts: tuple[int, dict[str, Any]] | None
 
@@ -66,7 +78,7 @@ def _join(captures: Iterable[Capture]) -> tuple[list[_Joined], int]:
         for variant in capture.variants():
             read += 1
             stages = {name: (capture, artifact) for name, artifact in variant.artifacts.items()}
-            new = _Joined(variant, stages, facts.get(variant.id))
+            new = _Joined(variant, ((capture, variant),), stages, facts.get(variant.id))
             triton = variant.toolchain.versions.get("triton", "")
             name = identity(digests[variant.kernel.id], triton, variant)
             joined[name] = _both(joined[name], new) if name in joined else new
@@ -83,6 +95,7 @@ def _both(first: _Joined, second: _Joined) -> _Joined:
     same = (launches, benchmarks) == (ours.launches, ours.benchmarks)
     return _Joined(
         variant=replace(ours, launches=launches, benchmarks=benchmarks),
+        records=first.records if ours.failure else first.records + second.records,
         # One of them may have more: a stage that was derived since.
         stages=first.stages if ours.failure else second.stages | first.stages,
         # Facts are made of measurements too.
@@ -101,9 +114,27 @@ def _write(writer: CaptureWriter, joined: Iterable[_Joined]) -> int:
         versions = variant.toolchain.versions
         toolchain = writer.add_toolchain(versions, variant.toolchain.command)
         blobs = {name: capture.blob(artifact) for name, (capture, artifact) in item.stages.items()}
-        own = {field.name: getattr(variant, field.name) for field in fields(NewVariant)}
-        new = NewVariant(**own | {"artifacts": blobs})
+        more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(item)}
+        names = [each.name for each in fields(NewVariant) if each.name not in more]
+        new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
         id_ = writer.add_variant(kernel, toolchain, versions.get("triton", ""), new)
         if item.facts:
             writer.add_facts(id_, *item.facts)
+        layouts = next(filter(None, (capture.layouts(record) for capture, record in item.records)), None)
+        if layouts is not None:
+            writer.add_layouts(id_, layouts)
     return len(kernels)
+
+
+def _passes(item: _Joined) -> tuple[NewPass, ...]:
+    """The compiler's passes, of the first record that has them."""
+    for capture, variant in item.records:
+        if passes := capture.passes(variant):
+            return tuple(
+                NewPass(each.stage, each.name, each.seconds, _blob(capture, each.artifact)) for each in passes
+            )
+    return ()
+
+
+def _blob(capture: Capture, artifact: Artifact | None) -> Blob | None:
+    return None if artifact is None else capture.blob(artifact)

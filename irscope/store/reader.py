@@ -15,6 +15,7 @@ from urllib.parse import quote
 from irscope.model import (
     Artifact,
     Kernel,
+    Pass,
     Toolchain,
     UserError,
     Variant,
@@ -118,6 +119,36 @@ class Capture:
         ):
             with self._damage():
                 return encoding.decompress(data, size)
+        return None
+
+    def passes(self, variant: Variant) -> tuple[Pass, ...]:
+        """The compiler's passes in the order they ran; none where they were not asked for."""
+        rows = self._rows(
+            "SELECT stage, name, seconds, digest, size FROM pass LEFT JOIN blob USING (digest)"
+            " WHERE variant = ? ORDER BY place",
+            (variant.id,),
+        )
+        with self._damage():
+            return tuple(
+                Pass(
+                    encoding.checked(stage),
+                    encoding.checked(name),
+                    float(seconds),
+                    None if digest is None else Artifact(stage, digest, int(size)),
+                )
+                for stage, name, seconds, digest, size in rows
+            )
+
+    def content(self, artifact: Artifact) -> bytes:
+        """What an artifact holds. Raises UserError where it is damaged."""
+        frame = self.blob(artifact)
+        return encoding.decompress(frame.frame, frame.size)
+
+    def layouts(self, variant: Variant) -> dict[str, Any] | None:
+        """Triton's own linear layouts: type -> bases; None where they were not asked for."""
+        for (text,) in self._rows("SELECT layouts FROM layouts WHERE variant = ?", (variant.id,)):
+            with self._damage():
+                return encoding.object_from_json(text)
         return None
 
     def blob(self, artifact: Artifact) -> Blob:

@@ -49,6 +49,19 @@ CREATE TABLE artifact (
     digest TEXT NOT NULL REFERENCES blob,
     PRIMARY KEY (variant, stage)
 ) WITHOUT ROWID;
+CREATE TABLE pass (                      -- the compiler's passes, where they were asked for
+    variant INTEGER NOT NULL REFERENCES variant,
+    place INTEGER NOT NULL,              -- counted from 0, in the order they ran
+    stage TEXT NOT NULL,                 -- the stage it is part of
+    name TEXT NOT NULL,                  -- MLIR's name of it
+    seconds REAL NOT NULL,
+    digest TEXT REFERENCES blob,         -- the module after it; NULL: as before
+    PRIMARY KEY (variant, place)
+) WITHOUT ROWID;
+CREATE TABLE layouts (                   -- Triton's own linear layouts, where they were asked for
+    variant INTEGER PRIMARY KEY REFERENCES variant,
+    layouts TEXT NOT NULL                -- JSON object: type -> bases
+);
 CREATE TABLE facts (                     -- what analysis made of a variant: a cache, never needed
     variant INTEGER PRIMARY KEY REFERENCES variant,
     version INTEGER NOT NULL,            -- analysis' own; another version is computed anew

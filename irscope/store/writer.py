@@ -29,9 +29,21 @@ from irscope.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 _FORGET_VARIANT = (
     "DELETE FROM artifact WHERE variant = ?",
+    "DELETE FROM pass WHERE variant = ?",
+    "DELETE FROM layouts WHERE variant = ?",
     "DELETE FROM facts WHERE variant = ?",
     "DELETE FROM variant WHERE id = ?",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NewPass:
+    """A `model.Pass` to be stored: `content` is the module after it, None where it changed nothing."""
+
+    stage: str
+    name: str
+    seconds: float
+    content: bytes | Blob | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class NewVariant:
     artifacts: Mapping[str, bytes | Blob] = field(default_factory=dict)
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
+    passes: tuple[NewPass, ...] = ()
 
 
 class CaptureWriter:
@@ -185,6 +198,10 @@ class CaptureWriter:
             variant = int(cursor.lastrowid or 0)
             for stage, content in new.artifacts.items():
                 self._put(variant, stage, content)
+            for place, each in enumerate(new.passes):
+                module = None if each.content is None else self._put_blob(each.content)
+                row = (variant, place, each.stage, each.name, each.seconds, module)
+                self._db.execute("INSERT INTO pass VALUES (?, ?, ?, ?, ?, ?)", row)
         return variant
 
     def set_measured(
@@ -209,14 +226,25 @@ class CaptureWriter:
                 (variant, version, encoding.dumps(dict(facts))),
             )
 
+    def add_layouts(self, variant: int, layouts: Mapping[str, Any]) -> None:
+        """Keeps Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
+        with self._db:
+            row = (variant, encoding.dumps(dict(layouts)))
+            self._db.execute("INSERT OR REPLACE INTO layouts VALUES (?, ?)", row)
+
     def _put(self, variant: int, stage: str, content: bytes | Blob) -> None:
+        row = (variant, stage, self._put_blob(content))
+        self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", row)
+
+    def _put_blob(self, content: bytes | Blob) -> str:
+        """Stores `content` where it is new; its digest."""
         digest = content.digest if isinstance(content, Blob) else encoding.digest(content)
         known = self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone()
         if not known:
             blob = encoding.pack(content)
             row = (digest, blob.size, blob.frame)
             self._db.execute("INSERT INTO blob VALUES (?, ?, ?)", row)
-        self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", (variant, stage, digest))
+        return digest
 
     def _kernel_digest(self, kernel: int) -> str:
         row = self._db.execute("SELECT digest FROM kernel WHERE id = ?", (kernel,)).fetchone()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Benchmark, Failure, Launch, UserError, Variant
-from irscope.store import Capture, CaptureWriter
+from irscope.store import Capture, CaptureWriter, NewPass
 from irscope.store.merge import merge_captures
 from tests.store.test_capture import SOURCE, new, write
 
@@ -70,6 +70,24 @@ def test_equal_variants_are_there_once_with_what_each_measured(tmp_path: Path):
         assert capture.read(variants[1], "ttir") == b"two"
         # Facts know of measurements: those of the joined variant are made anew.
         assert capture.facts(7) == {3: {"ms": None}}
+
+
+def test_passes_and_layouts_come_along(tmp_path: Path):
+    a, b, out = (tmp_path / f"{name}.irscope" for name in "abo")
+    ran = (NewPass("ttir", "cse", 0.25, b"module {}"), NewPass("ttgir", "canonicalize", 0.5, None))
+    write(a, new(64), new(128))
+    write(b, new(64, passes=ran, artifacts={"ttir": b"module {}"}))
+    with CaptureWriter.resume(b) as writer:
+        writer.add_layouts(1, {"#blocked": {"lane": [[1]]}})
+    merge_captures([a, b], out)
+    with Capture(out) as capture:
+        joined, alone = capture.variants()
+        first, second = capture.passes(joined)
+        assert (first.stage, first.name, first.seconds) == ("ttir", "cse", 0.25)
+        assert first.artifact and capture.content(first.artifact) == b"module {}"
+        assert (second.stage, second.name, second.artifact) == ("ttgir", "canonicalize", None)
+        assert capture.layouts(joined) == {"#blocked": {"lane": [[1]]}}
+        assert (capture.passes(alone), capture.layouts(alone)) == ((), None)
 
 
 def test_stages_are_not_compressed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
