@@ -1,0 +1,77 @@
+"""What the lessons say is so, on the Triton that is installed here; CI runs this on the oldest and the newest."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from irscope.learn.claims import broken_claims
+from irscope.learn.lesson import Claim, Lesson, find_lesson, lessons
+from irscope.learn.telling import markdown
+from irscope.model import UserError
+from irscope.store import Capture
+
+LESSONS = lessons()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
+    path = tmp_path / "lesson.irscope"
+    done = irscope("learn", str(lesson.number), "--check", "-o", str(path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    claims = sum(len(step.claims) for step in lesson.steps)
+    assert f"{claims} of {claims} claims hold" in done.stdout
+    with Capture(path) as capture:
+        variants = capture.variants()
+        told = markdown(lesson, variants, capture.read)
+        _a_false_claim_is_told(lesson, capture)
+    assert "{{" not in told, "a value was not filled in"
+    assert not re.search(r"```\w*\n\s*\n```", told), "an excerpt found nothing"
+    assert str(tmp_path) not in told
+
+
+def _a_false_claim_is_told(lesson: Lesson, capture: Capture) -> None:
+    """Each line count turned by one must be noticed: a check that cannot fail is none."""
+    for step in lesson.steps:
+        for claim in step.claims:
+            if isinstance(claim.a, int):
+                false = _with(lesson, step, Claim(**_fields(claim) | {"a": claim.a + 1}))
+                versions = claim.since or claim.before
+                assert versions or len(list(broken_claims(false, capture.variants(), capture.read))) == 1
+
+
+def _fields(claim: Claim) -> dict[str, object]:
+    return {name: getattr(claim, name) for name in Claim.__dataclass_fields__}
+
+
+def _with(lesson: Lesson, step, claim: Claim) -> Lesson:
+    from dataclasses import replace
+
+    return replace(lesson, steps=(replace(step, claims=(claim,)),))
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_every_step_asks_answers_and_claims(lesson: Lesson):
+    assert lesson.steps
+    for step in lesson.steps:
+        assert step.question.strip()
+        assert step.answer.strip()
+        assert step.claims, f"{step.title}: nothing of the answer is checked"
+        assert all(excerpt.of in "ab" for excerpt in step.excerpts)
+
+
+def test_lessons_are_found_by_number_and_by_name():
+    assert [lesson.number for lesson in LESSONS] == list(range(1, 14))
+    assert find_lesson("2") == find_lesson("02") == find_lesson("layouts")
+    with pytest.raises(UserError, match="no lesson 'x'; there are: 1 stages, 2 layouts"):
+        find_lesson("x")
+
+
+def test_the_list(irscope):
+    done = irscope("learn")
+    assert done.returncode == 0
+    assert all(lesson.title in done.stdout for lesson in LESSONS)
+    assert irscope("learn", "99").returncode == 2
