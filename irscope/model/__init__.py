@@ -3,7 +3,7 @@
 from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError
 from irscope.model.stage import STAGES, Stage, stage_named, stages_for
-from irscope.model.target import BACKENDS, TARGETS, Target, parse_target
+from irscope.model.target import BACKENDS, TARGETS, Target, parse_target, target_named
 from irscope.model.variant import (
     Argument,
     Artifact,
@@ -43,4 +43,5 @@ __all__ = [
     "parse_value",
     "stage_named",
     "stages_for",
+    "target_named",
 ]

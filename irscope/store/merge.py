@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -53,6 +54,7 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
     """
     if output.exists() and not force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
+    _remove_abandoned(output)
     unfinished = output.with_name(f"{output.name}.{os.getpid()}.part")
     try:
         with ExitStack() as stack:
@@ -66,6 +68,27 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
     finally:
         remove_capture(unfinished)
     return Merged(len(joined), kernels, read)
+
+
+def _remove_abandoned(output: Path) -> None:
+    """Removes what merges to `output` left that were killed: their parts, each named after its process."""
+    for part in output.parent.glob(f"{glob.escape(output.name)}.*.part"):
+        process = part.name.removeprefix(f"{output.name}.").removesuffix(".part")
+        if process.isdecimal() and not _alive(int(process)):
+            remove_capture(part)
+
+
+def _alive(process: int) -> bool:
+    """Whether there is such a process; also True where that cannot be told."""
+    if os.name != "posix":  # Windows would take the 0 for Ctrl-C
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # another user's; no process has such a number
+        return True
+    return True
 
 
 def _join(captures: Iterable[Capture]) -> tuple[list[_Joined], int]:

@@ -19,12 +19,14 @@ from irscope.model import (
     Toolchain,
     UserError,
     Variant,
-    parse_target,
+    target_named,
 )
 from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
+# The first version that has tables for passes and layouts.
+_WITH_PASSES = 2
 _MAGIC = b"SQLite format 3\0"
 # What a damaged or hostile capture can make of a row; the reader turns each into one line.
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
@@ -123,6 +125,8 @@ class Capture:
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
         """The compiler's passes in the order they ran; none where they were not asked for."""
+        if self._version < _WITH_PASSES:
+            return ()
         rows = self._rows(
             "SELECT stage, name, seconds, digest, size FROM pass LEFT JOIN blob USING (digest)"
             " WHERE variant = ? ORDER BY place",
@@ -146,6 +150,8 @@ class Capture:
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
         """Triton's own linear layouts: type -> bases; None where they were not asked for."""
+        if self._version < _WITH_PASSES:
+            return None
         for (text,) in self._rows("SELECT layouts FROM layouts WHERE variant = ?", (variant.id,)):
             with self._damage():
                 return encoding.object_from_json(text)
@@ -180,6 +186,11 @@ class Capture:
                 id_: Toolchain(id_, encoding.strings_from_json(text), encoding.checked(command))
                 for id_, text, command in rows
             }
+
+    @cached_property
+    def _version(self) -> int:
+        ((version,),) = self._rows("PRAGMA user_version")
+        return int(version)
 
     def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         with self._damage():
@@ -228,7 +239,7 @@ def _variant(
     return Variant(
         id=row["id"],
         kernel=kernel,
-        target=parse_target(row["target"]),
+        target=target_named(row["target"]),
         specialization=encoding.specialization_from_json(row["specialization"]),
         config=encoding.config_from_json(row["config"]),
         toolchain=toolchains[row["toolchain"]],

@@ -2,7 +2,7 @@
 
 # "irsc" in ASCII: `file` and SQLite can tell a capture from any other database.
 APPLICATION_ID = 0x69727363
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE toolchain (
@@ -49,6 +49,15 @@ CREATE TABLE artifact (
     digest TEXT NOT NULL REFERENCES blob,
     PRIMARY KEY (variant, stage)
 ) WITHOUT ROWID;
+CREATE TABLE facts (                     -- what analysis made of a variant: a cache, never needed
+    variant INTEGER PRIMARY KEY REFERENCES variant,
+    version INTEGER NOT NULL,            -- analysis' own; another version is computed anew
+    facts TEXT NOT NULL                  -- JSON object: name -> value
+);
+"""
+
+# What version 2 added: a capture of version 1 is read as one without, and gets them when it is written to.
+ADDED = """
 CREATE TABLE pass (                      -- the compiler's passes, where they were asked for
     variant INTEGER NOT NULL REFERENCES variant,
     place INTEGER NOT NULL,              -- counted from 0, in the order they ran
@@ -61,10 +70,5 @@ CREATE TABLE pass (                      -- the compiler's passes, where they we
 CREATE TABLE layouts (                   -- Triton's own linear layouts, where they were asked for
     variant INTEGER PRIMARY KEY REFERENCES variant,
     layouts TEXT NOT NULL                -- JSON object: type -> bases
-);
-CREATE TABLE facts (                     -- what analysis made of a variant: a cache, never needed
-    variant INTEGER PRIMARY KEY REFERENCES variant,
-    version INTEGER NOT NULL,            -- analysis' own; another version is computed anew
-    facts TEXT NOT NULL                  -- JSON object: name -> value
 );
 """

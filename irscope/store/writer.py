@@ -25,7 +25,7 @@ from irscope.model import (
 from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.reader import check_capture
-from irscope.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 _FORGET_VARIANT = (
     "DELETE FROM artifact WHERE variant = ?",
@@ -93,9 +93,9 @@ class CaptureWriter:
             db = _connect(path)
             with db:
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
                 for statement in SCHEMA.split(";\n"):
                     db.execute(statement)
+                _upgrade(db)
         except (OSError, sqlite3.Error) as error:
             raise UserError(f"{path}: cannot be written: {error}") from error
         return cls(path, db)
@@ -105,7 +105,10 @@ class CaptureWriter:
         """The capture at `path`, to be added to. Raises UserError where it is no capture."""
         check_capture(path)
         try:
-            return cls(path, _connect(path))
+            db = _connect(path)
+            with db:
+                _upgrade(db)
+            return cls(path, db)
         except sqlite3.Error as error:
             raise UserError(f"{path}: cannot be written: {error}") from error
 
@@ -297,6 +300,15 @@ def _connect(path: Path) -> sqlite3.Connection:
     # NORMAL: a killed process loses nothing; only a power cut may lose the last variants.
     db.execute("PRAGMA synchronous = NORMAL")
     return db
+
+
+def _upgrade(db: sqlite3.Connection) -> None:
+    """Adds what an older version lacks."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA_VERSION:
+        for statement in ADDED.split(";\n"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:

@@ -39,6 +39,23 @@ def write(path: Path, *variants: NewVariant) -> None:
             writer.add_variant(kernel, toolchain, "3.9.0", variant)
 
 
+def test_a_capture_of_the_first_version_is_read_and_added_to(tmp_path: Path):
+    path = tmp_path / "old.irscope"
+    write(path, new(64))
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE pass")
+        db.execute("DROP TABLE layouts")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    with Capture(path) as capture:
+        (variant,) = capture.variants()
+        assert (capture.passes(variant), capture.layouts(variant)) == ((), None)
+    with CaptureWriter.resume(path) as writer:
+        writer.add_layouts(1, {"#a": 1})
+    with Capture(path) as capture:
+        assert capture.layouts(variant) == {"#a": 1}
+
+
 def test_what_is_written_is_read(tmp_path: Path):
     path = tmp_path / "a.irscope"
     full = new(

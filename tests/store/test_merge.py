@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,50 @@ def test_a_damaged_input_leaves_nothing_half_written(tmp_path: Path, damage, the
     assert not there or out.read_text() == "precious"
 
 
+# Stops in the middle of the merge, with a variant written and another to come.
+STOPS = """
+import sys, time
+from pathlib import Path
+from irscope.store.merge import merge_captures
+from irscope.store.writer import CaptureWriter
+
+add_variant = CaptureWriter.add_variant
+def stop(self, *given):
+    add_variant(self, *given)
+    print("begun", flush=True)
+    time.sleep(600)
+CaptureWriter.add_variant = stop
+merge_captures([Path("a.irscope")], Path("out.irscope"))
+"""
+
+
+def test_what_a_killed_merge_leaves_the_next_one_removes(tmp_path: Path):
+    a, out = tmp_path / "a.irscope", tmp_path / "out.irscope"
+    write(a, new(64), new(128))
+    merges = [
+        subprocess.Popen([sys.executable, "-c", STOPS], cwd=tmp_path, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for merge in merges:
+        assert merge.stdout is not None
+        assert merge.stdout.readline() == b"begun\n"
+    killed, running = merges
+    try:
+        killed.kill()
+        killed.wait()
+        foreign = tmp_path / "out.irscope.mine.part"
+        foreign.write_text("another's")
+        assert not out.exists()
+        merge_captures([a], out)
+        left = {path.name for path in tmp_path.iterdir()}
+        assert not [name for name in left if f".{killed.pid}." in name]
+        assert {f"out.irscope.{running.pid}.part", foreign.name} <= left, "those are not abandoned"
+    finally:
+        running.kill()
+        running.wait()
+    assert content(out) == content(a)
+
+
 def test_the_command(irscope, tmp_path: Path):
     write(tmp_path / "a.irscope", new(64))
     with CaptureWriter.create(tmp_path / "b.irscope") as writer:
@@ -140,3 +186,5 @@ def test_the_command(irscope, tmp_path: Path):
     assert irscope("merge", "a.irscope", "-o", "c.irscope").returncode == 2
     assert irscope("merge", "c.irscope", "a.irscope", "-o", "c.irscope", "--force").returncode == 0
     assert irscope("list", "c.irscope").stdout.count("ok") == 2
+    alone = irscope("merge", "a.irscope", "-o", "d.irscope")
+    assert "1 variant of 1 kernel from 1 capture, 0 there more than once" in alone.stdout
