@@ -137,6 +137,19 @@ def default_kinds(section: Section) -> list[FactKind]:
     ]
 
 
+def telling_kinds(section: Section, kinds: Sequence[FactKind]) -> list[FactKind]:
+    """Those of `kinds` that tell the section's variants apart; of those that mislead alone, all or none."""
+    telling = {kind.name for kind in kinds if len({repr(e.value(kind.name)) for e in section.entries}) > 1}
+    if telling.intersection(BOUND):
+        telling.update(BOUND)
+    return [kind for kind in kinds if kind.name in telling]
+
+
+def minor(kind: FactKind) -> bool:
+    """Whether few ask for a fact: the time of one stage, sizes, what a time was measured for."""
+    return kind.name.endswith(("_seconds", "_size", "_key"))
+
+
 def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
     if variant.failure is not None:
         return f"failed: {variant.failure.kind}: {variant.failure.summary}"

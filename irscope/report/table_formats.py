@@ -72,10 +72,11 @@ def table_markdown(section: Section, kinds: Sequence[FactKind]) -> str:
     tops = {kind.name: best(section, kind) for kind in kinds}
     for entry in section.entries:
         values = dict(entry.variant.config.values)
-        cells = [f"#{entry.variant.id}"]
+        cells = [code(f"#{entry.variant.id}")]  # GitHub takes a bare #1 for an issue
         cells += [code(format_value(values[name])) if name in values else "" for name in configs]
         cells += [_markdown_fact(entry, kind, tops[kind.name]) for kind in kinds]
-        cells.append(code(entry.problem) if entry.problem else f"code of #{entry.twin}" if entry.twin else "")
+        twin = f"code of {code(f'#{entry.twin}')}" if entry.twin else ""
+        cells.append(code(entry.problem) if entry.problem else twin)
         lines.append(_markdown_row(cells))
     return "\n".join(lines) + "\n"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from irscope.model.numbers import counted as counted  # noqa: PLC0414 - the name by which report has it
+
 # C0 but line feed and tab, DEL, C1 (with CSI), the bidirectional controls (Unicode UAX #9) that can
 # reorder a line, characters without width, separators that terminals may break lines at, and halves of
 # surrogate pairs, which cannot be encoded.
@@ -26,11 +28,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` printable and without line feeds or tabs, for a cell, a name or a message."""
     return printable(text).replace("\n", "\u240a").replace("\t", "\u2409")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, "1 variant" or "1,000 variants": one that takes an s."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def clipped(text: str, width: int) -> str:

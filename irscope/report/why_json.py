@@ -6,10 +6,11 @@ from typing import Any
 
 from irscope.analysis.compilations import Compilations
 from irscope.analysis.recompile import Reason
+from irscope.analysis.why_words import reason_text
 from irscope.diff.summary import summarize
 from irscope.report.diff_json import finding_record
 from irscope.report.records import variant_record
-from irscope.report.why import Story, Why, reason_text
+from irscope.report.why import Story, Why
 
 SCHEMA = "irscope.why/1"
 

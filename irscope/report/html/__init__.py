@@ -1,0 +1,1 @@
+"""`irscope report`: one HTML page with everything in it, made of what the other reports are made of."""

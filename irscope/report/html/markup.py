@@ -1,0 +1,46 @@
+"""HTML that is safe by its type: a plain string is text, and becomes markup by being escaped alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from irscope.report.text import printable
+
+# Elements that have no content and no end tag (HTML, 13.1.2).
+_VOID = frozenset(["br", "col", "input", "link", "meta"])
+
+Attribute = str | int | float | bool | None
+
+
+class Html(str):
+    """Markup. What is added to it or made of it otherwise is a plain string again, and so escaped."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: Attribute) -> Html:
+    """An element with `children`: Html as it stands, any other string as text.
+
+    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True stands alone, one
+    that is None or False is left out.
+    """
+    start = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    return Html(start) if name in _VOID else Html(f"{start}{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str]) -> Html:
+    """Markup and texts one after the other."""
+    return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{_escaped(str(value))}"'
+
+
+def _escaped(text: str) -> str:
+    # Beside markup, controls that reorder or hide text are made visible, as everywhere in irscope.
+    return escape(printable(text))

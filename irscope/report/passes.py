@@ -1,0 +1,36 @@
+"""What `irscope passes` has to say of a variant or two, before any format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.partings import Partings
+from irscope.analysis.passes import Step
+from irscope.diff.rows import Change
+from irscope.model import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A pass with what it did, in a line; `touched` counts the operations of the line asked for."""
+
+    step: Step
+    summary: str
+    touched: Mapping[Change, int] | None = None
+
+
+# A pass as A and B ran it; None where one did not. Of a single variant, B's are None.
+Pair = tuple[Told | None, Told | None]
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """The passes that were asked for, in order; `total` counts all of A. `partings` only of two variants."""
+
+    capture: str
+    variants: Sequence[Variant]
+    names: Sequence[str]
+    rows: Sequence[Pair]
+    total: Sequence[Step]
+    partings: Partings | None = None

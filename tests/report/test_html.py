@@ -1,0 +1,147 @@
+"""The HTML report: what is in it, that it is sound, and that nothing of a capture is markup in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+
+import pytest
+
+from irscope.report.html.markup import Html, element, joined
+from irscope.report.html.table import facts_table
+from tests.report.reports import HOSTILE, Outline, hostile, report, sweep
+from tests.report.test_table import section
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    return report(sweep(folder / "sweep.irscope"), folder / "r.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("hostile")
+    words = ("--pair", "#1", "#2", "--pair", "#1", "#3")
+    return report(hostile(folder / "h.irscope"), folder / "r.html", *words).read_text()
+
+
+def test_a_plain_string_is_escaped_and_markup_is_not() -> None:
+    made = element("a", "<&>", Html("<b>"), href='"x', data_lines=3, open=True, hidden=False, title=None)
+    assert made == '<a href="&quot;x" data-lines="3" open>&lt;&amp;&gt;<b></a>'
+    assert element("p", made + " and more").startswith("<p>&lt;a"), "a sum is a plain string again"
+    assert joined(["\u202e", Html("<br>")]) == "\\u202e<br>"
+
+
+def test_the_page_is_well_formed_and_asks_for_nothing(page: str) -> None:
+    outline = Outline(page)
+    assert not outline.open
+    for tag, attributes in outline.elements:
+        assert not {"src", "style", "onclick", "srcset", "action"} & attributes.keys(), (tag, attributes)
+        assert attributes.get("href", "#").startswith("#")
+        assert tag not in ("link", "img", "iframe", "object", "base")
+    policy = next(
+        a["content"] for _, a in outline.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
+
+
+def test_every_link_leads_somewhere(page: str) -> None:
+    elements = Outline(page).elements
+    ids = {attributes["id"] for _, attributes in elements if "id" in attributes}
+    links = [str(attributes["href"])[1:] for _, attributes in elements if "href" in attributes]
+    lines = re.compile(r"(pair\d+-\w+)-[ab]\d+")
+    missing = [to for to in links if to not in ids and not ((m := lines.fullmatch(to)) and m[1] in ids)]
+    assert links and not missing
+
+
+def test_what_failed_and_what_cannot_launch_is_said(page: str) -> None:
+    assert "5 variants for cuda:90, 1 failed to compile, 1 cannot be launched" in page
+    assert "failed: CompilationError: arange&#x27;s range must be a power of 2</span></summary>" in page
+    assert ">cannot launch: 300,000 bytes of shared memory" in page
+    assert page.count(">! failed<") == page.count(">! cannot launch<") == 1
+    assert "at 13:39: &lt;b&gt;whole&lt;/b&gt;" in page
+    assert page.count('class="problem"') == 2
+
+
+def test_measured_times_are_shown_and_plotted(page: str) -> None:
+    assert '<td class="number best" data-v="0.25">0.25<b title="best of those that can launch">*</b>' in page
+    assert re.search(r"<figcaption>ms</figcaption><svg", page)
+    assert "#2 BLOCK_M=128,num_warps=4: 0.25</title>" in page
+
+
+def test_a_stage_is_packed_whole(page: str) -> None:
+    (packed,) = re.findall(r'<script type="text/plain" id="pair1-ttgir-data">([^<]*)<', page)
+    data = json.loads(zlib.decompress(base64.b64decode(packed)))
+    left = [row[1] for row in data["rows"] if row[1] is not None]
+    right = [row[1] if len(row) == 2 else row[2] for row in data["rows"]]
+    assert len(left) == len(data["origins"][0])
+    assert len([text for text in right if text is not None]) == len(data["origins"][1])
+    assert any("tt.load" in text or "async_copy" in text for text in left)
+    assert all(chain < len(data["chains"]) for side in data["origins"] for chain in side)
+    changed = [row for row in data["rows"] if len(row) == 5]
+    assert changed, "what differs within lines is marked"
+    for _, a, b, *spans in changed:
+        for text, own in zip((a, b), spans, strict=True):
+            assert all(0 <= start < end <= len(text) for start, end in own)
+
+
+def test_without_javascript_the_first_rows_can_be_read(page: str) -> None:
+    plain = re.findall(r"<noscript><pre[^>]*>(.*?)</pre>", page, re.S)
+    assert any('class="removed"' in text and 'class="added"' in text for text in plain)
+
+
+def test_identical_machine_code_stands_together() -> None:
+    made = facts_table(section(), {1: [3]})
+    assert re.findall(r'<tr id="v(\d)"', made) == ["1", "2", "5", "3", "4"]
+    assert re.findall(r'<tr id="v(\d)" class="twin"', made) == ["5"]
+    assert 'data-name="BLOCK=128,num_warps=8"><th scope="row" data-v="5">' in made
+    assert '= <a href="#v2">#2</a>' in made and '<a href="#pair3">pair 3</a>' in made
+    assert "1 of 5 variants are no new program" in made
+
+
+def test_the_farther_from_the_best_the_deeper_the_shade() -> None:
+    shades = re.findall(r'class="number( heat\d| best)?" data-v="(\d+)"', facts_table(section(), {}))
+    assert (" best", "64") in shades and (" heat2", "96") in shades and (" heat3", "2048") in shades
+    assert ("", "300000") in shades, "what cannot launch is not ranked"
+
+
+def test_hostile_text_stays_text(nasty: str) -> None:
+    outline = Outline(nasty)
+    assert not outline.open
+    assert {tag for tag, _ in outline.elements} <= {
+        "html", "head", "meta", "title", "style", "body", "header", "button", "h1", "h2", "h3", "p", "nav",
+        "ul", "ol", "li", "a", "main", "section", "div", "label", "input", "span", "table", "thead", "tbody",
+        "tr", "th", "td", "b", "code", "pre", "details", "summary", "figure", "figcaption", "svg", "path",
+        "text", "fieldset", "legend", "noscript", "script", "footer",
+    }  # fmt: skip
+    assert "onerror" not in {name for _, attributes in outline.elements for name in attributes}
+    assert HOSTILE not in nasty and "\u202e" not in nasty
+    assert nasty.count("<script") == nasty.count("</script>")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--stage", "cubin"], "cubin is binary"),
+        (["--stage", "nonsense"], "unknown stage 'nonsense'"),
+        (["--kernel", "nonsense"], "no kernel 'nonsense'"),
+        (["--pair", "#1", "#9"], "no variant #9"),
+    ],
+)
+def test_wrong_use_is_one_line(irscope, tmp_path: Path, words: list[str], says: str) -> None:
+    done = irscope("report", str(sweep(tmp_path / "s.irscope")), *words)
+    assert done.returncode == 2 and says in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "s.html").exists()
+
+
+def test_the_file_is_named_after_the_capture_and_never_overwritten(irscope, tmp_path: Path) -> None:
+    capture = str(sweep(tmp_path / "s.irscope"))
+    assert irscope("report", capture, "--stage", "ttir", "--pair", "#1", "#2").returncode == 0
+    page = (tmp_path / "s.html").read_text()
+    assert 'id="pair1-ttir-data"' in page and 'id="pair1-ttgir-data"' not in page
+    assert "s.html exists" in irscope("report", capture).stderr
+    assert irscope("report", capture, "--force").returncode == 0

@@ -1,0 +1,206 @@
+"""The HTML report in Chromium: no errors, no network, and that everything that can be used works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.report.reports import hostile, report, sweep
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev group")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+]
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        "sweep": report(
+            sweep(folder / "s.irscope"), folder / "s.html", "--pair", "#1", "#2", "--pair", "#2", "#3"
+        ),
+        "hostile": report(hostile(folder / "h.irscope"), folder / "h.html", "--pair", "#1", "#2"),
+    }
+
+
+@pytest.fixture
+def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page; in the end nothing must have been complained of or asked for."""
+    said: list[str] = []
+    contexts = []
+
+    def open_page(
+        name: str = "sweep", anchor: str = "", size: tuple[int, int] = (1400, 900), **options: Any
+    ) -> Any:
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        address = f"{pages[name].as_uri()}{anchor}"
+        page.on(
+            "request", lambda asked: said.append(asked.url) if asked.url != pages[name].as_uri() else None
+        )
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not said
+
+
+def ids(page: Any) -> list[str]:
+    return page.locator("table.facts tbody tr:visible th").all_inner_texts()
+
+
+def in_view(page: Any, selector: str) -> bool:
+    box = page.locator(selector).first.bounding_box()
+    return box is not None and -box["height"] < box["y"] < page.viewport_size["height"]
+
+
+def test_sorting_puts_problems_last_either_way(show: Open) -> None:
+    page = show()
+    assert ids(page) == ["#1", "#2", "#3", "#4", "#5"]
+    heading = page.get_by_role("columnheader", name="ms", exact=True)
+    heading.get_by_role("button").click()
+    assert ids(page) == ["#2", "#1", "#3", "#4", "#5"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.get_by_role("button").press("Enter")
+    assert ids(page) == ["#3", "#1", "#2", "#4", "#5"]
+
+
+def test_the_filter_takes_values_and_words(show: Open) -> None:
+    page = show()
+    page.locator(".filter").fill("num_warps=8 block_m=128")
+    assert ids(page) == ["#3"]
+    assert page.locator(".shown").inner_text() == "1 of 5 variants"
+    page.locator(".filter").fill("! failed")
+    assert ids(page) == ["#5"]
+
+
+def test_a_finding_leads_to_the_lines_that_prove_it(show: Open) -> None:
+    page = show()
+    page.locator("#pair1 a.proof", has_text="B ttgir line").first.click()
+    row = page.locator("#pair1-ttgir .row.proof")
+    row.wait_for()
+    assert in_view(page, "#pair1-ttgir .row.proof")
+    assert "instrShape" in row.inner_text() or "sizePerThread" in row.inner_text()
+    assert row.locator("mark").count()
+
+
+def test_a_line_of_python_leads_to_the_stages_and_back(show: Open) -> None:
+    page = show()
+    source = page.locator("#pair1 table.source tr", has_text="acc = tl.dot(a, b, acc)")
+    source.locator("a").click()
+    bar = page.locator(".trace")
+    bar.get_by_role("button", name=re.compile("^ttgir ")).click()
+    lit = page.locator("#pair1-ttgir .half.lit")
+    lit.first.wait_for()
+    assert in_view(page, "#pair1-ttgir .half.lit")
+    assert any("dot" in text for text in lit.all_inner_texts())
+    page.keyboard.press("Escape")
+    assert not lit.count() and bar.is_hidden()
+    page.locator("#pair1-ttgir .half.a", has_text="warp_group_dot").locator("code").first.click()
+    bar.wait_for()
+    assert "acc = tl.dot(a, b, acc)" in bar.inner_text()
+    assert "lit" in str(source.get_attribute("class"))
+
+
+def test_folds_open_and_changes_are_stepped_through(show: Open) -> None:
+    page = show()
+    stage = page.locator("#pair1-ttir")
+    page.locator("#pair1-ttir summary").click() if stage.get_attribute("open") is None else None
+    fold = stage.locator(".fold").first
+    fold.wait_for()
+    (count,) = re.findall(r"[\d,]+", fold.inner_text())
+    before = stage.locator(".row").count()
+    fold.click()
+    page.wait_for_function(
+        "([before, more]) => document.querySelectorAll('#pair1-ttir .row').length >= before + more",
+        arg=[before, int(count.replace(",", ""))],
+    )
+    stage.get_by_role("button", name="↓ Change").click()
+    page.keyboard.press("]")
+    assert in_view(page, "#pair1-ttir .row.both")
+
+
+def test_a_link_to_a_line_opens_it_out_of_its_fold(show: Open) -> None:
+    page = show(anchor="#pair2-ttgir-b120")
+    row = page.locator("#pair2-ttgir .row.proof")
+    row.wait_for()
+    assert row.locator(".half.b .at").inner_text() == "120"
+
+
+def test_a_switch_turns_dark_to_light(show: Open) -> None:
+    page = show(color_scheme="dark")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(colour)
+    page.get_by_role("button", name="Dark or light").click()
+    assert page.evaluate(colour) == "rgb(255, 255, 255)" != dark
+
+
+def test_plots_change_their_axis_without_a_script(show: Open) -> None:
+    page = show(java_script_enabled=False)
+    assert page.locator(".over0 figure").first.is_visible()
+    page.get_by_role("radio", name="each variant").check()
+    assert page.locator(".over0 figure").first.is_hidden()
+    assert page.locator(".plots figure:visible svg").count()
+
+
+def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:
+    page = show(java_script_enabled=False)
+    assert ids(page) == ["#1", "#2", "#3", "#4", "#5"]
+    assert page.locator(".filter").is_hidden()
+    assert page.locator("#pair1 .findings li").first.is_visible()
+    assert page.locator("#pair1 .stage[open] pre").first.is_visible()
+
+
+def test_a_phone_shows_one_column_and_nothing_sticks_out(show: Open) -> None:
+    page = show(size=(390, 844), anchor="#pair1")
+    row = page.locator("#pair1 .stage[open] .row.both").first
+    row.scroll_into_view_if_needed()
+    above, below = (row.locator(f".half.{side}").bounding_box() for side in "ab")
+    assert above["x"] == below["x"] and above["y"] < below["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_printing_fills_what_is_open(show: Open) -> None:
+    page = show()
+    rows = page.locator("#pair2 .stage[open] .rows")
+    rows.first.wait_for(state="attached")
+    assert page.locator("#pair2 .stage[open] .rows:empty").count(), "what is not in view is not made yet"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#pair2 .stage[open] .rows:empty").count() == 0
+
+
+def test_hostile_text_stays_text_in_a_browser_too(show: Open) -> None:
+    page = show("hostile")
+    for stage in page.locator("details").all():
+        stage.evaluate("stage => { stage.open = true; }")
+    page.locator("#pair1-ttgir").scroll_into_view_if_needed()
+    page.locator("#pair1-ttgir .row").first.wait_for()
+    page.locator("#pair1 table.source tr[id] a").first.click()
+    page.wait_for_timeout(200)
+    assert page.locator("img").count() == 0
+    assert page.title().endswith("irscope report")
+    assert "<img src=x onerror=" in page.locator("#pair1-ttgir .row").first.inner_text()
