@@ -18,9 +18,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Protocol
 
+from irscope.capture.passes import Told, naming_pass
 from irscope.capture.reasons import split_printed
 from irscope.capture.request import Job, Outcome, Plan, SweepRequest
 from irscope.model import Failure, UserError
@@ -39,6 +41,32 @@ class Process(Protocol):
 
     def kill(self) -> None:
         """Ends it at once."""
+
+
+# Told of each stage of a job the moment it is made: its name and content.
+Made = Callable[[Job, str, bytes], None]
+
+
+class Stopped(Exception):  # noqa: N818 - no error: somebody asked for it
+    """A sweep ended before its time; see Stop."""
+
+
+class Stop:
+    """Ends a sweep from another thread: who waits for a worker then raises Stopped, at once."""
+
+    def __init__(self) -> None:
+        self._heard, self._said = Pipe(duplex=False)
+
+    def set(self) -> None:
+        """Asks for the end; again is no error."""
+        self._said.send_bytes(b"stop")  # never read: every later wait hears it too
+
+    def wait(self, pipes: Sequence[Connection], seconds: float | None = None) -> list[Connection]:
+        """The pipes that have something to read, after at most `seconds`. Raises Stopped."""
+        ready = wait([*pipes, self._heard], seconds)
+        if self._heard in ready:
+            raise Stopped
+        return [pipe for pipe in pipes if pipe in ready]
 
 
 # Starts a worker process on its end of the pipe; what it prints goes to the file.
@@ -80,9 +108,10 @@ class Worker:
         self.stop()
         return Worker(self._start)
 
-    def plan(self, request: SweepRequest) -> Plan:
-        """The plan of a request. Raises UserError where it does not fit, or the process ends."""
+    def plan(self, request: SweepRequest, stop: Stop) -> Plan:
+        """The plan of a request. Raises UserError where it does not fit, or the process ends; Stopped."""
         self.pipe.send(request)
+        stop.wait([self.pipe])
         try:
             kind, _, value = self.pipe.recv()
         except (EOFError, ConnectionResetError) as error:
@@ -99,8 +128,8 @@ class Worker:
         with suppress(BrokenPipeError):  # a worker that just died: its end of file is read next
             self.pipe.send(job)
 
-    def receive(self) -> bool:
-        """Takes in what the worker sent; whether the job is over."""
+    def receive(self, made: Made) -> bool:
+        """Takes in what the worker sent, telling `made` of each stage; whether the job is over."""
         try:
             while True:
                 kind, name, value = self.pipe.recv()
@@ -110,9 +139,15 @@ class Worker:
                         told = value if isinstance(value, Failure) else Failure("UserError", value, value)
                         self.outcome.failure = self._with_output(told)
                     return True
+                if kind == "artifacts" and self.job is not None:
+                    made(self.job, name, value)
                 held = getattr(self.outcome, kind)
                 if isinstance(held, dict):
                     held[name] = value
+                elif kind == "passes":
+                    told_passes = Told(self.outcome.passes)
+                    told_passes.tell(value)
+                    self.outcome.passes = told_passes.passes
                 else:
                     setattr(self.outcome, kind, value)
                 if not self.pipe.poll():
@@ -146,13 +181,14 @@ class Worker:
     def _with_output(self, failure: Failure) -> Failure:
         """The failure with everything that was printed; its summary with the first error printed.
 
-        MLIR's passes print what is wrong and raise only that they failed.
+        MLIR's passes print what is wrong and raise only that they failed. Where passes were told of, the
+        one that failed is named.
         """
         printed = self.outcome.output.strip()
         told = next((line.strip() for line in printed.splitlines() if _PRINTED_ERROR.search(line)), "")
         summary = failure.summary if told in failure.message else f"{failure.summary}: {told}"
         message = "\n\n".join(part for part in (failure.message, printed) if part)
-        return Failure(failure.kind, summary, message)
+        return naming_pass(Failure(failure.kind, summary, message), Told(self.outcome.passes))
 
     def _death(self) -> str:
         code = self._process.wait()
@@ -175,12 +211,15 @@ def run_jobs(
     workers: list[Worker],
     seconds: float,
     started: Callable[[Job], None],
+    made: Made = lambda *_: None,
+    stop: Stop | None = None,
 ) -> Iterator[tuple[Job, Outcome]]:
     """Compiles the jobs on the workers, yielding each outcome as it comes.
 
-    `seconds` is the time limit of one job; `started` is told of each job as a worker takes it. A worker
-    that ends is replaced, in place, in `workers`.
+    `seconds` is the time limit of one job; `started` is told of each job as a worker takes it, `made` of
+    each stage. A worker that ends is replaced, in place, in `workers`. Raises Stopped where `stop` asks.
     """
+    stop = stop or Stop()
     queue = _Queue(jobs)
     while True:
         for index, worker in enumerate(workers):
@@ -193,8 +232,8 @@ def run_jobs(
         if not busy:
             return
         left = min(worker.deadline for worker in busy.values()) - time.monotonic()
-        ready = [worker for pipe, worker in busy.items() if pipe in wait(list(busy), max(left, 0))]
-        over = [worker for worker in ready if worker.receive()]
+        ready = [busy[pipe] for pipe in stop.wait(list(busy), max(left, 0))]
+        over = [worker for worker in ready if worker.receive(made)]
         for worker in busy.values():
             if worker not in over and worker not in ready and time.monotonic() >= worker.deadline:
                 worker.expire(seconds)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from textual import on
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
@@ -12,22 +14,31 @@ from irscope.model import UserError
 from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.palette import commands
+from irscope.tui.live import Live, Producer
+from irscope.tui.news import take_in
+from irscope.tui.palette import commands, commands_of
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.session import Disassemble, Session
 from irscope.tui.settings import Settings, config_path, load
 
+if TYPE_CHECKING:
+    from irscope.learn.lesson import Lesson
+    from irscope.tui.lesson import Pages
+
 # Blue and orange can be told apart with any kind of colour vision, on dark and on light.
 _COLOURS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
+# The series of a chart: each reads well on dark and on light, and has a mark of its own beside.
+_SERIES = ("#2f81f7", "#d97706", "#0d9488", "#c026d3", "#848a00", "#dc2626", "#7c6af0", "#7d8590")
 # Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
 _MOUSE_MODES = (1000, 1003, 1015, 1006)
 
 
 class IrscopeApp(App[None]):
-    """Shows one capture. Raises UserError where it has no variant.
+    """Shows one capture. Raises UserError where it has no variant and nobody compiles some.
 
     `disassemble` makes the SASS of a variant that has a cubin only. `problem` is what is wrong with the
-    config file, to be told.
+    config file, to be told. `producer` compiles variants into the capture; `lesson` is told beside it.
     """
 
     TITLE = "irscope"
@@ -39,23 +50,44 @@ class IrscopeApp(App[None]):
         disassemble: Disassemble | None = None,
         settings: Settings | None = None,
         problem: str = "",
+        producer: Producer | None = None,
+        lesson: Lesson | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings or Settings()
         self._problem = problem
         # Scrolling that is animated sends 20 times the bytes, and people work over SSH.
         self.animation_level = "none"
-        self._session = Session(capture, disassemble)
+        self._session = Session(capture, disassemble, live=producer is not None)
+        self._producer = producer
+        self._lesson = lesson
         self._background = Background()
         self._mouse = True
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen."""
-        return CompareScreen(self._session, self._background, self._settings)
+        """The main screen; where somebody compiles, the one that waits for the first plan."""
+        if self._producer is not None:
+            return OpeningScreen(Live(self._producer))
+        return CompareScreen(self._session, self._background, self._settings, pages=self._pages())
+
+    def _pages(self) -> Pages | None:
+        if self._lesson is None:
+            return None
+        from irscope.tui.lesson import Pages  # what lessons need is off the path of everything else
+
+        return Pages(self._lesson, self._session)
+
+    @on(OpeningScreen.Ready)
+    def _open(self, message: OpeningScreen.Ready) -> None:
+        """There are variants, or soon will be."""
+        for words in take_in(self._session, [message.event]).said:
+            self.notify(words, markup=False)
+        main = CompareScreen(self._session, self._background, self._settings, message.live)
+        self.push_screen(main)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The colours of A and B, for themes that have none of their own."""
-        return _COLOURS
+        """The colours of A, B and the series of a chart, for themes that have none of their own."""
+        return _COLOURS | {f"series-{number}": colour for number, colour in enumerate(_SERIES)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Textual's own (theme, quit) and every action of the main screen."""
@@ -64,6 +96,8 @@ class IrscopeApp(App[None]):
                 yield command
         if isinstance(screen, CompareScreen):
             yield from commands(screen, self._settings.keys)
+        else:
+            yield from commands_of(screen, self._settings.keys)
 
     def action_toggle_mouse(self) -> None:
         """Lets go of the mouse, so that the terminal can select text, or takes it back."""
@@ -83,6 +117,7 @@ class IrscopeApp(App[None]):
             problems.append(f"no theme '{theme}'; there are {', '.join(self.available_themes)}")
         known = {binding.id for _, bindings in keys.SECTIONS for binding in bindings}
         problems += [f"no action '{action}' to give a key" for action in keymap if action not in known]
+        problems += keys.conflicts(keymap)
         self.set_keymap({action: key for action, key in keymap.items() if action in known})
         for problem in problems:
             self.notify(problem, title="Config file", severity="warning", markup=False)
@@ -92,10 +127,16 @@ class IrscopeApp(App[None]):
         self._background.close()
 
 
-def run(path: Path, disassemble: Disassemble | None = None) -> int:
+def run(
+    path: Path,
+    disassemble: Disassemble | None = None,
+    producer: Producer | None = None,
+    lesson: Lesson | None = None,
+) -> int:
     """Opens the capture at `path` and runs the app until the user quits; the exit code.
 
-    Raises UserError where the capture cannot be read.
+    `producer` compiles variants into the capture meanwhile; `lesson` is told beside it. Raises UserError
+    where the capture cannot be read.
     """
     settings, problem = Settings(), ""
     try:
@@ -103,6 +144,6 @@ def run(path: Path, disassemble: Disassemble | None = None) -> int:
     except UserError as error:
         problem = f"{error}; it is ignored"
     with Capture(path) as capture:
-        app = IrscopeApp(capture, disassemble, settings, problem)
+        app = IrscopeApp(capture, disassemble, settings, problem, producer, lesson)
         app.run()
         return app.return_code or 0

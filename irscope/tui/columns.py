@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from irscope.analysis.fact import Fact, FactKind, FactValue
 from irscope.model import Value, Variant, format_value
+from irscope.tui.under_way import UnderWay
 
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]
 
 UNKNOWN: SortKey = (2, 0.0, "")
 _ZERO: SortKey = (0, 0.0, "")
+_NUMBERS = (int, float)
 # Triton's options are in every table, so their columns have short titles.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
 # The facts that are asked for most stand first; these two are what the column `state` says.
@@ -24,9 +26,10 @@ _IN_STATE = ("launchable", "code")
 
 
 class FactTable:
-    """The facts of the variants, as far as they have been measured."""
+    """The facts of the variants, as far as they have been measured; which variants are not yet compiled."""
 
     def __init__(self) -> None:
+        self.under_way = UnderWay()
         self._facts: dict[int, Mapping[str, Fact]] = {}
         self._first_with: dict[FactValue, int] = {}
 
@@ -36,6 +39,15 @@ class FactTable:
         code = self.value(variant, "code")
         if code is not None:
             self._first_with[code] = min(variant, self._first_with.get(code, variant))
+
+    def forget(self, variant: int) -> None:
+        """The variant with this id was compiled anew."""
+        self._facts.pop(variant, None)
+
+    @property
+    def known(self) -> Mapping[int, Mapping[str, Fact]]:
+        """The facts of the measured variants, by id and name."""
+        return self._facts
 
     def __contains__(self, variant: int) -> bool:
         return variant in self._facts
@@ -84,29 +96,46 @@ class Column:
         return number if rank == _ZERO[0] else None
 
 
-def columns(variants: Sequence[Variant], kinds: Sequence[FactKind], facts: FactTable) -> list[Column]:
+def columns(
+    variants: Sequence[Variant],
+    kinds: Sequence[FactKind],
+    facts: FactTable,
+    age: Callable[[Variant], str] = lambda _: "",
+) -> list[Column]:
     """The columns for `variants`: number, what differs between them, state, facts.
 
-    `facts` may fill up later.
+    `facts` may fill up later. `age` says how old a variant's source is.
     """
     first = [kind for name in _FIRST_FACTS for kind in kinds if kind.name == name]
     rest = [kind for kind in kinds if kind not in first and kind.name not in _IN_STATE]
     return [
         Column("#", lambda variant: str(variant.id), lambda variant: (0, variant.id, "")),
-        *_telling(variants),
+        *_telling(variants, age),
         _words("state", lambda variant: state(variant, facts)),
         *(_fact(kind, facts) for kind in (*first, *rest)),
     ]
 
 
 def state(variant: Variant, facts: FactTable) -> str:
-    """`ok`, `=#3` where the machine code is that of an earlier variant, or `!` and what went wrong."""
+    """`ok`, `=#3` where the machine code is that of an earlier variant, or `!` and what went wrong.
+
+    Of a variant that is not compiled yet, how far it is.
+    """
+    if variant.id in facts.under_way:
+        return facts.under_way.words(variant.id)
     if variant.failure is not None:
         return "!failed"
     if str(facts.value(variant.id, "launchable")).startswith("no"):
         return "!launch"
     twin = facts.twin(variant.id)
     return f"=#{twin}" if twin else "ok"
+
+
+def fact_text(fact: Fact) -> str:
+    """A fact's value as the app shows it."""
+    if fact.kind.unit == "fraction" and isinstance(fact.value, float):
+        return f"{fact.value:.0%}"
+    return str(fact)
 
 
 def trouble(variant: Variant, facts: FactTable) -> str:
@@ -117,12 +146,13 @@ def trouble(variant: Variant, facts: FactTable) -> str:
     return f"cannot launch: {launchable[4:]}" if launchable.startswith("no: ") else ""
 
 
-def _telling(variants: Sequence[Variant]) -> list[Column]:
+def _telling(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
     """A column for everything that is not the same in all variants; the config where nothing is."""
     words = [
         _words("kernel", lambda variant: variant.kernel.name),
         _words("target", lambda variant: str(variant.target)),
         _words("triton", lambda variant: variant.toolchain.versions.get("triton", "?")),
+        _words("source", age),
     ]
     names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
     found = [*words, *map(_config, names)]
@@ -150,9 +180,7 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
         fact = facts.get(variant.id, kind.name)
         if fact is None or variant.failure is not None:
             return "" if variant.id in facts or variant.failure else "·"
-        if kind.unit == "fraction" and isinstance(fact.value, float):
-            return f"{fact.value:.0%}"
-        return str(fact)
+        return fact_text(fact)
 
     def key(variant: Variant) -> SortKey:
         value = facts.value(variant.id, kind.name)
@@ -162,4 +190,4 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
 
 
 def _sort_key(value: Value) -> SortKey:
-    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
+    return (0, float(value), "") if isinstance(value, _NUMBERS) else (1, 0.0, str(value))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from irscope.analysis.findings import Finding, findings
+from irscope.diff.constants import by_constants_alone
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
-from irscope.model import Variant
+from irscope.diff.text_rows import text_rows
+from irscope.model import UserError, Variant
 from irscope.store import variant_names
 from irscope.tui.detail import Detail, detailed
 from irscope.tui.page import Page, plain_page
@@ -15,6 +18,8 @@ from irscope.tui.session import PYTHON, Session
 
 EQUAL = "="
 UNKNOWN = "·"
+# One of the two is still being compiled.
+PENDING = "…"
 # The stage that people ask for first, shown until it is known which one differs.
 _FIRST = "ttgir"
 # The front end's module says what was asked for, not what the compiler made of it.
@@ -22,7 +27,10 @@ _ASKED_FOR = ("source", "glir")
 
 
 class Comparison:
-    """One pair of variants. `notes` fills up as stages are compared: stage -> what differs, for its tab."""
+    """One pair of variants. `notes` fills up as stages are compared: stage -> what differs, for its tab.
+
+    `keys` name the texts of each stage as they were when this was made.
+    """
 
     def __init__(self, session: Session, a: Variant, b: Variant) -> None:
         self.session = session
@@ -30,17 +38,36 @@ class Comparison:
         self.b = b
         self.stages = session.tabs(a, b)
         self.notes = {stage: self._first_note(stage) for stage in self.stages}
+        self.keys = {stage: (self._key(a, stage), self._key(b, stage)) for stage in self.stages}
+
+    def renewed(self) -> Comparison:
+        """The same pair as the session has it now; what was found of a stage stands where its texts do."""
+        fresh = Comparison(self.session, *(self.session.variant(variant.id) for variant in (self.a, self.b)))
+        for stage in fresh.stages:
+            if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
+                fresh.notes[stage] = self.notes[stage]
+        return fresh
+
+    def _key(self, variant: Variant, stage: str) -> str:
+        """What names the text that a variant shows in a stage; of one without it, how far it is."""
+        if stage == PYTHON:
+            return stage
+        return self.session.key(variant, stage) or self.session.under_way.words(variant.id)
 
     @property
     def single(self) -> bool:
         """Whether A and B are one and the same variant."""
         return self.a.id == self.b.id
 
+    @property
+    def growing(self) -> bool:
+        """Whether one of the two is still being compiled."""
+        return any(variant.id in self.session.under_way for variant in (self.a, self.b))
+
     def first_stage(self) -> str:
         """The stage to open with."""
-        if _FIRST in self.stages:
-            return _FIRST
-        return self.stages[1] if len(self.stages) > 1 else PYTHON
+        there = [s for s in self.stages[1:] if self.session.key(self.a, s) or self.session.key(self.b, s)]
+        return _FIRST if _FIRST in there else there[0] if there else PYTHON
 
     def open_tasks(self, current: str, in_order: bool) -> Iterator[str]:
         """The stages whose text is to be made or that are to be compared: `current` first, or in order.
@@ -67,8 +94,24 @@ class Comparison:
         return self.session.diff(self.a, self.b, stage)
 
     def matters(self, stage: str, diff: StageDiff | None) -> bool:
-        """Whether this is a stage to open with: it differs in more than shapes."""
-        return diff is not None and diff.structural and stage not in _ASKED_FOR
+        """Whether this is a stage to open with: it differs in more than shapes and constants."""
+        return (
+            diff is not None and diff.structural and stage not in _ASKED_FOR and not by_constants_alone(diff)
+        )
+
+    def compare_all(self) -> dict[str, StageDiff]:
+        """The diffs of all stages that need not be made first, in order. For the background.
+
+        Without those that are damaged, and what comes before the first pass.
+        """
+        diffs = {}
+        for stage in self.stages:
+            asked_for = stage == PYTHON or stage in _ASKED_FOR
+            if asked_for or not self._at_hand(stage) or not self.session.comparable(self.a, self.b, stage):
+                continue
+            with suppress(UserError):  # the tab itself says so
+                diffs[stage] = self.session.diff(self.a, self.b, stage)
+        return diffs
 
     def findings(self) -> list[Finding]:
         """What matters about A and B, as far as their stages were compared. For the background."""
@@ -92,7 +135,11 @@ class Comparison:
         if alone is not None:
             return plain_page(self.session.side(alone, stage), None)
         left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
-        return plain_page(left, None if stage == PYTHON and left == right else right)
+        if stage != PYTHON:
+            return plain_page(left, right)
+        if left == right:
+            return plain_page(left, None)
+        return Page(left, right, text_rows(left.lines, right.lines), compared=True, raw=True)
 
     def alone(self, stage: str) -> Variant | None:
         """The variant to be shown alone, None where both are.
@@ -118,23 +165,36 @@ class Comparison:
             return summarize(diff)
         if self.notes[stage] == EQUAL:
             return "the same text"
+        if self.notes[stage] == PENDING:
+            letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.session.key(v, stage) is None]
+            return f"{' and '.join(letters)} not that far yet"
         return "comparing..." if self.notes[stage] == UNKNOWN and self._at_hand(stage) else ""
 
     def headings(self) -> tuple[str, str]:
         """What stands over the sides: in what A and B differ, as all else is in the table."""
         if self.single:
             return self._heading("A=B", self.a, [self.a]), ""
-        return self._heading("A", self.a, [self.a, self.b]), self._heading("B", self.b, [self.a, self.b])
+        # Two of one config differ in their source, which is said.
+        alike = bool(self.session.age(self.a)) and same_config(self.a, self.b)
+        left, right = ([self.a], [self.b]) if alike else ([self.a, self.b], [self.a, self.b])
+        return self._heading("A", self.a, left), self._heading("B", self.b, right)
 
-    @staticmethod
-    def _heading(letter: str, variant: Variant, among: list[Variant]) -> str:
-        failed = f"  FAILED: {variant.failure.kind}" if variant.failure else ""
-        return f"{letter} #{variant.id} {variant_names(among)[variant.id]}{failed}"
+    def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
+        words = [f"{letter} #{variant.id}", self.session.age(variant), variant_names(among)[variant.id]]
+        if variant.failure:
+            words.append(f" FAILED: {variant.failure.kind}")
+        if variant.id in self.session.under_way:
+            words.append(f" {self.session.under_way.words(variant.id)}")
+        return " ".join(word for word in words if word)
 
     def _first_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:
             return ""
         left, right = (self.session.key(variant, stage) for variant in (self.a, self.b))
+        if (left is None and self.a.id in self.session.under_way) or (
+            right is None and self.b.id in self.session.under_way
+        ):
+            return PENDING
         if left is None or right is None:
             return "A only" if left else "B only"
         return EQUAL if left == right else UNKNOWN
@@ -144,3 +204,13 @@ class Comparison:
             self.session.at_hand(variant, stage) or not self.session.can_make(variant, stage)
             for variant in (self.a, self.b)
         )
+
+
+def same_config(a: Variant, b: Variant) -> bool:
+    """Whether two variants of a kernel are one and the same but for its source."""
+    return (a.kernel.name, a.target, a.specialization, a.config) == (
+        b.kernel.name,
+        b.target,
+        b.specialization,
+        b.config,
+    )

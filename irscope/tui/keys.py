@@ -54,6 +54,54 @@ FINDINGS = [_key("enter", "jump", "Go to the lines that prove it", "go there")]
 SOURCE = [_key("enter", "follow", "Go to the next operation that the line became", "follow")]
 WORK = [_key("enter", "go", "Go to the stage of these operations", "go there")]
 
+# In the chart, a screen of its own.
+CHART = [
+    _key("l,right", "move(1)", "Next point", "point"),
+    _key("h,left", "move(-1)", "Previous point"),
+    _key("j,down", "fact(1)", "Next fact", "fact"),
+    _key("k,up", "fact(-1)", "Previous fact"),
+    _key("tab,x", "axis", "Lay the variants out by the next name of the configs", "x axis"),
+    _key("s", "split", "Make series by the next name of the configs, or none", "series"),
+    _key("a", "mark('a')", "Make this variant A", "is A"),
+    _key("b,enter", "mark('b')", "Make this variant B", "is B"),
+]
+
+# In the list of reasons, a screen of its own.
+WHY = [_key("enter", "go", "Go to the line that it is about", "go there")]
+
+# In the passes, a screen of its own; the first in their list alone.
+PASS_LIST = [_key("enter", "open", "The diff of the pass large", "large")]
+PASSES = [
+    _key("c", "changed", "Only passes that changed the module, or all", "changed"),
+    _key("slash,F", "filter", "Filter by name", "filter", "/"),
+    _key("f", "parting", "Go to the first pass in which A and B part", "parting"),
+    _key("d", "compare", "What the diff is of: A and B after the pass, the pass in A, or in B", "A/B"),
+]
+
+# In the layouts, a screen of its own.
+LAYOUT = [
+    _key("l,right", "cell(0, 1)", "Next cell", "cell"),
+    _key("h,left", "cell(0, -1)", "Previous cell"),
+    _key("j,down", "cell(1, 0)", "Cell below"),
+    _key("k,up", "cell(-1, 0)", "Cell above"),
+    _key("pagedown,space", "cells_down(1)", "A screen down"),
+    _key("pageup", "cells_down(-1)", "A screen up"),
+    _key("tab,n", "value(1)", "Next tensor or buffer of the kernel", "value"),
+    _key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
+    _key("z", "whole", "The whole tensor, or the part that repeats", "whole"),
+    _key("s", "swizzle", "Shared memory without its swizzle, or with it", "swizzle"),
+    _key("b", "banks", "The banks of each access to the buffer, then the buffer", "banks"),
+]
+
+# In a lesson.
+LESSON = [
+    _key("full_stop", "lesson(1)", "The answer, then the next question", "go on", "."),
+    _key("comma", "lesson(-1)", "Back to the page before", display=","),
+]
+
+# In every screen over the main one.
+LEAVE = [_key("q,escape", "close", "Back to the texts", "back")]
+
 # Everywhere.
 COMPARE = [
     _key("right_square_bracket", "change(1)", "Next change", "next", "]"),
@@ -93,15 +141,18 @@ SEARCH = [
 PANELS = [
     *(_key(str(n), f"stage({n})", f"Stage tab {n}") for n in range(1, 10)),
     _key("v", "toggle_variants", "Show or hide the table of variants", "table"),
+    _key("T", "layout", "Tensor layouts: which thread holds what, where it lies in memory", "layouts"),
+    _key("C", "chart", "Chart a fact (that of the table's column) over the configs", "chart"),
+    _key("W", "why", "Why it was compiled again, what that led to, and was it worth it", "why"),
+    _key("p", "passes", "The compiler's passes, and the one in which A and B part", "passes"),
     _key("S", "toggle_source", "Show or hide the Python beside the stage", "source"),
     _key("i", "toggle_findings", "Show or hide the findings", "findings"),
     _key("z", "zoom", "This panel alone, or all again"),
     _key("m", "app.toggle_mouse", "Let go of the mouse, or take it back"),
 ]
-APP = [
-    _key("question_mark", "help", "Help", "help", "?"),
-    _key("q", "app.quit", "Quit", "quit"),
-]
+RECOMPILE = _key("r", "recompile", "Compile the source as it is now; of a capture alone, read on in its file")
+QUIT = _key("q", "app.quit", "Quit", "quit")
+APP = [RECOMPILE, _key("question_mark", "help", "Help", "help", "?"), QUIT]
 
 # Title and keys of each group, as the help lists them.
 SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
@@ -111,6 +162,13 @@ SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
     ("In the findings", FINDINGS),
     ("In the Python", SOURCE),
     ("In what a line became", WORK),
+    ("In a lesson", LESSON),
+    ("In the chart", CHART),
+    ("In the reasons", WHY),
+    ("In the list of passes", PASS_LIST),
+    ("In the layouts", LAYOUT),
+    ("In the passes", PASSES),
+    ("In a screen over the main one", LEAVE),
     ("Move, in every panel", MOVE),
     ("Find", SEARCH),
     ("Copy, open, save", EXPORT),
@@ -118,10 +176,37 @@ SECTIONS: Sequence[tuple[str, Sequence[Binding]]] = (
     ("The app", APP),
 )
 
+_MAIN = [*LESSON, *COMPARE, *SEARCH, *EXPORT, *PANELS, *APP, *MOVE]
+# The bindings that are at work at the same time: in a panel of the main screen, in another screen.
+SCOPES: Sequence[Sequence[Binding]] = (
+    *([*_MAIN, *panel] for panel in (TABLE, TEXT, FINDINGS, SOURCE, WORK)),
+    [*LAYOUT, *LEAVE],
+    [*CHART, *LEAVE],
+    [*WHY, *LEAVE, *MOVE],
+    *([*PASSES, *panel, *LEAVE, *MOVE] for panel in (PASS_LIST, TEXT)),
+)
+
+
+def conflicts(keymap: Mapping[str, str]) -> list[str]:
+    """The keys that `keymap` gives to an action though another has them where both are at work."""
+    found: dict[str, None] = {}
+    for scope in SCOPES:
+        owners: dict[str, dict[str, None]] = {}
+        for binding in scope:
+            for one in Binding.make_bindings([_as_mapped(binding, keymap)]):
+                owners.setdefault(one.key, {})[binding.id or ""] = None
+        for key, actions in owners.items():
+            if len(actions) > 1 and not actions.keys().isdisjoint(keymap):
+                found[f"'{key}' is a key of {' and of '.join(actions)}"] = None
+    return list(found)
+
 
 def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
     """The keys of a binding as they are called, those of the user's keymap in place of its own."""
+    bindings = Binding.make_bindings([_as_mapped(binding, keymap)])
+    return ", ".join(app.get_key_display(one) for one in bindings)
+
+
+def _as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
     own = keymap.get(binding.id or "")
-    if own is not None:
-        binding = replace(binding, key=own, key_display=None)
-    return ", ".join(app.get_key_display(one) for one in Binding.make_bindings([binding]))
+    return binding if own is None else replace(binding, key=own, key_display=None)

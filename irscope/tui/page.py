@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from irscope.diff.rows import Change, Row
+from irscope.ir.without_locations import line_without_location
 
 # A stretch of equal rows is folded but for this many on either side of a change.
 CONTEXT = 3
@@ -87,13 +88,14 @@ class Page:
         """The row that holds a line of one side; the last row where there is no such line."""
         return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
 
-    def matches(self, query: str) -> list[int]:
-        """The rows of which a line contains `query`; capitals count only where it has some."""
+    def matches(self, query: str, located: bool) -> list[int]:
+        """The rows of which a line contains `query`; capitals count only where it has some.
+
+        Source locations count where they are shown: where `located`, and in raw text.
+        """
         found = searcher(query)
-        hits = [
-            {index for index, line in enumerate(side.lines) if found(line)} if side else set()
-            for side in (self.left, self.right)
-        ]
+        located = located or self.raw
+        hits = [_hits(side, found, located) if side else set() for side in (self.left, self.right)]
         if not any(hits):
             return []
         return [i for i, row in enumerate(self.rows) if row.left in hits[0] or row.right in hits[1]]
@@ -133,6 +135,15 @@ class _Beside(Sequence[Row]):
             raise IndexError(index)
         left = index if index < self._left else None
         return Row(left, index if index < self._right else None, Change.EQUAL)
+
+
+def _hits(side: Side, found: Callable[[str], bool], located: bool) -> set[int]:
+    """The lines (from 0) in which something is found, with their locations or without."""
+    hits = {index for index, line in enumerate(side.lines) if found(line)}
+    language = side.language
+    if located or not language:
+        return hits
+    return {index for index in hits if found(line_without_location(side.lines[index], language))}
 
 
 def searcher(query: str) -> Callable[[str], bool]:

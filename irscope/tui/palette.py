@@ -10,6 +10,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from irscope.tui import keys
+from irscope.tui.screens.chart import ChartScreen
+from irscope.tui.screens.layout import LayoutScreen
+from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.source_view import SourceView
@@ -32,6 +35,17 @@ def commands(screen: Screen[None], keymap: Mapping[str, str]) -> Iterator[System
     if screen.query("#source").first().display:
         yield from _of(screen.query_one(SourceView), keys.SOURCE, keymap)
         yield from _of(screen.query_one(WorkView), keys.WORK, keymap)
+
+
+def commands_of(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """A command for each key of a screen over the main one."""
+    if isinstance(screen, ChartScreen):
+        yield from _of(screen, [*keys.CHART, *keys.LEAVE], keymap)
+    elif isinstance(screen, LayoutScreen):
+        yield from _of(screen, [*keys.LAYOUT, *keys.LEAVE], keymap)
+    elif isinstance(screen, WhyScreen):
+        yield from _of(screen.query_one(WhyView), [*keys.WHY, *keys.MOVE], keymap)
+        yield from _of(screen, keys.LEAVE, keymap)
 
 
 def _of(owner: Widget, bindings: Sequence[Binding], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:

@@ -16,10 +16,10 @@ class Search:
         self.rows: Sequence[int] = ()
         self.origin = 0
 
-    def look(self, page: Page, query: str | None = None) -> None:
-        """Finds the query (a new one, where given) in a page."""
+    def look(self, page: Page, located: bool, query: str | None = None) -> None:
+        """Finds the query (a new one, where given) in a page; in locations too where `located`."""
         self.query = self.query if query is None else query
-        self.rows = page.matches(self.query) if self.query else ()
+        self.rows = page.matches(self.query, located) if self.query else ()
 
     def first(self) -> int | None:
         """The first row that has it, from where the search began; around the end."""

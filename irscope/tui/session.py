@@ -5,22 +5,26 @@ Nothing here draws. What takes long (`make_text`, `diff`, `facts`) is called in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from threading import Lock
 
 from irscope.analysis.fact import Fact
 from irscope.analysis.facts import FACTS_VERSION, from_json, measure
+from irscope.analysis.layouts.kernel import KernelLayouts
+from irscope.analysis.origins import Origins
+from irscope.analysis.passes import Documents, Step, documents, steps
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.ir.document import Document
+from irscope.ir.lines import Lines
 from irscope.ir.parse import parse
-from irscope.model import UserError, Variant, stage_named, stages_for
+from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for
 from irscope.store import Capture
 from irscope.tui.cache import SizedCache
-from irscope.tui.lines import Lines
-from irscope.tui.origins import Origins, python_of
+from irscope.tui.origins import python_of
 from irscope.tui.page import Side
+from irscope.tui.under_way import UnderWay
 
 # The first tab: the kernel's own source. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
@@ -37,40 +41,94 @@ Disassemble = Callable[[Variant], str]
 class Session:
     """A capture open for viewing. `disassemble` makes the SASS of a variant that has a cubin only.
 
-    Raises UserError where the capture has no variant.
+    Raises UserError where the capture has no variant, unless it is `live`: some will be put there.
     """
 
-    def __init__(self, capture: Capture, disassemble: Disassemble | None = None) -> None:
+    def __init__(self, capture: Capture, disassemble: Disassemble | None = None, live: bool = False) -> None:
         self.capture = capture
-        self.variants: list[Variant] = capture.variants()
-        if not self.variants:
+        self.under_way = UnderWay()
+        self._variants = {variant.id: variant for variant in capture.variants()}
+        if not self._variants and not live:
             raise UserError(f"{capture.path}: no variant in it yet; compile some with `irscope compile`")
+        # The sources of each kernel, by their kernels' ids, the newest last.
+        self._sources: dict[tuple[str, str], list[int]] = {}
+        for kernel in sorted({v.kernel.id: v.kernel for v in self._variants.values()}.values(), key=_id):
+            self.renew_source(kernel)
         self._disassemble = disassemble
         self._lock = Lock()
         self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
         self._origins: SizedCache[Origins] = SizedCache(_HELD_LINES)
+        # Modules between two passes, parsed: takes long for one that was not asked for before.
+        self.module: Documents = documents(self._module)
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The variants, those under way last."""
+        return list(self._variants.values())
 
     def variant(self, id_: int) -> Variant:
         """The variant with this id. Raises KeyError where there is none."""
-        for variant in self.variants:
-            if variant.id == id_:
-                return variant
-        raise KeyError(id_)
+        return self._variants[id_]
+
+    def __contains__(self, variant: Variant) -> bool:
+        return variant.id in self._variants
+
+    def put(self, variant: Variant) -> None:
+        """Takes in a variant: a new one, or one that there is more to say of."""
+        self._variants[variant.id] = variant
+
+    def drop(self, ids: Collection[int]) -> None:
+        """Forgets variants that never will be compiled."""
+        for id_ in ids:
+            self.under_way.remove(id_)
+            del self._variants[id_]
+        left = {variant.kernel.id for variant in self._variants.values()}
+        self._sources = {name: [k for k in kernels if k in left] for name, kernels in self._sources.items()}
+
+    def reread(self) -> int:
+        """Takes in what was added to the file since; how many variants. Raises UserError as the capture."""
+        with self._lock:
+            there = {variant.id: variant for variant in self.capture.variants()}
+        added = there.keys() - self._variants.keys()
+        for id_ in sorted(added):
+            self.renew_source(there[id_].kernel)
+        self._variants |= there
+        return len(added)
+
+    def renew_source(self, kernel: Kernel) -> None:
+        """Says that this kernel is what its source says now."""
+        others = self._sources.get(_name(kernel), ())
+        self._sources[_name(kernel)] = [*(id_ for id_ in others if id_ != kernel.id), kernel.id]
+
+    def age(self, variant: Variant) -> str:
+        """How many edits of the source ago a variant was compiled: `now`, `before`, `2 before`.
+
+        "" where all variants of its kernel have one source.
+        """
+        order = self._sources[_name(variant.kernel)]
+        if len(order) < 2 or variant.kernel.id not in order:
+            return ""
+        back = len(order) - 1 - order.index(variant.kernel.id)
+        return f"{back} before" if back > 1 else "before" if back else "now"
 
     def tabs(self, a: Variant, b: Variant) -> list[str]:
-        """The Python source and every text stage that A or B has, or could have made."""
+        """The Python source and every text stage that A or B has, could have made or is going to have."""
         backends = dict.fromkeys(stage for v in (a, b) for stage in stages_for(v.target.backend))
         texts = [stage for stage in backends if not stage.binary]
-        return [PYTHON, *(s.name for s in texts if self.key(a, s.name) or self.key(b, s.name))]
+        coming = {stage for v in (a, b) if v.id in self.under_way for stage in self.under_way.coming(v)}
+        return [
+            PYTHON,
+            *(s.name for s in texts if s.name in coming or self.key(a, s.name) or self.key(b, s.name)),
+        ]
 
     def key(self, variant: Variant, stage: str) -> str | None:
         """What names the text of a stage: equal keys, equal text. None where there is none."""
         if stage in variant.artifacts:
             return variant.artifacts[stage].digest
         source = stage_named(stage).derived_from if stage != PYTHON else None
-        if source is None or source not in variant.artifacts:
+        if source is None or source not in variant.artifacts or variant.id in self.under_way:
             return None
         return f"{stage} of {variant.artifacts[source].digest}"
 
@@ -95,6 +153,14 @@ class Session:
         """The text of a stage. Takes as long as `lines`, and raises as that."""
         return self.lines(variant, stage).text
 
+    def read(self, variant: Variant, stage: str) -> bytes | None:
+        """A stage as it is stored; None where there is none. Raises UserError where it is damaged."""
+        held = self.under_way.content(variant, stage)
+        if held is not None:
+            return held
+        with self._lock:
+            return self.capture.read(variant, stage)
+
     def lines(self, variant: Variant, stage: str) -> Lines:
         """The lines of a stage; made where they have to be, which takes up to a second.
 
@@ -105,7 +171,7 @@ class Session:
         if held is not None:
             return held
         if stage in variant.artifacts:
-            text = (self._read(variant, stage) or b"").decode("utf-8", "replace")
+            text = (self.read(variant, stage) or b"").decode("utf-8", "replace")
         elif self._disassemble is not None:
             text = self._disassemble(variant)
         else:
@@ -148,14 +214,14 @@ class Session:
 
     def facts(self, variant: Variant) -> dict[str, Fact]:
         """The facts of a variant, measured."""
-        return measure(variant, lambda stage: self._read(variant, stage))
+        return measure(variant, lambda stage: self.read(variant, stage))
 
     def side(self, variant: Variant, stage: str) -> Side:
         """What a variant shows in a tab: the text, or in its place what there is to say."""
         if stage == PYTHON:
             return python_of(variant).side
         if not self.key(variant, stage):
-            return Side(_missing(variant, stage).split("\n"))
+            return Side((self.under_way.words(variant.id) or _missing(variant, stage)).split("\n"))
         if not self.at_hand(variant, stage):
             return Side(_underived(stage, self._disassemble is not None).split("\n"))
         return Side(self.lines(variant, stage), stage_named(stage).language)
@@ -169,9 +235,32 @@ class Session:
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
         return self._documents.put(key, document, len(document.lines))
 
-    def _read(self, variant: Variant, stage: str) -> bytes | None:
+    def steps(self, variant: Variant) -> list[Step]:
+        """The compiler's passes of a variant; none where they were not kept."""
         with self._lock:
-            return self.capture.read(variant, stage)
+            return steps(self.capture.passes(variant))
+
+    def layouts(self, variant: Variant) -> KernelLayouts:
+        """The layouts of a variant's tensors: takes as long as `document`, and raises as that."""
+        document = self.document(variant, "ttgir")
+        with self._lock:
+            told = self.capture.layouts(variant)
+        machine = (self.read(variant, "ptx") or b"").decode("utf-8", "replace")
+        version = variant.toolchain.versions.get("triton", "")
+        return KernelLayouts(document, variant.target, version, machine, told)
+
+    def _module(self, artifact: Artifact) -> bytes:
+        with self._lock:
+            return self.capture.content(artifact)
+
+
+def _id(kernel: Kernel) -> int:
+    return kernel.id
+
+
+def _name(kernel: Kernel) -> tuple[str, str]:
+    """What an edit of its source leaves of a kernel."""
+    return kernel.name, kernel.source.file
 
 
 def _unparsed(document: Document) -> Document:

@@ -84,4 +84,9 @@ def _settings(document: dict[str, Any]) -> Settings:
     for action, key in keys.items():
         if not isinstance(key, str) or not key.strip(" ,"):
             raise ValueError(f"keys: {action} is not a key in quotes")
-    return Settings(theme, stage, {action: key.replace(" ", "") for action, key in keys.items()})
+    return Settings(theme, stage, {action: _keys(key) for action, key in keys.items()})
+
+
+def _keys(text: str) -> str:
+    """`X, f8` as a binding has it: `X,f8`."""
+    return ",".join(filter(None, (key.strip() for key in text.split(","))))

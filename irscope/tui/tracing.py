@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.analysis.origins import Origins, Place
 from irscope.model import UserError, Variant
 from irscope.tui.comparison import Comparison
-from irscope.tui.origins import Origins, Place
 from irscope.tui.session import PYTHON, Session
 
 

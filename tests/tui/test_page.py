@@ -85,14 +85,25 @@ def test_texts_of_unequal_length_stand_beside_each_other() -> None:
 
 
 def test_search_has_smart_case(page: Page) -> None:
-    assert page.matches("line 1") == [1, *range(10, 13), 13, *range(15, 21)]
-    assert page.matches("Line") == [14]
-    assert page.matches("line new") == [14]
+    assert page.matches("line 1", True) == [1, *range(10, 13), 13, *range(15, 21)]
+    assert page.matches("Line", True) == [14]
+    assert page.matches("line new", True) == [14]
+
+
+def test_search_leaves_out_locations_that_are_hidden() -> None:
+    lines = ['%0 = arith.addi %a, %b : i32 loc("kernel.py":3:1)', "%1 = arith.muli %a, %b : i32"]
+    rows = [Row(0, 0, Change.EQUAL), Row(1, 1, Change.EQUAL)]
+    side = Side(lines, "mlir")
+    assert Page(side, side, rows, compared=True).matches("kernel.py", False) == []
+    assert Page(side, side, rows, compared=True).matches("kernel.py", True) == [0]
+    assert Page(side, side, rows, compared=True, raw=True).matches("kernel.py", False) == [0]
+    assert Page(side, side, rows, compared=True).matches("arith.addi", False) == [0]
+    assert Page(Side(lines), None, rows).matches("kernel.py", False) == [0]  # plain words have no locations
 
 
 def test_search_goes_around_the_end(page: Page) -> None:
     search = Search()
-    search.look(page, "line 2")
+    search.look(page, True, "line 2")
     assert list(search.rows) == [2, 21, 22, 23, 24]
     first, last = search.rows[0], search.rows[-1]
     assert search.beside(last, 1) == first

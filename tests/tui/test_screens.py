@@ -1,56 +1,98 @@
-"""What the screens look like, and that no size of terminal breaks them."""
+"""What every screen looks like, and that no size of terminal breaks one.
+
+The pictures are text (tests/tui/picture.py). `--snapshot-update` makes them anew; look at what changed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
+from syrupy.assertion import SnapshotAssertion
 
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
+from tests.tui import captures
 from tests.tui.driving import press, settled
+from tests.tui.picture import TextPicture, characters, styles
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
+THEMES = ["textual-dark", "textual-light"]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("theme", ["textual-dark", "textual-light"])
-def test_compare(app: IrscopeApp, snap_compare: Any, size: tuple[int, int], theme: str) -> None:
-    async def ready(pilot: Pilot[None]) -> None:
-        pilot.app.theme = theme
-        await press(pilot, "3")
+@dataclass(frozen=True)
+class Shown:
+    """A screen: the keys that lead there, in the app on a capture."""
 
-    assert snap_compare(app, terminal_size=size, run_before=ready)
+    keys: tuple[str, ...]
+    make: Callable[[Path], Path] = captures.matmul
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        ("1",),
-        ("4",),
-        ("shift+tab", "G", "b"),
-        ("slash", *"arith", "enter"),
-        ("f", "u", "G"),
-        ("question_mark",),
-    ],
-    ids=["python", "ptx", "failed", "search", "unfolded-other-way", "help"],
-)
-def test_states(app: IrscopeApp, snap_compare: Any, keys: tuple[str, ...]) -> None:
-    async def ready(pilot: Pilot[None]) -> None:
-        await press(pilot, *keys)
+SCREENS = {
+    "compare": Shown(("3",)),
+    "raw": Shown(("3", "t", "L")),
+    "unfolded-other-way": Shown(("3", "f", "u", "G")),
+    "python": Shown(("1",)),
+    "one-alone": Shown(("4",)),
+    "failed": Shown(("shift+tab", "G", "b")),
+    "search": Shown(("3", "slash", *"arith", "enter")),
+    "table": Shown(("shift+tab", "l", "s", "F", *"warps<8", "enter")),
+    "source": Shown(("3", "S", "slash", *"group_dot %", "enter"), captures.traced),
+    "explain": Shown(("3", "e"), captures.traced),
+    "chart": Shown(("C", "l")),
+    "why": Shown(("W", "j", "j"), captures.traced),
+    "help": Shown(("question_mark",)),
+    "hostile": Shown(("2",), captures.hostile),
+}
 
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ready)
+
+def named(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
 
 
-def test_no_colour(matmul: Path, snap_compare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", SIZES, ids=named)
+@pytest.mark.parametrize("name", SCREENS)
+async def test_what_it_looks_like(
+    tmp_path: Path, snapshot: SnapshotAssertion, name: str, size: tuple[int, int]
+) -> None:
+    shown = SCREENS[name]
+    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    pictures = []
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, *shown.keys)
+        pictures.append(characters(app))
+        for theme in THEMES:
+            app.theme = theme
+            await settled(pilot)
+            assert characters(app) == pictures[0]  # a theme moves nothing
+            pictures.append(f"{theme}\n{styles(app)}")
+    assert "\n".join(pictures) == snapshot(extension_class=TextPicture)
+
+
+async def test_without_colour(
+    matmul: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-
-    async def ready(pilot: Pilot[None]) -> None:
+    app = IrscopeApp(Capture(matmul))
+    async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "3")
+        assert characters(app) + styles(app) == snapshot(extension_class=TextPicture)
 
-    assert snap_compare(IrscopeApp(Capture(matmul)), terminal_size=(120, 40), run_before=ready)
+
+@pytest.mark.parametrize("size", [(1, 1), (40, 12), (400, 100)], ids=named)
+@pytest.mark.parametrize("name", SCREENS)
+async def test_tiny_and_huge(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    shown = SCREENS[name]
+    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, *shown.keys)
+        assert len(characters(app).splitlines()) == size[1]
+        for other in ((40, 12), (400, 100), size):
+            await pilot.resize_terminal(*other)
+            await press(pilot, "j", "k")
+        assert app.is_running
 
 
 async def test_every_size_and_resizing_work(app: IrscopeApp) -> None:

@@ -17,7 +17,7 @@ WHOLE = """\
 theme = "nord"
 stage = "ttir"
 [keys]
-swap = "X, f8"
+swap = "X,, f8"
 "change(1)" = "d"
 """
 
@@ -41,6 +41,7 @@ def test_what_it_says(tmp_path: Path) -> None:
         (b"keys = 1", "keys is not a table"),
         (b"[keys]\nswap = 1", "swap is not a key"),
         (b"[keys]\nswap = ' , '", "swap is not a key"),
+        (b"[keys]\nswap = ','", "swap is not a key"),
         (b"x = " + b"[" * 100_000, ""),
         (b"#" * 1_000_001, "too large"),
     ],
@@ -85,6 +86,18 @@ async def test_the_app_uses_it(matmul: Path) -> None:
         await press(pilot, "question_mark")
         help_lines = drawn(app.screen.query_one("HelpView")).splitlines()
         assert [line.strip("│ ").split()[0] for line in help_lines if "Swap A and B" in line] == ["X"]
+
+
+async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
+    # `a` is a key of the table alone, `C` one of the main screen, `s` also one of the chart.
+    settings = Settings(keys={"swap": "a", "detail": "C", "chart": "s,f9", "axis": "x", "why": "f7"})
+    app = IrscopeApp(Capture(matmul), None, settings)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settled(pilot)
+        assert [note.message for note in app._notifications] == [
+            "'a' is a key of swap and of mark('a')",
+            "'s' is a key of chart and of sort",
+        ]
 
 
 async def test_what_does_not_exist_is_told_and_ignored(matmul: Path) -> None:

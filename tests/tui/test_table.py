@@ -41,12 +41,28 @@ async def test_the_filter_and_the_order_go_together(app: IrscopeApp) -> None:
         assert await ids(pilot) == [4, 2, 1]
 
 
-async def test_stepping_stays_where_the_filter_hides_b(app: IrscopeApp) -> None:
+async def test_stepping_goes_to_the_nearest_variant_that_the_filter_shows(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "shift+tab", "F", *"warps=8", "enter", "J", "K")
-        assert app.is_running
-        await press(pilot, "F", "escape", "J")
-        assert "B" in drawn(app.screen.query_one(VariantTable)).splitlines()[3][:4]
+        await press(pilot, "shift+tab", "F", *"warps=8", "enter", "K")
+        assert marked(pilot) == (1, 2)  # above #2, which is hidden, nothing is shown
+        await press(pilot, "J")
+        assert marked(pilot) == (1, 3)
+        await press(pilot, "J")
+        assert marked(pilot) == (1, 3)
+        await press(pilot, "F", "escape", "K")
+        assert marked(pilot) == (1, 2)
+
+
+async def test_a_condition_holds_for_facts_that_come_later(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        table = app.screen.query_one(VariantTable)
+        table.filter("conversions>=0")  # before the first is measured
+        assert await ids(pilot) == [1, 2, 3]
+
+
+def marked(pilot) -> tuple[int, int]:
+    """A and B."""
+    return pilot.app.screen.query_one(VariantTable)._pair
 
 
 async def test_a_filter_that_nothing_passes_leaves_the_keys_alone(app: IrscopeApp) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,47 @@ def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> No
     while subprocess.run([*terminal._tmux, "has-session"], capture_output=True, check=False).returncode == 0:
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(x_ptr + offsets, x + 1, mask=offsets < n)
+"""
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+def test_compiled_while_one_looks_on_edited_and_compiled_again(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text(KERNEL)
+    command = [sys.executable, "-m", "irscope", "tui", f"{file}::add", "--signature", "*fp32:16, i32:16"]
+    words = shlex.join([*command, "--config", "BLOCK=64,128", "-o", str(tmp_path / "k.irscope")])
+    cache = shlex.quote(str(tmp_path / "cache"))
+    terminal = Terminal(tmp_path / "t", ["sh", "-c", f"TRITON_CACHE_DIR={cache} {words}; sleep 60"])
+    try:
+        terminal.wait(lambda screen: "starting the compiler" in screen)
+        terminal.wait(lambda screen: "waiting" in screen or "compiling" in screen)
+        shown = terminal.wait(lambda screen: "r compiles again" in screen)
+        assert "before" not in shown
+        file.write_text(KERNEL.replace("+ 1,", "* 3,"))
+        terminal.press("r")
+        shown = terminal.wait(lambda screen: screen.count(" ok ") + screen.count("=#") == 4)
+        assert "A #2 before BLOCK=128" in shown
+        assert "B #4 now BLOCK=128" in shown
+        terminal.press("1")
+        terminal.wait(lambda screen: "x + 1" in screen and "x * 3" in screen)
+        file.write_text(KERNEL.replace("+ 1,", "+ ,"))
+        terminal.press("r")
+        shown = terminal.wait(lambda screen: "SyntaxError" in screen)
+        assert "B #4 now BLOCK=128" in shown
+        terminal.press("q")
+        terminal.wait(lambda screen: "4 compiled, 0 failed" in screen)
+        with Capture(tmp_path / "k.irscope") as capture:
+            assert len(capture.variants()) == 4
+    finally:
+        terminal.close()

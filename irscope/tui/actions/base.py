@@ -25,6 +25,22 @@ class ComparisonScreen(Screen[None]):
         """Shows a stage that the user picked."""
         raise NotImplementedError
 
+    def _pair(self, a: Variant, b: Variant) -> None:
+        """Compares another two variants."""
+        raise NotImplementedError
+
+    def _show(self, stage: str) -> None:
+        """Shows a stage, or shows it anew."""
+        raise NotImplementedError
+
+    def _update_tabs(self) -> None:
+        """Draws the tabs anew."""
+        raise NotImplementedError
+
+    def _still_looking(self) -> bool:
+        """Whether another stage may still be shown by itself."""
+        raise NotImplementedError
+
     def _variant(self, right: bool) -> Variant:
         """The variant whose text is shown: B, or A where that is asked for or stands alone."""
         comparison = self._comparison

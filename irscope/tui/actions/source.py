@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from textual import on, work
 
+from irscope.analysis.origins import Place, place_of
+from irscope.ir.document import Location
 from irscope.tui.actions.base import ComparisonScreen
-from irscope.tui.origins import Place, Python, python_of
+from irscope.tui.origins import Python, python_of
 from irscope.tui.session import PYTHON
 from irscope.tui.tracing import Traces, Work, trace, work_in
 from irscope.tui.widgets.line_view import LineView
@@ -73,7 +75,10 @@ class SourceActions(ComparisonScreen):
             texts.go_to_row(lit[0])
 
     def _light_source(self, python: Python, traces: Traces) -> Place | None:
-        """Marks the lines that the texts' line came from; the place of the innermost that is shown."""
+        """Marks the lines that the texts' line came from; the place of that in the kernel itself.
+
+        Where no line of the kernel's file is among them, the place of the innermost.
+        """
         source = self.query_one(SourceView)
         found = [
             line for place in self._came_from(python, traces) if (line := python.line_of(place)) is not None
@@ -81,8 +86,11 @@ class SourceActions(ComparisonScreen):
         if not found:
             source.light((), source.cursor)
             return None
-        source.light(found, found[0])
-        return python.places[found[0]]
+        own, _ = place_of(Location(self._comparison.b.kernel.source.file, 0))
+        files = {line: place[0] for line in found if (place := python.places[line])}
+        chosen = next((line for line in reversed(found) if files[line] == own), found[0])
+        source.light(found, chosen)
+        return python.places[chosen]
 
     def _came_from(self, python: Python, traces: Traces) -> tuple[Place, ...]:
         """Where the line under the cursor of the texts came from: B's line, or A's."""

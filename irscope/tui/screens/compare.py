@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,15 +13,21 @@ from textual.worker import Worker, WorkerState
 from irscope.model import UserError, Variant
 from irscope.tui import keys
 from irscope.tui.actions.exporting import ExportActions
+from irscope.tui.actions.layouts import LayoutActions
+from irscope.tui.actions.lesson import LessonActions
+from irscope.tui.actions.live import LiveActions
+from irscope.tui.actions.looking import LookActions
 from irscope.tui.actions.reading import ReadActions
 from irscope.tui.actions.source import SourceActions
 from irscope.tui.background import Background
 from irscope.tui.comparison import Comparison
 from irscope.tui.detail import Detail
+from irscope.tui.live import Live
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.search import Search
 from irscope.tui.session import Session
 from irscope.tui.settings import Settings
+from irscope.tui.why_lines import proof
 from irscope.tui.widgets.bar import Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -35,16 +41,22 @@ from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
 
+if TYPE_CHECKING:
+    from irscope.tui.lesson import Pages
+
 _START = (0, False)
 # Style classes of the screen from so many columns and lines on.
 _WIDTHS = [(0, "-narrow"), (120, "-wide")]
 _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 
 
-class CompareScreen(SourceActions, ReadActions, ExportActions):
+class CompareScreen(
+    LessonActions, LiveActions, LookActions, LayoutActions, SourceActions, ReadActions, ExportActions
+):
     """Holds A, B and the stage on show; the panels ask it for everything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        *keys.LESSON,
         *keys.COMPARE,
         *keys.SEARCH,
         *keys.EXPORT,
@@ -54,9 +66,19 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
-    def __init__(self, session: Session, background: Background, settings: Settings) -> None:
+    def __init__(
+        self,
+        session: Session,
+        background: Background,
+        settings: Settings,
+        live: Live | None = None,
+        pages: Pages | None = None,
+    ) -> None:
         super().__init__()
         self._session = session
+        self._live = live
+        self._pages = pages
+        self.set_class(pages is not None, "-lesson")
         self._settings = settings
         self._background = background
         whole = [variant for variant in session.variants if variant.failure is None]
@@ -66,6 +88,8 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         self._stage = settings.stage if wanted else self._comparison.first_stage()
         self._looking = not wanted  # for the first stage that differs, until the user picks one
         self._shown = ""
+        self._left_at = _START  # where the cursor was put, and is until the user moves it
+        self._moved = False  # whether the user did, in this stage of these two
         self._places: dict[str, tuple[int, bool]] = {}  # where the cursor was in the other stages
         self._search = Search()
         self._detail = Detail.SHAPES
@@ -83,6 +107,10 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
             with Vertical(id="source"):
                 yield SourceView()
                 yield WorkView()
+        if self._pages is not None:
+            from irscope.tui.widgets.lesson_view import LessonView  # Markdown takes a while to import
+
+            yield LessonView(id="lesson")
         yield FindingsView(id="findings")
         yield SearchBar("search", id="search")
         yield StatusLine(id="status")
@@ -98,6 +126,10 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
     def _begin(self) -> None:
         self._table.measure(self._session, self._background)
         self._compare()
+        if self._live is not None:
+            self._attend(self._live)
+        if self._pages is not None:
+            self.action_lesson(1)
 
     @property
     def _table(self) -> VariantTable:
@@ -111,6 +143,8 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         if self._stage not in self._comparison.stages:
             self._stage = self._comparison.first_stage()
         self._places.clear()
+        self._moved = False
+        self._left_at = self._texts.place
         self._compare_anew()
 
     def _compare_anew(self) -> None:
@@ -128,16 +162,27 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
         if stage != self._shown:
             self._places[self._shown] = self._texts.place
             place = self._places.get(stage, _START)
+            self._moved = False
         else:
+            self._moved = self._moved or self._texts.place != self._left_at
             place = self._texts.place if page.left.language else _START
         self._stage = self._shown = stage
+        unaligned = not self._texts.page.compared
         self._texts.show(page, self._comparison.headings(), place)
-        if page.compared and place == _START:
+        if place == _START and page.runs and page.runs[0][0]:
             self._texts.go_to_change(1)
-        self._search.look(page)
+        elif page.compared and unaligned and self._moved:
+            self._texts.go_to_line(*place)  # no fold over the line that is being read
+        self._left_at = self._texts.place
+        self._search.look(page, self._texts.located)
         self._update_tabs()
         self._update_status()
         self._follow()
+
+    def _still_looking(self) -> bool:
+        """Whether another stage may still be shown by itself: until the user picks one, or moves in one."""
+        self._looking = self._looking and not self._moved and self._texts.place == self._left_at
+        return self._looking
 
     def _update_tabs(self) -> None:
         tabs = self.query_one(StageTabs)
@@ -148,7 +193,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
     async def _compare(self) -> None:
         """Compares the stages one by one, that on show first; the tabs fill in."""
         comparison = self._comparison
-        for stage in comparison.open_tasks(self._stage, in_order=self._looking):
+        for stage in comparison.open_tasks(self._stage, in_order=self._still_looking()):
             try:
                 diff = await self._background.run(comparison.work, stage)
             except UserError as error:
@@ -156,14 +201,16 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
                 self.notify(str(error), severity="error", markup=False)
                 continue
             comparison.settle(stage, diff)
-            found = self._looking and comparison.matters(stage, diff)
+            found = self._still_looking() and comparison.matters(stage, diff)
             if found or stage == self._stage:
                 self._looking = self._looking and not found
                 self._show(stage)
             self._update_tabs()
-        self._looking = False
+        self._looking = self._looking and comparison.growing
         if not comparison.single:
-            self.query_one(FindingsView).set_findings(await self._background.run(comparison.findings))
+            told = await self._background.run(comparison.findings)
+            note = f"{len(told)} so far" if comparison.growing else ""
+            self.query_one(FindingsView).set_findings(told, note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""
@@ -185,12 +232,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
 
     @on(FindingsView.Chosen)
     def _prove(self, message: FindingsView.Chosen) -> None:
-        right = bool(message.finding.evidence_b)
-        evidence = message.finding.evidence_b or message.finding.evidence_a
-        if evidence and evidence[0].stage in self._comparison.stages:
-            self._choose(evidence[0].stage)
-            self._texts.go_to_line(evidence[0].line, right)
-            self._texts.focus()
+        self._see(proof(message.finding))
 
     @on(LineView.Moved)
     def _update_status(self) -> None:
@@ -210,7 +252,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
 
     @on(SearchBar.Changed, "#search")
     def _look_for(self, message: SearchBar.Changed) -> None:
-        self._search.look(self._texts.page, message.value)
+        self._search.look(self._texts.page, self._texts.located, message.value)
         self._texts.mark_matches(message.value)
         self._go_to_match(self._search.first())
         self._update_status()
@@ -267,6 +309,7 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
     def action_toggle_locations(self) -> None:
         """Shows source locations, or hides them."""
         self._texts.toggle_locations()
+        self._search.look(self._texts.page, self._texts.located)
         self._update_status()
 
     def action_search(self) -> None:
@@ -303,16 +346,11 @@ class CompareScreen(SourceActions, ReadActions, ExportActions):
 
     def action_step(self, direction: int) -> None:
         """The variant below or above B in the table becomes B; A is passed over."""
-        order = self._table.order
-        places = [variant.id for variant in order]
-        if self._comparison.b.id not in places:  # the filter hides it
-            return
-        place = places.index(self._comparison.b.id) + direction
-        if 0 <= place < len(order) and order[place].id == self._comparison.a.id:
-            place += direction
-        if 0 <= place < len(order):
-            self._table.go_to(order[place].id)
-            self._pair(self._comparison.a, order[place])
+        a, b = self._comparison.a, self._comparison.b
+        found = self._table.beside(b.id, direction, without=a.id)
+        if found is not None:
+            self._table.go_to(found.id)
+            self._pair(a, found)
 
     def action_toggle_unified(self) -> None:
         """Two sides, or one column."""

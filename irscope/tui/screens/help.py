@@ -23,7 +23,9 @@ SIGNS = (
     ("▸", "In the Python: the line of the stage came from here"),
     ("=", "On a tab: nothing differs but names and source locations"),
     ("·", "On a tab: not compared yet"),
+    ("…", "On a tab: not yet compiled that far"),
     ("=#3", "In the table: the machine code is that of #3"),
+    ("before", "In the table: compiled before the last edit of the source; now: after it"),
     ("▲ ▼", "In the table: the highest, the lowest of a fact; green where that is good, red where not"),
     ("!launch", "In the table: does not fit the device; !failed: did not compile; the status line says why"),
 )

@@ -8,13 +8,14 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.strip import Strip
 
 from irscope.tui import highlight, keys, rows
 from irscope.tui.page import Kind, Layout, Page, Side, plain_page
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import HEADING, LineView
 
 # Two sides in fewer cells than this leave less than 40 characters of each line.
 UNIFIED_BELOW = 100
@@ -63,6 +64,11 @@ class DiffView(LineView):
         self._lit = (frozenset(), frozenset())
         self._opened.clear()
         self._lay_out(*place)
+
+    def head(self, headings: tuple[str, str]) -> None:
+        """Draws other headings."""
+        self._headings = headings
+        self.refresh(Region(0, 0, self.size.width, HEADING))
 
     def mark_matches(self, query: str) -> None:
         """Marks what contains `query`."""

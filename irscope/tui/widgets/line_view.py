@@ -31,10 +31,13 @@ class LineView(ScrollView, can_focus=True):
 
     cursor: var[int] = var(0, init=False)
 
-    _base: Style | None = None
-
     class Moved(Message):
         """The cursor came to another line."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._base: Style | None = None
+        self._inks: dict[str, Style] = {}
 
     def line_count(self) -> int:
         """How many lines there are."""
@@ -113,6 +116,7 @@ class LineView(ScrollView, can_focus=True):
         """Another theme or focus: other colours."""
         super().notify_style_update()
         self._base = None
+        self._inks.clear()
 
     def style(self, *names: str) -> Style:
         """The style of a component class, with the panel's background."""
@@ -120,7 +124,14 @@ class LineView(ScrollView, can_focus=True):
 
     def ink(self, name: str) -> Style:
         """What a component class itself sets, to be laid over another style."""
-        return self.get_component_rich_style(name, partial=True)
+        ink = self._inks.get(name)
+        if ink is None:
+            own = self.get_component_rich_style(name, partial=True)
+            # Textual leaves the alpha out of a partial style: a tint of 20 % would be the whole colour.
+            whole = self.get_component_rich_style(name)
+            ink = own + Style(color=own.color and whole.color, bgcolor=own.bgcolor and whole.bgcolor)
+            self._inks[name] = ink
+        return ink
 
     def bar(self, text: str, width: int) -> Strip:
         """A heading of one text."""

@@ -11,8 +11,9 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
+from irscope.analysis.origins import Place
 from irscope.tui import highlight, keys
-from irscope.tui.origins import Place, Python
+from irscope.tui.origins import Python
 from irscope.tui.page import Side
 from irscope.tui.paint import code, fitted
 from irscope.tui.text import printable

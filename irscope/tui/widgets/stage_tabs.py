@@ -9,7 +9,8 @@ from textual.reactive import var
 
 from irscope.tui.widgets.bar import Bar, Label
 
-UNKNOWN = "·"
+# Of which nothing is known yet.
+_OPEN = ("·", "…")
 
 
 class StageTabs(Bar):
@@ -46,7 +47,7 @@ class StageTabs(Bar):
 
     def _label(self, number: int, stage: str, short: bool) -> Label:
         note = self._notes.get(stage, "")
-        differs = bool(note) and note not in ("=", UNKNOWN)
+        differs = bool(note) and note not in ("=", *_OPEN)
         if short and differs and stage != self.active:
             note = "~"
         style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"

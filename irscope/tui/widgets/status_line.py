@@ -25,9 +25,10 @@ class StatusLine(Bar):
         place = [f"{row + 1:,}/{len(page.rows):,}"]
         if page.runs:
             place.append(f"change {texts.change_number():,}/{len(page.runs):,}")
-        if page.compared:
+        of_a_stage = page.left.language not in (None, "python")
+        if page.compared and of_a_stage:
             place.append(detail.value)
-        if texts.located and page.left.language:
+        if texts.located and of_a_stage:
             place.append("locations")
         if search.query:
             place.append(str(search))

@@ -15,10 +15,17 @@ class TitleBar(Bar):
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
+        self.show(session)
+
+    def show(self, session: Session) -> None:
+        """Shows what there is now."""
         kernels = dict.fromkeys(variant.kernel.name for variant in session.variants)
         targets = dict.fromkeys(str(variant.target) for variant in session.variants)
         failed = sum(variant.failure is not None for variant in session.variants)
         count = f"{len(session.variants):,} variants" + (f", {failed:,} failed" if failed else "")
+        if session.under_way:
+            waiting = session.under_way.waiting
+            count += f", {len(session.under_way) - waiting:,} compiling, {waiting:,} waiting"
         self.set_labels(
             [
                 Label(" irscope ", "title--app"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -37,7 +37,7 @@ class VariantTable(LineView):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.TABLE]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row--failed", "heading--column", "mark--a", "mark--b",
+        "row--failed", "row--under-way", "heading--column", "mark--a", "mark--b",
         "heat--good", "heat--bad",
     }  # fmt: skip
 
@@ -92,29 +92,75 @@ class VariantTable(LineView):
         column = self._columns[self._column]
         return column.name or column.title
 
+    @property
+    def facts(self) -> FactTable:
+        """The facts of the variants, as far as they are known."""
+        return self._facts
+
     def load(self, session: Session) -> None:
-        """Shows the variants with the facts that the capture holds."""
+        """Shows the variants with the facts that the capture holds.
+
+        Where others were shown before, the cursor, the order and the filter stay.
+        """
+        here, titles = self.current, [column.title for column in self._columns]
+        self._facts.under_way = session.under_way
         for variant, facts in session.kept_facts().items():
             self._facts.add(variant, facts)
         backends = dict.fromkeys(variant.target.backend for variant in session.variants)
         kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
         self._order = self._variants = list(session.variants)
-        self._columns = columns(session.variants, list(kinds), self._facts)
-        self._widths = [0] * len(self._columns)
+        self._columns = columns(session.variants, list(kinds), self._facts, session.age)
+        self._find_columns(titles)
         self._extremes = [Extremes(column.fact.better if column.fact else "") for column in self._columns]
         known = [variant for variant in session.variants if variant.id in self._facts]
         self._take_in(known)
-        self._widen(session.variants)
-        self.lines_changed()
+        self.fit()
+        self._arrange()
+        if here is not None:
+            self.go_to(here.id)
 
-    @work(group="facts", exit_on_error=False)
+    def renew(self, session: Session, ids: Collection[int]) -> None:
+        """There is more to say of the variants with these ids."""
+        fresh = {variant.id: variant for variant in self._variants if variant.id in ids}
+        for id_ in fresh:
+            fresh[id_] = session.variant(id_)
+            self._facts.forget(id_)
+        self._variants = [fresh.get(variant.id, variant) for variant in self._variants]
+        self._widen(list(fresh.values()))
+        self._arrange()
+
+    def fit(self) -> None:
+        """Makes the columns as wide as what is in them now, no wider."""
+        self._widths = [0] * len(self._columns)
+        self._widen(self._variants)
+
+    @work(exclusive=True, group="facts", exit_on_error=False)
     async def measure(self, session: Session, background: Background) -> None:
-        """Measures the variants of which the capture holds no facts."""
+        """Measures the variants that are compiled and of which the capture holds no facts."""
         for variant in session.variants:
-            if variant.id not in self._facts:
+            if variant.id not in self._facts and variant.id not in session.under_way:
                 self._facts.add(variant.id, await background.run(session.facts, variant))
                 self._take_in([variant])
                 self._widen([variant])
+                if self._passes(variant) != (variant in self._order):
+                    self._arrange()
+        self._arrange()
+
+    def _passes(self, variant: Variant) -> bool:
+        return all(test(variant) for test in tests(self._query, self._columns))
+
+    def _find_columns(self, titles: Sequence[str]) -> None:
+        """The column under the cursor and the one to sort by are those that they were, if they are there."""
+        now = [column.title for column in self._columns]
+
+        def place(column: int) -> int | None:
+            title = titles[column] if column < len(titles) else ""
+            return now.index(title) if title in now else None
+
+        self._column = place(self._column) or 0
+        if self._sorted is not None:
+            by = place(self._sorted[0])
+            self._sorted = None if by is None else (by, self._sorted[1])
 
     def _take_in(self, variants: Sequence[Variant]) -> None:
         """The facts of these variants are known now: which values stand out may be others."""
@@ -129,14 +175,31 @@ class VariantTable(LineView):
         for index, column in enumerate(self._columns):
             if not self._widths[index] and not any(map(column.tells, variants)):
                 continue
-            widest = max((len(column.text(variant)) for variant in variants), default=0)
+            widest = max((len(column.text(variant)) for variant in self._unlike(column, variants)), default=0)
             self._widths[index] = max(self._widths[index], len(column.title) + 1, min(widest, MAX_CELL))
         self.refresh()
+
+    def _unlike(self, column: Column, variants: Sequence[Variant]) -> Iterable[Variant]:
+        """Of `variants` those that can have another text in a column: a fact has few values among 1,000."""
+        if column.fact is None:
+            return variants
+        name = column.fact.name
+        return {(self._facts.value(v.id, name), v.failure is None): v for v in variants}.values()
 
     def set_pair(self, a: int, b: int) -> None:
         """Marks the variants with these ids as A and B."""
         self._pair = (a, b)
         self.refresh()
+
+    def beside(self, variant: int, step: int, without: int) -> Variant | None:
+        """The variant that stands below (1) or above (-1) this one, hidden by the filter or not.
+
+        None where there is none but that with the id `without`.
+        """
+        place = [one.id for one in self._variants].index(variant)
+        shown = {one.id for one in self._order} - {without}
+        others = self._variants[place + 1 :] if step > 0 else self._variants[:place][::-1]
+        return next((one for one in others if one.id in shown), None)
 
     def go_to(self, variant: int) -> None:
         """The cursor to the variant with this id."""
@@ -144,9 +207,19 @@ class VariantTable(LineView):
 
     def filter(self, query: str) -> None:
         """Shows the variants that `query` (as of `filtering.tests`) is true of, all for ""."""
-        here = self.current
         self._query = query
-        passed = tests(query, self._columns)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Sorts and filters by what is known now; the cursor stays on its variant."""
+        here = self.current
+        if self._sorted is not None:
+            column, down = self._sorted
+            keys_of = {variant.id: self._columns[column].key(variant) for variant in self._variants}
+            known = [v for v in self._variants if keys_of[v.id][0] < UNKNOWN[0]]
+            unknown = [v for v in self._variants if keys_of[v.id][0] == UNKNOWN[0]]
+            self._variants = sorted(known, key=lambda v: keys_of[v.id], reverse=down) + unknown
+        passed = tests(self._query, self._columns)
         self._order = [variant for variant in self._variants if all(test(variant) for test in passed)]
         self.lines_changed()
         if here is not None:
@@ -173,11 +246,7 @@ class VariantTable(LineView):
             return
         down = self._sorted == (self._column, False)
         self._sorted = (self._column, down)
-        keys_of = {variant.id: self._columns[self._column].key(variant) for variant in self._variants}
-        known = [v for v in self._variants if keys_of[v.id][0] < UNKNOWN[0]]
-        unknown = [v for v in self._variants if keys_of[v.id][0] == UNKNOWN[0]]
-        self._variants = sorted(known, key=lambda v: keys_of[v.id], reverse=down) + unknown
-        self.filter(self._query)
+        self._arrange()
         self.reveal(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
@@ -217,6 +286,8 @@ class VariantTable(LineView):
         base = self.style("row--cursor") if index == self.cursor else self.base
         if variant.failure is not None:
             base += self.ink("row--failed")
+        if variant.id in self._facts.under_way:
+            base += self.ink("row--under-way")
         segments = self._marks(variant, base)
         for place, start, end in self._in_sight(width):
             column = self._columns[place]

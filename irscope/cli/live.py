@@ -1,0 +1,121 @@
+"""Compiles a kernel for the app while that runs: a sweep in a thread, which tells of each stage."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+import sys
+from dataclasses import fields
+from pathlib import Path
+from threading import Thread
+
+from irscope.capture.pool import Stop, Stopped, Worker
+from irscope.capture.request import Job, Plan, SweepRequest
+from irscope.capture.sweep import Sweep, compile_sweep, lay_out, planned
+from irscope.model import Artifact, UserError, Variant
+from irscope.store import CaptureWriter, NewVariant
+from irscope.store.encoding import Blob, digest
+from irscope.tui.live import Ended, Finished, Planned, Refused, StageMade, Started, Tell, Unchanged
+
+_SHARED = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
+
+
+class LiveSweep:
+    """Compiles `request` into the capture at `path`, again each time it is asked to: a tui.live.Producer.
+
+    The sweep before goes on until there is a plan that differs from it. `compiled` and `failed` count
+    variants; `left` those of the last plan that are not done; `problem` is why there is no plan.
+    """
+
+    def __init__(self, request: SweepRequest, path: Path, processes: int | None, seconds: float) -> None:
+        self._request = request
+        self._path = path
+        # A core is left for the app, so that keys are answered at once while all others compile.
+        self._processes = processes or max(1, len(os.sched_getaffinity(0)) - 1)
+        self._seconds = seconds
+        self._plan: Plan | None = None
+        self._runs: list[tuple[Thread, Stop]] = []
+        self.compiled = self.failed = self.left = 0
+        self.problem = ""
+
+    @property
+    def name(self) -> str:
+        """FILE.py::KERNEL."""
+        return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
+
+    def begin(self, tell: Tell) -> None:
+        """Plans and compiles in a thread of its own; not to be called again before it answered."""
+        stop = Stop()
+        before = [run for run in self._runs if run[0].is_alive()]
+        thread = Thread(target=self._run, args=(tell, stop, before), name="irscope-sweep", daemon=True)
+        self._runs = [*before, (thread, stop)]
+        thread.start()
+
+    def stop(self) -> None:
+        """Ends what is under way, and its workers, at once."""
+        _end(self._runs)
+
+    def _run(self, tell: Tell, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
+        try:
+            with planned(self._request, self._processes, stop) as (plan, workers):
+                if plan == self._plan:
+                    tell(Unchanged(f"{plan.source.name} and what it calls are as they were"))
+                    return
+                _end(before)
+                with CaptureWriter.resume(self._path) as writer:
+                    sweep = lay_out(plan, writer, shlex.join(sys.argv))
+                    self._plan, self.problem = plan, ""
+                    self._compile(sweep, workers, writer, tell, stop)
+        except Stopped:  # for another plan, which tells of itself, or because nobody listens any more
+            pass
+        except (UserError, OSError, sqlite3.Error) as error:
+            self.problem = str(error)
+            tell(Refused(self.problem))
+
+    def _compile(
+        self, sweep: Sweep, workers: list[Worker], writer: CaptureWriter, tell: Tell, stop: Stop
+    ) -> None:
+        def started(job: Job) -> None:
+            tell(Started(sweep.ids[job]))
+
+        def made(job: Job, stage: str, content: bytes) -> None:
+            tell(StageMade(sweep.ids[job], stage, content))
+
+        variants = {job: _variant(sweep, job) for job in sweep.ids}
+        tell(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
+        self.left = len(variants)
+        try:
+            for job, new in compile_sweep(sweep, workers, writer, self._seconds, started, made, stop):
+                self.left -= 1
+                self.compiled += new.failure is None
+                self.failed += new.failure is not None
+                tell(Finished(_finished(variants[job], new)))
+        except (OSError, sqlite3.Error) as error:  # the disk is full
+            tell(Refused(str(error)))
+        tell(Ended())
+
+
+def _end(runs: list[tuple[Thread, Stop]]) -> None:
+    for _, stop in runs:
+        stop.set()
+    for thread, _ in runs:
+        thread.join()
+
+
+def _variant(sweep: Sweep, job: Job) -> Variant:
+    """The variant that a job will make, before it has a stage."""
+    return Variant(sweep.ids[job], sweep.kernel, job.target, job.specialization, job.config, sweep.toolchain)
+
+
+def _finished(variant: Variant, new: NewVariant) -> Variant:
+    """The variant as the capture has it now."""
+    values = {name: getattr(new, name) for name in _SHARED}
+    values["artifacts"] = {name: _artifact(name, content) for name, content in new.artifacts.items()}
+    return Variant(id=variant.id, kernel=variant.kernel, toolchain=variant.toolchain, **values)
+
+
+def _artifact(stage: str, content: bytes | Blob) -> Artifact:
+    if isinstance(content, Blob):
+        return Artifact(stage, content.digest, content.size)
+    return Artifact(stage, digest(content), len(content))

@@ -1,0 +1,88 @@
+"""The pages of a lesson: question, answer, question, answer, ... each with what to look at meanwhile."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from irscope.learn.lesson import Lesson, Step
+from irscope.learn.seen import pair_of
+from irscope.learn.telling import answer, question
+from irscope.model import Variant, stage_named
+from irscope.tui.session import PYTHON, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: Markdown, the two variants, the stage, and the line (from 0) to look at in A or in B.
+
+    `line` is None where nothing is to be pointed at.
+    """
+
+    heading: str
+    text: str
+    a: Variant
+    b: Variant
+    stage: str
+    line: int | None = None
+    right: bool = False
+
+
+class Pages:
+    """The pages of one lesson, and which of them is open. `turn` takes as long as measuring two variants."""
+
+    def __init__(self, lesson: Lesson, session: Session) -> None:
+        self._lesson = lesson
+        self._session = session
+        self._open = -1
+
+    def turn(self, direction: int) -> Page | None:
+        """The page after, or before, the open one, which is then open; None past either end.
+
+        Raises UserError where the capture is not one of the lesson, or is damaged.
+        """
+        wanted = self._open + direction
+        if not 0 <= wanted < 2 * len(self._lesson.steps):
+            return None
+        page = self._page(wanted)
+        self._open = wanted
+        return page
+
+    def _page(self, number: int) -> Page:
+        index, answered = divmod(number, 2)
+        step = self._lesson.steps[index]
+        read = partial(_read, self._session)
+        a, b = pair_of(step, self._session.variants, read)
+        parts = [self._lesson.about] if number == 0 else []
+        parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
+        if answered and step is self._lesson.steps[-1]:
+            parts.append(self._lesson.more)
+        line, right = self._place(step, a.variant, b.variant)
+        return Page(
+            heading=f"Lesson {self._lesson.number}, {'answer' if answered else 'question'} {index + 1} "
+            f"of {len(self._lesson.steps)}",
+            text="\n\n".join(part.strip() for part in parts),
+            a=a.variant,
+            b=b.variant,
+            stage=step.stage,
+            line=line,
+            right=right,
+        )
+
+    def _place(self, step: Step, a: Variant, b: Variant) -> tuple[int | None, bool]:
+        """The first line of A's stage, or of B's, that matches what the step points at."""
+        if not step.find or step.stage == PYTHON:
+            return None, False
+        for variant, right in ((a, False), (b, True)):
+            if self._session.key(variant, step.stage):
+                for number, line in enumerate(self._session.text(variant, step.stage).split("\n")):
+                    if re.search(step.find, line):
+                        return number, right and a is not b
+        return None, False
+
+
+def _read(session: Session, variant: Variant, stage: str) -> bytes | None:
+    if stage_named(stage).binary:
+        return session.read(variant, stage)
+    return session.text(variant, stage).encode() if session.key(variant, stage) else None

@@ -1,0 +1,164 @@
+"""A chart in character cells: axes, lines made of braille dots, a mark for each point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from irscope.analysis.scale import scale
+from irscope.analysis.series import Chart, Point, Series
+from irscope.tui.text import printable
+
+# A series has a mark and a colour of its own; what there are more series has letters.
+MARKS = "●■▲◆○□△◇abcdefghijklmnopqrstuvwxyz"
+COLOURS = 8
+STYLE_CLASSES = (
+    *(f"series--{number}" for number in range(COLOURS)),
+    "axis",
+    "grid",
+    "trouble",
+    "lit",
+    "mark--a",
+    "mark--b",
+)
+_TROUBLE = "!"
+# Series are drawn so many cells apart where there is room, so that equal values do not hide each other.
+_APART = 2
+# A braille cell has 2 dots beside and 4 above each other; the bit of each, by column and line.
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BRAILLE = 0x2800
+# A labelled line of the y axis every so many rows at most.
+_ROWS_A_LABEL = 3
+_LONGEST_LABEL = 12
+
+
+class Cell(NamedTuple):
+    """A character and its style class, "" for that of the panel."""
+
+    text: str = " "
+    style: str = ""
+
+
+class Plot:
+    """A chart laid out in `width` x `height` cells."""
+
+    def __init__(self, chart: Chart, width: int, height: int) -> None:
+        self.chart = chart
+        numbers = [point.y for point in chart.points if point.y is not None] or [0.0]
+        self._lost = any(point.y is None for point in chart.points)
+        self._rows = max(height - 2 - self._lost, 1)  # without the axis, its labels, the line of the lost
+        self._scale = scale(min(numbers), max(numbers), self._rows // _ROWS_A_LABEL)
+        self._labels = dict(self._label_rows())
+        self._left = max(map(len, self._labels.values())) + 2
+        self._width = max(width - self._left, 1)
+        self._places = {
+            point.variant.id: self._place(point, number)
+            for number, series in enumerate(chart.series)
+            for point in series.points
+        }
+
+    def nearest(self, x: int, y: int) -> Point | None:
+        """The point that is nearest to a cell."""
+
+        def distance(point: Point) -> int:
+            column, row = self._places[point.variant.id]
+            return (column + self._left - x) ** 2 + 4 * (row - y) ** 2  # a cell is twice as high as wide
+
+        return min(self.chart.points, key=distance, default=None)
+
+    def draw(self, cursor: int, pair: tuple[int, int]) -> list[list[Cell]]:
+        """The cells, line by line; `cursor` and `pair` are ids of variants: the chosen one, A and B."""
+        grid = [
+            [Cell("─", "grid") if row in self._labels else Cell() for _ in range(self._width)]
+            for row in range(self._rows + self._lost)
+        ]
+        for number, series in enumerate(self.chart.series):
+            self._draw_line(grid, series, number)
+        for number, series in enumerate(self.chart.series):
+            for point in series.points:
+                self._put(grid, point, Cell(_TROUBLE, "trouble") if point.trouble else _mark(number))
+        for point in self.chart.points:
+            id_ = point.variant.id
+            if id_ in pair:
+                self._put(grid, point, Cell("A", "mark--a") if id_ == pair[0] else Cell("B", "mark--b"))
+        if cursor in self._places:
+            column, row = self._places[cursor]
+            grid[row][max(column - 1, 0)] = Cell("[", "lit")
+            grid[row][min(column + 1, self._width - 1)] = Cell("]", "lit")
+        return [*(self._with_label(row, cells) for row, cells in enumerate(grid)), *self._x_axis()]
+
+    # Where things stand.
+
+    def _column(self, tick: float, number: int) -> float:
+        """The column of a tick for a series: the middle of the tick's band, moved aside."""
+        band = self._width / len(self.chart.ticks)
+        count = len(self.chart.series)
+        apart = min(_APART, 0.8 * band / count)
+        return min((tick + 0.5) * band + (number - (count - 1) / 2) * apart, self._width - 1)
+
+    def _row(self, y: float) -> float:
+        return (self._scale.high - y) / (self._scale.high - self._scale.low) * (self._rows - 1)
+
+    def _place(self, point: Point, number: int) -> tuple[int, int]:
+        row = self._rows if point.y is None else round(self._row(point.y))
+        return int(self._column(point.tick, number)), row
+
+    def _label_rows(self) -> Iterator[tuple[int, str]]:
+        for value in self._scale.values():
+            yield round(self._row(value)), self._scale.label(value, self.chart.kind.unit)
+
+    # What is drawn.
+
+    def _put(self, grid: list[list[Cell]], point: Point, cell: Cell) -> None:
+        column, row = self._places[point.variant.id]
+        grid[row][column] = cell
+
+    def _draw_line(self, grid: list[list[Cell]], series: Series, number: int) -> None:
+        """Dots from each point of the line to the next."""
+        dots = [
+            (int(2 * self._column(tick, number)), round(4 * self._row(y) + 1.5)) for tick, y in series.line
+        ]
+        for (x, y), (end_x, end_y) in pairwise(dots):
+            steps = max(abs(end_x - x), abs(end_y - y), 1)
+            for step in range(steps + 1):
+                self._dot(
+                    grid, x + round(step * (end_x - x) / steps), y + round(step * (end_y - y) / steps), number
+                )
+
+    def _dot(self, grid: list[list[Cell]], x: int, y: int, number: int) -> None:
+        old = grid[y // 4][x // 2]
+        style = f"series--{number % COLOURS}"
+        bits = ord(old.text) - _BRAILLE if old.style == style else 0
+        grid[y // 4][x // 2] = Cell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
+
+    def _with_label(self, row: int, cells: list[Cell]) -> list[Cell]:
+        """A line with what stands left of it."""
+        label = self._labels.get(row, "")
+        if row == self._rows:
+            label = "?"
+        sign = "┤" if label else "│"
+        return [
+            Cell(character, "axis") for character in f"{label:>{self._left - 2}} {sign}"[-self._left :]
+        ] + cells
+
+    def _x_axis(self) -> Iterator[list[Cell]]:
+        """The axis with a notch for each tick that has room for its label, and the labels."""
+        line, labels = ["─"] * self._width, [" "] * self._width
+        free = 0
+        for tick, text in enumerate(self.chart.ticks):
+            shown = printable(text)
+            shown = shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
+            middle = int((tick + 0.5) * self._width / len(self.chart.ticks))
+            start = min(max(middle - len(shown) // 2, 0), self._width - len(shown))
+            if start >= free:
+                line[middle] = "┴"
+                labels[start : start + len(shown)] = shown
+                free = start + len(shown) + 1
+        edge = " " * (self._left - 1)
+        for text in (f"{edge}└{''.join(line)}", f"{edge} {''.join(labels)}"):
+            yield [Cell(character, "axis") for character in text]
+
+
+def _mark(number: int) -> Cell:
+    return Cell(MARKS[number % len(MARKS)], f"series--{number % COLOURS}")

@@ -1,0 +1,22 @@
+"""The lesson beside the texts: a question or its answer."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Markdown
+
+
+class LessonView(VerticalScroll):
+    """Shows a page of the lesson; scrolls where it has the focus."""
+
+    def compose(self) -> ComposeResult:
+        """The text alone."""
+        yield Markdown(open_links=False)
+
+    async def show(self, heading: str, text: str) -> None:
+        """Another page, from its top."""
+        self.border_title = heading
+        self.border_subtitle = ". next  , back"
+        await self.query_one(Markdown).update(text)
+        self.scroll_home(animate=False)

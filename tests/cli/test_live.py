@@ -1,0 +1,206 @@
+"""Compiling for the app: what it is told, what is in the capture, what is left running."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+from irscope.capture.request import SweepRequest
+from irscope.cli.live import LiveSweep
+from irscope.model import parse_target
+from irscope.store import Capture, CaptureWriter
+from irscope.tui.live import Ended, Event, Finished, Planned, Refused, StageMade, Started, Unchanged
+from tests.conftest import Irscope
+
+pytestmark = pytest.mark.slow
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n) + 1, mask=offsets < n)
+"""
+_PATIENCE_SECONDS = 120.0
+
+Make = Callable[..., LiveSweep]
+
+
+class Told:
+    """The events in the order they came."""
+
+    def __init__(self) -> None:
+        self.queue: Queue[Event] = Queue()
+
+    def until(self, *kinds: type) -> list[Event]:
+        """The events up to one of these kinds, that one last."""
+        events = [self.queue.get(timeout=_PATIENCE_SECONDS)]
+        while not isinstance(events[-1], kinds):
+            events.append(self.queue.get(timeout=_PATIENCE_SECONDS))
+        return events
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    return path
+
+
+@pytest.fixture
+def make(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    made = []
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+
+    def sweep(*blocks: int) -> LiveSweep:
+        path = tmp_path / "k.irscope"
+        CaptureWriter.create(path).close()
+        targets = (parse_target("cuda:90"),)
+        request = SweepRequest(file, "add", "*fp32:16, i32:16", {}, {"BLOCK": blocks}, targets)
+        made.append(LiveSweep(request, path, 1, 60.0))
+        return made[-1]
+
+    yield sweep
+    for one in made:
+        one.stop()
+
+
+def workers() -> int:
+    """How many worker processes this test has now."""
+    command = ["ps", "--ppid", str(os.getpid()), "-o", "args="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return listed.stdout.count("irscope.capture.worker")
+
+
+def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: Path) -> None:
+    sweep, told = make(64, 96, 128), Told()
+    sweep.begin(told.queue.put)
+    events = told.until(Ended, Refused)
+    planned = events[0]
+    assert isinstance(planned, Planned)
+    assert [(v.id, v.config.get("BLOCK")) for v in planned.variants] == [(1, 64), (2, 96), (3, 128)]
+    of_first = [e for e in events if isinstance(e, Started | StageMade) and e.variant == 1]
+    assert isinstance(of_first[0], Started)
+    stages = [event.stage for event in of_first if isinstance(event, StageMade)]
+    assert stages[:5] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
+    finished = [event.variant for event in events if isinstance(event, Finished)]
+    assert [variant.failure is not None for variant in finished] == [False, True, False]
+    with Capture(tmp_path / "k.irscope") as capture:
+        assert capture.variants() == finished
+    assert (sweep.compiled, sweep.failed, sweep.left) == (2, 1, 0)
+
+
+def test_an_edit_a_mistake_and_the_edit_taken_back(make: Make, file: Path, tmp_path: Path) -> None:
+    sweep, told = make(64), Told()
+
+    def again(text: str) -> Event:
+        file.write_text(text)
+        sweep.begin(told.queue.put)
+        return told.until(Ended, Unchanged, Refused)[0]
+
+    first = again(KERNEL)
+    assert isinstance(again(KERNEL), Unchanged)
+    assert isinstance(again(KERNEL + "\nOTHER = 1\n"), Unchanged)
+    edited = again(KERNEL.replace("+ 1,", "+ 2,"))
+    refused = again(KERNEL.replace("+ 1,", "+ ,"))
+    back = again(KERNEL)
+    assert isinstance(first, Planned)
+    assert isinstance(edited, Planned)
+    assert isinstance(refused, Refused)
+    assert isinstance(back, Planned)
+    assert "SyntaxError" in refused.problem
+    assert [variant.id for variant in edited.variants] == [2]
+    assert back.kernel == first.kernel  # which the capture has, so that there is nothing to compile
+    assert back.variants == ()
+    with Capture(tmp_path / "k.irscope") as capture:
+        assert [v.kernel.source.text.count("+ 2") for v in capture.variants()] == [0, 1]
+
+
+def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_path: Path) -> None:
+    sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
+    sweep.begin(told.queue.put)
+    told.until(Finished)
+    assert workers() == 1
+    begun = time.monotonic()
+    sweep.stop()
+    assert time.monotonic() - begun < 5
+    assert workers() == 0
+    with Capture(tmp_path / "k.irscope") as capture:
+        there = capture.variants()
+    assert len(there) == sweep.compiled >= 1
+    assert sweep.left == 6 - sweep.compiled
+    assert [path.name for path in tmp_path.glob("k.irscope*")] == ["k.irscope"]
+
+
+def test_another_plan_ends_what_is_under_way(make: Make, file: Path) -> None:
+    sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
+    sweep.begin(told.queue.put)
+    told.until(Finished)
+    file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
+    sweep.begin(told.queue.put)
+    events = told.until(Planned, Refused)
+    assert not any(isinstance(event, Ended) for event in events)
+    assert isinstance(events[-1], Planned)
+    numbers = {event.variant.id for event in events if isinstance(event, Finished)} | {1}
+    assert not numbers & {variant.id for variant in events[-1].variants}
+    told.until(StageMade)
+    sweep.stop()
+    assert workers() == 0
+
+
+def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from queue import Queue
+from irscope.capture.request import SweepRequest
+from irscope.cli.live import LiveSweep
+from irscope.model import parse_target
+from irscope.store import CaptureWriter
+path = Path({str(tmp_path / "x.irscope")!r})
+CaptureWriter.create(path).close()
+targets = (parse_target("cuda:90"),)
+request = SweepRequest(Path({str(file)!r}), "add", "*fp32, i32", {{}}, {{"BLOCK": (64,)}}, targets)
+sweep, told = LiveSweep(request, path, 1, 60.0), Queue()
+sweep.begin(told.put)
+print(type(told.get()).__name__)
+sweep.stop()
+print([name for name in ("triton", "torch") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:2] == ["Planned", "[]"], done.stderr
+
+
+def test_without_a_terminal_it_says_so_and_leaves_nothing(
+    irscope: Irscope, file: Path, tmp_path: Path
+) -> None:
+    done = irscope("tui", f"{file}::add", "--signature", "*fp32, i32", "-o", "x.irscope")
+    assert done.returncode == 2
+    assert done.stderr == "irscope: the app needs a terminal; irscope compile needs none\n"
+    assert not (tmp_path / "x.irscope").exists()
+
+
+def test_what_to_compile_is_for_files_alone(irscope: Irscope, tmp_path: Path) -> None:
+    done = irscope("tui", "x.irscope", "--config", "BLOCK=1")
+    assert done.returncode == 2
+    assert done.stderr.startswith("irscope: --config is for FILE.py[::KERNEL]")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--force"])
+def test_without_a_terminal_a_capture_stays_as_it_is(
+    irscope: Irscope, file: Path, tmp_path: Path, flag: str
+) -> None:
+    (tmp_path / "x.irscope").write_text("mine")
+    done = irscope("tui", f"{file}::add", "--signature", "*fp32, i32", "-o", "x.irscope", flag)
+    assert done.returncode == 2
+    assert (tmp_path / "x.irscope").read_text() == "mine"

@@ -1,0 +1,76 @@
+"""A producer that compiles nothing: the test says what it tells the app."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant, parse_target
+from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.tui.live import Event, Finished, StageMade, Started, Tell
+
+TARGET = parse_target("cuda:90")
+TEXT = "@triton.jit\ndef matmul_kernel(a_ptr):\n    pid = tl.program_id(0)\n    tl.store(a_ptr, pid)\n"
+_PATIENCE_SECONDS = 20.0
+
+
+class Script:
+    """Stands for the compiler. What it finishes is in the capture, as it would be."""
+
+    name = "matmul.py::matmul_kernel"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.asked = 0
+        self._tell: Tell | None = None
+        CaptureWriter.create(path).close()
+
+    def begin(self, tell: Tell) -> None:
+        self.asked += 1
+        self._tell = tell
+
+    def tell(self, *events: Event) -> None:
+        assert self._tell is not None
+        for event in events:
+            self._tell(event)
+
+    def kernel(self, text: str = TEXT) -> Kernel:
+        source = SourceFunction("matmul_kernel", "matmul.py", 10, text)
+        with CaptureWriter.resume(self.path) as writer:
+            return Kernel(writer.add_kernel(source, (), ("a_ptr",)), source.name, source, (), ("a_ptr",))
+
+    def variants(self, kernel: Kernel, *blocks: int, first: int = 1) -> tuple[Variant, ...]:
+        """One a block size, numbered from `first` on."""
+        toolchain = Toolchain(1, {"triton": "3.9.0"}, "irscope tui")
+        return tuple(
+            Variant(id_, kernel, TARGET, (), Config((("BLOCK_M", block), ("num_warps", 4))), toolchain)
+            for id_, block in enumerate(blocks, first)
+        )
+
+    def compile(self, variant: Variant, stages: Mapping[str, bytes], failure: Failure | None = None) -> None:
+        """Tells of a variant from its start to its end."""
+        self.tell(Started(variant.id))
+        self.tell(*(StageMade(variant.id, name, content) for name, content in stages.items()))
+        self.finish(variant, stages, failure)
+
+    def finish(self, variant: Variant, stages: Mapping[str, bytes], failure: Failure | None = None) -> None:
+        with CaptureWriter.resume(self.path) as writer:
+            toolchain = writer.add_toolchain(variant.toolchain.versions, variant.toolchain.command)
+            new = NewVariant(
+                TARGET, (), variant.config, failure, {"shared": 0, "num_warps": 4}, artifacts=stages
+            )
+            writer.add_variant(variant.kernel.id, toolchain, "3.9.0", new, variant.id)
+        with Capture(self.path) as capture:
+            written = next(v for v in capture.variants() if v.id == variant.id)
+        self.tell(Finished(written))
+
+
+async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
+    """Waits for something to become true, and for what it draws."""
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while not true():
+            await asyncio.sleep(0.01)
+        await pilot.pause()

@@ -1,0 +1,62 @@
+"""A screen as text: its characters, then the style of every cell, run by run. Small, and readable in a diff.
+
+An SVG of a screen of 200x50 has 230 kB, this 15 kB; themes share the characters.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from string import ascii_lowercase
+
+from rich.segment import Segment
+from rich.style import Style
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual.app import App
+
+
+class TextPicture(SingleFileSnapshotExtension):
+    """A file a picture."""
+
+    _file_extension = "txt"
+    _write_mode = WriteMode.TEXT
+
+
+def characters(app: App[None]) -> str:
+    """What stands on the screen."""
+    return "\n".join("".join(segment.text for segment in line).rstrip() for line in _lines(app)) + "\n"
+
+
+def styles(app: App[None]) -> str:
+    """How it is drawn: `12a3b` is 12 cells in style a, then 3 in style b; what these are stands below."""
+    names: dict[str, str] = {}
+    lines = []
+    for line in _lines(app):
+        cells = [(_told(segment.style), segment.cell_length) for segment in line]
+        runs = [
+            (style, sum(length for _, length in run))
+            for style, run in groupby(cells, key=lambda cell: cell[0])
+        ]
+        lines.append(
+            "".join(f"{length}{names.setdefault(style, _name(len(names)))}" for style, length in runs)
+        )
+    return "\n".join([*lines, *(f"{name}: {style}" for style, name in names.items())]) + "\n"
+
+
+def _lines(app: App[None]) -> list[list[Segment]]:
+    screen = app.screen
+    update = screen._compositor.render_full_update(simplify=True)
+    return [[segment for strip in line for segment in strip if not segment.control] for line in update.strips]
+
+
+def _told(style: Style | None) -> str:
+    if style is None:
+        return "none"
+    attributes = [name for name in ("bold", "dim", "italic", "underline", "reverse") if getattr(style, name)]
+    colours = [colour.name if colour else "-" for colour in (style.color, style.bgcolor)]
+    return " ".join([" on ".join(colours), *attributes])
+
+
+def _name(number: int) -> str:
+    """a, b, ..., z, ba, bb, ..."""
+    digits = ascii_lowercase[number % 26]
+    return digits if number < 26 else _name(number // 26) + digits

@@ -1,0 +1,368 @@
+"""Every key of every binding does its thing: a binding without a trial here fails.
+
+A trial presses one key in the real app and waits until what it looks at is as it should be. What an action
+does in full is tested elsewhere; here it is that no key is dead, wrong, or taken by another panel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import ne
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.binding import Binding
+from textual.pilot import Pilot
+from textual.widget import Widget
+from textual.widgets import Markdown
+
+from irscope.learn.lesson import Lesson
+from irscope.model import Config, parse_target, stages_for
+from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.tui import keys
+from irscope.tui.actions import exporting
+from irscope.tui.app import IrscopeApp
+from irscope.tui.page import Kind
+from irscope.tui.screens.chart import ChartScreen
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.explain import ExplainScreen
+from irscope.tui.screens.help import HelpScreen
+from irscope.tui.screens.layout import LayoutScreen
+from irscope.tui.screens.passes import PassesScreen
+from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.screens.why import WhyScreen, WhyView
+from irscope.tui.widgets.chart_view import ChartView
+from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.layout_view import LayoutView
+from irscope.tui.widgets.lesson_view import LessonView
+from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.pass_view import PassView
+from irscope.tui.widgets.source_view import SourceView
+from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.variant_table import VariantTable
+from irscope.tui.widgets.work_view import WorkView
+from tests import recorded_passes
+from tests.tui import captures
+from tests.tui.driving import drawn, press, settled, tab, texts
+from tests.tui.test_lesson import LESSON
+
+Look = Callable[[Pilot[None]], Any]
+_PATIENCE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What to do before the key, what to look at, and how that must be, before and after."""
+
+    look: Look
+    before: tuple[str, ...] = ()
+    right: Callable[[Any, Any], bool] = ne
+    panel: type[Widget] | None = None
+    place: Look | None = None  # where to put the cursor of the panel
+    make: Callable[[Path], Path] = captures.matmul
+    lesson: Lesson | None = None
+
+
+def becomes(value: Any) -> Callable[[Any, Any], bool]:
+    return lambda before, after: before != value and after == value
+
+
+def more(before: Any, after: Any) -> bool:
+    return bool(after > before)
+
+
+def less(before: Any, after: Any) -> bool:
+    return bool(after < before)
+
+
+def one(pilot: Pilot[None], kind: type[Widget]) -> Any:
+    return pilot.app.screen.query(kind).first()
+
+
+def row(pilot: Pilot[None]) -> int:
+    return texts(pilot).row
+
+
+def pair(pilot: Pilot[None]) -> tuple[int, int]:
+    screen = pilot.app.screen
+    if isinstance(screen, ChartScreen):
+        return screen._pair[0].id, screen._pair[1].id
+    a, b = one(pilot, VariantTable)._pair
+    return a, b
+
+
+def screen(pilot: Pilot[None]) -> type:
+    return type(pilot.app.screen)
+
+
+def shown(selector: str) -> Look:
+    return lambda pilot: pilot.app.screen.query(selector).first().display
+
+
+def copied(pilot: Pilot[None]) -> str:
+    return pilot.app.clipboard
+
+
+def cursor(kind: type[LineView]) -> Look:
+    return lambda pilot: one(pilot, kind).cursor
+
+
+def title(pilot: Pilot[None]) -> str:
+    return drawn(pilot.app.screen.query_one("#chart-title"))
+
+
+def point(pilot: Pilot[None]) -> int:
+    return one(pilot, ChartView).point.variant.id
+
+
+WITH_A_BUFFER = ("shift+tab",) * 9
+
+
+def at_cell(pilot: Pilot[None]) -> tuple[int, int]:
+    return one(pilot, LayoutView).cursor
+
+
+def number(pilot: Pilot[None]) -> str:
+    return drawn(pilot.app.screen.query_one("#layout-title")).split("of")[0]
+
+
+def drawn_layout(pilot: Pilot[None]) -> str:
+    return drawn(one(pilot, LayoutView))
+
+
+def told(pilot: Pilot[None]) -> str:
+    return "".join(note.message for note in pilot.app._notifications)
+
+
+def page_title(pilot: Pilot[None]) -> str:
+    view = one(pilot, LessonView)
+    return f"{view.border_title} {pilot.app.screen.query_one(Markdown).source}"
+
+
+def started(pilot: Pilot[None]) -> list[list[str]]:
+    """The programs that were started."""
+    return list(getattr(pilot.app, "started", []))
+
+
+def fold(pilot: Pilot[None]) -> int:
+    lines = texts(pilot)._layout.lines
+    return next(index for index in range(len(lines)) if lines[index].kind is Kind.FOLD)
+
+
+def proven(pilot: Pilot[None]) -> int:
+    view = one(pilot, FindingsView)
+    return next(i for i, (owner, _) in enumerate(view._lines) if view._findings[owner].evidence_b)
+
+
+def of_the_product(pilot: Pilot[None]) -> int:
+    """The line of Python with tl.dot."""
+    lines = one(pilot, SourceView).python.side.lines
+    return next(index for index, line in enumerate(lines) if "tl.dot" in line)
+
+
+def with_a_goal(pilot: Pilot[None]) -> int:
+    view = one(pilot, WhyView)
+    return next(i for i, (owner, *_) in enumerate(view._lines) if view._told[owner].goal)
+
+
+def nine_stages(path: Path) -> Path:
+    """A for cuda and B for hip, with all the stages that there are."""
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "test")
+        kernel = writer.add_kernel(captures.KERNEL, (), ())
+        for target in ("cuda:90", "hip:gfx942"):
+            stages = [stage.name for stage in stages_for(target.partition(":")[0]) if not stage.binary]
+            made = {name: f"// {name}\n".encode() for name in stages}
+            new = NewVariant(parse_target(target), (), Config(()), artifacts=made)
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    return path
+
+
+STAGES = ["python", "source", "glir", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn"]
+DOT = ("3", "S", "slash", *"group_dot %", "enter")
+SEARCHED = ("3", "f", "g", "slash", *"arith", "enter")
+COMPARE = {
+    "change(1)": Trial(row, ("3", "g"), more),
+    "change(-1)": Trial(row, ("3", "G"), less),
+    "step(1)": Trial(pair, right=becomes((1, 3))),
+    "step(-1)": Trial(pair, ("J",), becomes((1, 2))),
+    "swap": Trial(pair, right=becomes((2, 1))),
+    "toggle_unified": Trial(lambda pilot: texts(pilot).unified),
+    "toggle_folded": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more),
+    "detail": Trial(lambda pilot: "raw text" in drawn(one(pilot, StatusLine)), ("3",), becomes(True)),
+    "toggle_locations": Trial(lambda pilot: texts(pilot).located, right=becomes(True)),
+}
+TABLE = {
+    "mark('a')": Trial(pair, ("G", "k"), becomes((3, 2)), VariantTable),
+    "mark('b')": Trial(pair, ("G", "k"), becomes((1, 3)), VariantTable),
+    "column(1)": Trial(lambda pilot: one(pilot, VariantTable)._column, (), more, VariantTable),
+    "column(-1)": Trial(lambda pilot: one(pilot, VariantTable)._column, ("l", "l"), less, VariantTable),
+    "sort": Trial(
+        lambda pilot: [variant.id for variant in one(pilot, VariantTable).order],
+        ("l",),
+        becomes([1, 4, 2, 3]),
+        VariantTable,
+    ),
+    "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
+}
+TEXTS = {
+    "pan(8)": Trial(lambda pilot: texts(pilot)._x, right=becomes(8)),
+    "pan(-8)": Trial(lambda pilot: texts(pilot)._x, ("l", "l"), becomes(8)),
+    "pan_home": Trial(lambda pilot: texts(pilot)._x, ("l", "l"), becomes(0)),
+    "open_fold": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more, DiffView, fold),
+}
+PANELS = {
+    "jump": Trial(tab, ("1",), becomes("ttgir"), FindingsView, proven),
+    "follow": Trial(row, ("3", "S"), ne, SourceView, of_the_product, captures.traced),
+    "go": Trial(tab, DOT, becomes("ttir"), WorkView, None, captures.traced),
+}
+MOVE = {
+    "down": Trial(cursor(DiffView), ("f", "g"), becomes(1)),
+    "up": Trial(cursor(DiffView), ("f", "g", "j"), becomes(0)),
+    "page_down": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "g"), more),
+    "page_up": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "G"), less),
+    "first": Trial(cursor(DiffView), ("f", "G"), becomes(0)),
+    "last": Trial(lambda pilot: texts(pilot).cursor == texts(pilot).line_count() - 1, ("f", "g"), more),
+}
+FIND = {
+    "search": Trial(shown("#search"), right=becomes(True)),
+    "match(1)": Trial(row, SEARCHED, more),
+    "match(-1)": Trial(row, SEARCHED, more),  # around the end
+    "go_to_line": Trial(screen, right=becomes(PromptScreen)),
+    "explain": Trial(screen, ("3", "slash", *"sizePer", "enter"), becomes(ExplainScreen)),
+}
+EXPORT = {
+    "copy_line(True)": Trial(copied, ("3",), lambda _, text: "\n" not in text and "=" in text),
+    "copy_operation": Trial(copied, ("3", "slash", *"scf.for", "enter"), lambda _, text: "\n-" in text),
+    "copy_stage(True)": Trial(copied, ("3",), lambda _, text: text.count("\n") > 100),
+    "page(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "less"),
+    "edit(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "vi"),
+    "save(True)": Trial(screen, ("3",), becomes(PromptScreen)),
+    "picture": Trial(screen, right=becomes(PromptScreen)),
+}
+SHOW = {
+    **{
+        f"stage({number})": Trial(
+            tab, ("1",) if number > 1 else ("2",), becomes(STAGES[number - 1]), make=nine_stages
+        )
+        for number in range(1, 10)
+    },
+    "toggle_variants": Trial(shown("#variants"), right=becomes(False)),
+    "toggle_source": Trial(shown("#source"), right=becomes(True)),
+    "toggle_findings": Trial(shown("#findings"), right=becomes(False)),
+    "layout": Trial(screen, right=becomes(LayoutScreen)),
+    "chart": Trial(screen, right=becomes(ChartScreen)),
+    "why": Trial(screen, right=becomes(WhyScreen)),
+    "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
+    "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
+    "app.toggle_mouse": Trial(lambda pilot: getattr(pilot.app, "_mouse", None), right=becomes(False)),
+}
+CHART = {
+    "move(1)": Trial(point, ("C",)),
+    "move(-1)": Trial(point, ("C", "l"), becomes(1)),
+    "fact(1)": Trial(title, ("C",)),
+    "fact(-1)": Trial(title, ("C",)),
+    "axis": Trial(lambda pilot: "over num_warps" in title(pilot), ("C",), becomes(True)),
+    "split": Trial(lambda pilot: ", by " in title(pilot), ("C",), becomes(False)),
+    "mark('a')": Trial(pair, ("shift+tab", "G", "k", "C"), becomes((3, 2))),
+    "mark('b')": Trial(pair, ("shift+tab", "G", "k", "C"), becomes((1, 3))),
+}
+WHY = {"go": Trial(screen, ("W",), becomes(CompareScreen), WhyView, with_a_goal)}
+PASSES = {
+    "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
+    "changed": Trial(
+        lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
+    ),
+    "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
+    "parting": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
+    "compare": Trial(
+        lambda pilot: texts(pilot)._headings[0], ("p",), becomes("A before tritongpu-pipeline"),
+        make=recorded_passes.write,
+    ),
+}  # fmt: skip
+LAYOUT = {
+    "cell(0, 1)": Trial(at_cell, ("T",), becomes((0, 1))),
+    "cell(0, -1)": Trial(at_cell, ("T", "l", "l"), becomes((0, 1))),
+    "cell(1, 0)": Trial(at_cell, ("T",), becomes((1, 0))),
+    "cell(-1, 0)": Trial(at_cell, ("T", "j", "j"), becomes((1, 0))),
+    "cells_down(1)": Trial(at_cell, ("T",), more),
+    "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
+    "value(1)": Trial(number, ("T", "l", "h")),
+    "value(-1)": Trial(number, ("T",)),
+    "whole": Trial(lambda pilot: len(one(pilot, LayoutView)._grids[0].rows), ("T",), more),
+    "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
+    "banks": Trial(lambda pilot: "turn 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
+}
+TURNED = {
+    "lesson(1)": Trial(page_title, lesson=LESSON),
+    "lesson(-1)": Trial(page_title, (".",), lesson=LESSON),
+}
+LEAVE = {"close": Trial(screen, ("C",), becomes(CompareScreen))}
+APP = {
+    "recompile": Trial(told, right=lambda _, notes: "Nothing more in" in notes),
+    "help": Trial(screen, right=becomes(HelpScreen)),
+    "app.quit": Trial(lambda pilot: pilot.app.is_running, right=becomes(False)),
+}
+# By the title of the section in keys.SECTIONS.
+TRIALS: dict[str, dict[str, Trial]] = {
+    "Compare": COMPARE,
+    "In the table of variants": TABLE,
+    "In the texts": TEXTS,
+    "In the findings": PANELS,
+    "In the Python": PANELS,
+    "In what a line became": PANELS,
+    "In a lesson": TURNED,
+    "In the chart": CHART,
+    "In the reasons": WHY,
+    "In the layouts": LAYOUT,
+    "In the list of passes": PASSES,
+    "In the passes": PASSES,
+    "In a screen over the main one": LEAVE,
+    "Move, in every panel": MOVE,
+    "Find": FIND,
+    "Copy, open, save": EXPORT,
+    "Panels and stages": SHOW,
+    "The app": APP,
+}
+EVERY = [
+    pytest.param(section, binding.id, key.key, id=f"{section}: {key.key}")
+    for section, bindings in keys.SECTIONS
+    for binding in bindings
+    for key in Binding.make_bindings([binding])
+]
+
+
+@pytest.mark.parametrize(("section", "action", "key"), EVERY)
+async def test_a_key_does_its_thing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, section: str, action: str, key: str
+) -> None:
+    assert action in TRIALS.get(section, {}), f"write a trial of {action} ({section})"
+    trial = TRIALS[section][action]
+    app = IrscopeApp(Capture(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
+    started: list[list[str]] = []
+    app.started = started  # type: ignore[attr-defined]
+    monkeypatch.setattr(exporting.subprocess, "run", lambda command, check: started.append(command))
+    monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
+    monkeypatch.delenv("PAGER", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settled(pilot)
+        if section == "In the table of variants":
+            one(pilot, VariantTable).focus()
+        await press(pilot, *trial.before)
+        if trial.panel is not None:
+            panel = one(pilot, trial.panel)
+            panel.focus()
+            if trial.place is not None:
+                panel.cursor = trial.place(pilot)
+            await settled(pilot)
+        before = trial.look(pilot)
+        await pilot.press(key)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while not trial.right(before, trial.look(pilot)):
+                await pilot.pause(0.01)

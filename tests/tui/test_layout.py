@@ -1,0 +1,103 @@
+"""The layouts of A and B: where the screen begins, the cursor in both, the swizzle and the banks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from irscope.model import Config, SourceFunction, parse_target
+from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.layout import LayoutScreen
+from irscope.tui.widgets.layout_view import LayoutView
+from tests.tui import captures
+from tests.tui.captures import STAGES
+from tests.tui.driving import drawn, press, texts
+
+WIDE = (160, 50)
+AMPERE = "matmul_kernel.cuda-80.BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0.ttgir"
+
+
+@pytest.fixture
+def ampere(tmp_path: Path) -> IrscopeApp:
+    """One variant for sm_80, whose PTX has ldmatrix."""
+    path = tmp_path / "ampere.irscope"
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "irscope compile matmul.py")
+        source = SourceFunction("matmul_kernel", "matmul.py", 24, "def matmul_kernel():\n    pass\n")
+        kernel = writer.add_kernel(source, (), ())
+        artifacts = {"ttgir": (STAGES / AMPERE).read_bytes(), "ptx": b"ldmatrix.sync.aligned.m8n8.x4"}
+        new = NewVariant(parse_target("cuda:80"), (), Config(()), artifacts=artifacts)
+        writer.add_variant(kernel, toolchain, "3.9.0", new)
+    return IrscopeApp(Capture(path))
+
+
+def told(pilot: Pilot[None], name: str) -> str:
+    return drawn(pilot.app.screen.query_one(f"#layout-{name}"))
+
+
+async def open_at(pilot: Pilot[None], words: str) -> LayoutView:
+    """Opens the layouts with the cursor on the first line of TTGIR that has these words."""
+    page = texts(pilot).page
+    line = next(n for n in range(len(page.rows)) if words in (page.text(page.rows[n], False) or ""))
+    texts(pilot).go_to_row(line)
+    await press(pilot, "T")
+    return pilot.app.screen.query_one(LayoutView)
+
+
+async def test_it_begins_with_the_value_under_the_cursor_and_draws_both(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot)
+        pilot.app.screen._choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "ttng.warp_group_dot")
+        picture = drawn(view)
+        assert picture.count("tensor<64x64xf32, #mma>") == 1
+        assert picture.count("tensor<128x128xf32, #mma>") == 1
+        await press(pilot, "j", "l", "l")
+        assert "element (1, 4): warp 0 lane 6 (thread 6) registers 0-1" in told(pilot, "a")
+        assert "element (1, 4)" in told(pilot, "b")
+        assert "4 warps of 32 lanes, 32 elements in each thread." in told(pilot, "a")
+        assert [cell.label for cell in view.cells() if cell] == ["T6:0-1", "T6:0-1"]
+        await press(pilot, "q")
+        assert not isinstance(app.screen, LayoutScreen)
+
+
+async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: IrscopeApp) -> None:
+    async with ampere.run_test(size=WIDE) as pilot:
+        await press(pilot)
+        ampere.screen._choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "= ttg.local_alloc")
+        await press(pilot, "j", "j")
+        assert "144 b4" in drawn(view)
+        assert "byte 144, banks 4-7" in told(pilot, "a")
+        await press(pilot, "s")
+        assert "byte 128, banks 0-3" in told(pilot, "a")
+        assert "As it would be without its swizzle" in told(pilot, "a")
+        await press(pilot, "b", "b")
+        assert "4-way conflicts: 32 turns where 8 would do" in told(pilot, "a")
+        assert "turn 4" in drawn(view)
+        await press(pilot, "s")
+        assert "no conflicts" in told(pilot, "a")
+        assert "turn 2" not in drawn(view)
+
+
+async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
+    async with ampere.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "T", *["j"] * 40, *["l"] * 40)
+        view = ampere.screen.query_one(LayoutView)
+        grid = view._grids[0]
+        assert view.cursor == (len(grid.rows) - 1, len(grid.columns) - 1)
+        assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
+
+
+async def test_no_ttgir_is_no_layouts(tmp_path: Path) -> None:
+    path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": 64}, {"ttir": b"module {\n}\n"})])
+    app = IrscopeApp(Capture(path))
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "T")
+        assert not isinstance(app.screen, LayoutScreen)
+        assert "no layouts" in [note.message for note in app._notifications][-1]

@@ -1,0 +1,79 @@
+"""A lesson in the app: it says where to look, and its pages turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.widgets import Markdown
+
+from irscope.learn.lesson import Excerpt, Lesson, Step
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+from irscope.tui.widgets.lesson_view import LessonView
+from tests.tui import captures
+from tests.tui.driving import press, settled, tab, texts
+
+LAYOUTS = Step(
+    title="Layouts",
+    question="Where is `#mma`? A has {{a.threads}} threads.",
+    answer="Here, on {{b.ttgir:^#mma}} line.",
+    a="#1",
+    b="#2",
+    stage="ttgir",
+    find="^#mma",
+    excerpts=(Excerpt("b", "ttgir", "^#mma"),),
+)
+STAGES = Step(
+    title="Down", question="And in PTX?", answer="It is gone.", a="#1", b="#1", stage="ptx", find="ret;"
+)
+LESSON = Lesson(1, "test", "A test", "What this is about.", (), (LAYOUTS, STAGES), "The end.")
+
+
+def _said(pilot) -> str:
+    return pilot.app.screen.query_one(Markdown).source
+
+
+def _heading(pilot) -> str:
+    return str(pilot.app.screen.query_one(LessonView).border_title)
+
+
+async def test_pages_turn_and_the_texts_follow(tmp_path: Path):
+    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+        app = IrscopeApp(capture, lesson=LESSON)
+        async with app.run_test(size=(160, 48)) as pilot:
+            await settled(pilot)
+            assert _heading(pilot) == "Lesson 1, question 1 of 2"
+            assert "What this is about." in _said(pilot)
+            assert "128 threads" in _said(pilot)
+            assert tab(pilot) == "ttgir"
+            assert (texts(pilot).line_text(False) or "").startswith("#mma")
+            await press(pilot, ".")
+            assert _heading(pilot) == "Lesson 1, answer 1 of 2"
+            assert "on 1 line" in _said(pilot)
+            assert "#mma = #ttg.nvidia_mma" in _said(pilot), "quoted from the capture"
+            await press(pilot, ".")
+            assert tab(pilot) == "ptx"
+            assert "ret;" in (texts(pilot).line_text(False) or "")
+            await press(pilot, ".", ".")
+            assert "The end." in _said(pilot), "after the last page there is none"
+            await press(pilot, "comma")
+            assert _heading(pilot) == "Lesson 1, question 2 of 2"
+
+
+async def test_it_fits_a_small_terminal(tmp_path: Path):
+    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+        async with IrscopeApp(capture, lesson=LESSON).run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            view = pilot.app.screen.query_one(LessonView)
+            assert view.size.height >= 8
+            assert texts(pilot).size.height >= 8
+
+
+async def test_without_a_lesson_its_keys_do_nothing(tmp_path: Path):
+    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+        async with IrscopeApp(capture).run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            before = texts(pilot).row
+            await press(pilot, ".", "comma")
+            assert texts(pilot).row == before
+            assert not pilot.app.screen.query("#lesson")

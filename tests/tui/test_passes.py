@@ -1,0 +1,131 @@
+"""The passes: the list, the diff of the one under the cursor, and where A and B part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.passes import PassBar, PassesScreen
+from irscope.tui.widgets.pass_view import PassView
+from tests import recorded_passes
+from tests.tui.driving import drawn, press, texts
+
+WIDE = (160, 50)
+
+
+@pytest.fixture
+def scale(tmp_path: Path) -> IrscopeApp:
+    return IrscopeApp(Capture(recorded_passes.write(tmp_path / "scale.irscope")))
+
+
+def passes(pilot: Pilot[None]) -> PassView:
+    return pilot.app.screen.query_one(PassView)
+
+
+def listed(pilot: Pilot[None]) -> list[str]:
+    """The names of the passes that the list shows."""
+    view = passes(pilot)
+    return [line.split()[3 if "◆" in line else 2] for line in drawn(view).splitlines()[1:] if line.strip()]
+
+
+async def test_the_first_pass_in_which_they_part_is_marked_and_shown(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p")
+        said = drawn(passes(pilot))
+        assert "A and B part in pass tritongpu-pipeline of ttgir; 10 passes, 8 changed the module" in said
+        marked = [line for line in said.splitlines() if "◆" in line]
+        assert [line.split()[3] for line in marked] == ["tritongpu-assign-latencies", "tritongpu-pipeline"]
+        assert "attributes part here: 1 attribute" in marked[0]
+        assert "operations part here: A +2 ttg.async_copy_global_to_local   B +4" in marked[1]
+        assert passes(pilot).current is not None
+        assert passes(pilot).current.step.name == "tritongpu-pipeline"  # type: ignore[union-attr]
+        bar = drawn(pilot.app.screen.query_one(PassBar))
+        assert "tritongpu-pipeline A num-stages=2  B num-stages=4" in bar
+        assert "Rewrites scheduled loops" in bar
+        assert "A after tritongpu-pipeline" in drawn(texts(pilot))
+        assert drawn(texts(pilot)).count("async_copy_global_to_local") == 6
+
+
+async def test_the_list_is_filtered_by_change_and_by_name(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p")
+        assert "canonicalize" not in listed(pilot)
+        await press(pilot, "c")
+        assert listed(pilot).count("canonicalize") == 2
+        await press(pilot, "slash", *"coal", "enter")
+        assert listed(pilot) == ["tritongpu-coalesce"]
+        await press(pilot, "slash", *["backspace"] * 4, *"*llvm", "enter")
+        assert listed(pilot) == ["convert-triton-gpu-to-llvm"]
+        await press(pilot, "slash", "escape")
+        assert len(listed(pilot)) == 10
+
+
+async def test_a_filter_that_fits_nothing_is_no_error(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p", "slash", *"zzz", "enter", "j", "f", "d")
+        assert listed(pilot) == []
+        assert "no pass is called so" in drawn(pilot.app.screen.query_one(PassBar))
+
+
+async def test_the_diff_is_of_both_of_a_or_of_b(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p")
+        counts = []
+        for heading in ("A after", "A before", "B before", "A after"):
+            assert heading in drawn(texts(pilot))
+            counts.append(drawn(texts(pilot)).count("async_copy_global_to_local"))
+            await press(pilot, "d")
+        assert counts == [6, 2, 4, 6]
+
+
+async def test_enter_shows_the_diff_large_and_escape_the_list_again(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p", "enter")
+        assert not passes(pilot).display
+        assert scale.focused is texts(pilot)
+        await press(pilot, "escape")
+        assert passes(pilot).display
+        assert isinstance(scale.screen, PassesScreen)
+        await press(pilot, "escape")
+        assert isinstance(scale.screen, CompareScreen)
+
+
+async def test_a_pass_without_a_diff_says_so_or_shows_what_it_left(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p", "c", "d", "g", "j")
+        assert "canonicalize changed nothing." in drawn(texts(pilot))
+        await press(pilot, "G", "k")
+        assert "define void @scale" in drawn(texts(pilot))
+
+
+async def test_one_variant_alone_has_its_passes(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "g", "a", "b", "p")
+        assert "part" not in drawn(passes(pilot)).splitlines()[0]
+        assert len(listed(pilot)) == 8
+
+
+async def test_the_pass_that_failed_is_listed(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "g", "j", "j", "j", "a", "b", "p", "G")
+        assert listed(pilot)[-1] == "tritongpu-pipeline"
+        assert "failed" in drawn(passes(pilot))
+
+
+async def test_without_passes_the_user_is_told_how_to_get_them(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "p")
+        assert isinstance(app.screen, CompareScreen)
+        assert any("--passes" in note.message for note in app._notifications)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10)])
+async def test_it_fits_a_small_terminal(scale: IrscopeApp, size: tuple[int, int]) -> None:
+    async with scale.run_test(size=size) as pilot:
+        await press(pilot, "p", "j", "k", "c", "enter", "escape")
+        assert "tritongpu-pipeline" in drawn(passes(pilot))

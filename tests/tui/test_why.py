@@ -1,0 +1,94 @@
+"""Why it was compiled again: what the screen says, and where it leads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from irscope.store import Capture
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.why import WhyScreen, WhyView
+from tests.tui import captures
+from tests.tui.driving import drawn, press, tab, texts
+
+WIDE = (160, 60)
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> IrscopeApp:
+    return IrscopeApp(Capture(captures.traced(tmp_path / "traced.irscope")))
+
+
+async def go(pilot: Pilot[None], words: str) -> None:
+    """Moves to the first line with these words, and presses Enter."""
+    view = pilot.app.screen.query_one(WhyView)
+    lines = [text for _, _, text in view._lines]
+    view.cursor = next(index for index, line in enumerate(lines) if words in line)
+    await press(pilot, "enter")
+
+
+async def test_it_says_why_and_what_came_of_it(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "W")
+        said = drawn(app.screen.query_one(WhyView))
+        assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in said
+        assert "constexpr BLOCK_M: 64 -> 128" in said
+        assert "What it led to" in said
+        assert "the first stage that differs in more than shapes is tt" in said
+        assert "Not known: the capture has no machine code of both" in said
+        assert "matmul_kernel, compiled 4 times" in said
+        assert "1 failed" in said
+        await press(pilot, "q")
+        assert not isinstance(app.screen, WhyScreen)
+
+
+async def test_a_reason_leads_to_its_line_of_python(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "W")
+        await go(pilot, "constexpr BLOCK_M")
+        assert tab(pilot) == "python"
+        assert "BLOCK_M" in (texts(pilot).line_text(True) or "")
+        assert traced.focused is texts(pilot)
+
+
+async def test_what_came_of_it_leads_to_its_stage(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "W")
+        await go(pilot, "the first stage")
+        assert tab(pilot) in ("ttir", "ttgir")
+        view = texts(pilot)
+        assert view.page.rows[view.row].change
+
+
+async def test_a_line_without_a_goal_leads_nowhere(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "W")
+        await go(pilot, "Was it worth it")
+        assert isinstance(app.screen, WhyScreen)
+
+
+async def test_one_variant_alone_has_the_capture_s_story(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "shift+tab", "b", "W")
+        said = drawn(app.screen.query_one(WhyView))
+        assert "one and the same variant" in said
+        assert "because these varied" in said
+
+
+async def test_a_failed_one_has_no_verdict(app: IrscopeApp) -> None:
+    async with app.run_test(size=(60, 20)) as pilot:
+        await press(pilot, "shift+tab", "G", "b", "W", "G")
+        assert app.is_running
+        said = " ".join(text for _, _, text in app.screen.query_one(WhyView)._lines)
+        assert "one of the two failed" in said
+
+
+async def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "W")
+        assert drawn(app.screen.query_one(WhyView)).replace("\n", "").isprintable()
+        await press(pilot, "q", "C", "escape")
+        assert app.is_running
