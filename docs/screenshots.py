@@ -1,6 +1,6 @@
 """Makes the pictures of the terminal app in docs/images out of a capture.
 
-irscope compile samples/matmul.py --target cuda:90 --signature "..." -o matmul.irscope
+irscope compile samples/matmul.py --passes --target cuda:90 --signature "..." -o matmul.irscope
 python docs/screenshots.py matmul.irscope
 """
 
@@ -16,20 +16,22 @@ from irscope.tui.app import IrscopeApp
 IMAGES = Path(__file__).parent / "images"
 # Of the sample's configs #6 as A and #8 as B, which differ in BLOCK_N alone, and the tab of TTGIR.
 PAIR = ["shift+tab", *"jjjjj", "a", *"jj", "b", "tab", "4"]
+# #8 and #9, which differ in num_stages alone, and their passes.
+STAGES = ["shift+tab", *"jjjjjjj", "a", "j", "b", "p"]
 # Name of the picture, size of the terminal, keys to press first, theme.
 PICTURES = (
     ("compare", (200, 50), PAIR, "textual-dark"),
     ("compare-light", (120, 40), PAIR, "textual-light"),
     ("compare-small", (80, 24), PAIR, "textual-dark"),
+    ("passes", (200, 50), STAGES, "textual-dark"),
     ("help", (100, 50), ["question_mark"], "textual-dark"),
 )
 
 
-async def picture(capture: Path, size: tuple[int, int], keys: list[str], theme: str) -> str:
+async def picture(app: IrscopeApp, size: tuple[int, int], keys: list[str], theme: str = "") -> str:
     """The screen as SVG, when everything is compared and measured."""
-    app = IrscopeApp(Capture(capture))
     async with app.run_test(size=size) as pilot:
-        app.theme = theme
+        app.theme = theme or app.theme
         for key in ["", *keys]:
             if key:
                 await pilot.press(key)
@@ -45,7 +47,7 @@ def main() -> None:
     """Writes every picture."""
     IMAGES.mkdir(exist_ok=True)
     for name, size, keys, theme in PICTURES:
-        svg = asyncio.run(picture(Path(sys.argv[1]), size, keys, theme))
+        svg = asyncio.run(picture(IrscopeApp(Capture(sys.argv[1])), size, keys, theme))
         (IMAGES / f"{name}.svg").write_text(svg)
 
 

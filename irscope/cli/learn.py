@@ -50,10 +50,7 @@ def run(args: argparse.Namespace) -> int:
     lesson = find_lesson(args.lesson)
     path = args.output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as cache:
-        # What the compiler prints is part of a lesson; a cache that has the kernel would keep it silent.
-        os.environ["TRITON_CACHE_DIR"] = cache  # the workers inherit it
-        compile_lesson(lesson, path)
+    compile_lesson(lesson, path)
     if args.check:
         return _check(lesson, path)
     if args.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -71,10 +68,13 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
     Raises UserError where a variant fails that was not meant to.
     """
-    for sweep in lesson.sweeps:
-        progress = _compile(_request(sweep), path)
-        if progress.failed and not sweep.fails:
-            raise UserError(f"lesson {lesson.number}: {sweep.kernel} did not compile; irscope list {path}")
+    with tempfile.TemporaryDirectory() as cache:
+        # What the compiler prints is part of a lesson; a cache that has the kernel would keep it silent.
+        os.environ["TRITON_CACHE_DIR"] = cache  # the workers inherit it
+        for sweep in lesson.sweeps:
+            progress = _compile(_request(sweep), path)
+            if progress.failed and not sweep.fails:
+                raise UserError(f"{sweep.kernel} did not compile; irscope list {path} says why")
 
 
 def _request(sweep: Sweep) -> SweepRequest:
