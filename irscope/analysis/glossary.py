@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rapidfuzz import fuzz, process
 
-_FILES = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes")
+_FILES = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes", "lint")
 _FIELD = re.compile(r"(also|stage|see): *(.+)")
 # Longer tokens are no words: what an IR can be made to hold is not matched against every pattern.
 _LONGEST = 200

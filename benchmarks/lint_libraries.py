@@ -1,0 +1,72 @@
+"""What `irscope lint` finds in the kernel libraries of others: python benchmarks/lint_libraries.py FOLDER.
+
+FOLDER has a folder for each library, with its Python files (`pip download`, unpacked). Prints how often
+each rule finds something in each, and how long it took. --list prints the findings themselves, to be
+checked by hand; --skip leaves out files whose path has this in it (compilers other than NVIDIA's and AMD's).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+from irscope.analysis.lint.problem import Problem
+from irscope.analysis.lint.source.checks import CHECKS, lint_source
+from irscope.analysis.lint.source.module import Module
+
+RULES = frozenset(rule.name for rule in CHECKS)
+
+
+def main() -> None:
+    """Lints every library and prints the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--skip", action="append", default=[])
+    args = parser.parse_args()
+    total: Counter[str] = Counter()
+    files, kernels, started = 0, 0, time.perf_counter()
+    for library in sorted(path for path in args.folder.iterdir() if path.is_dir()):
+        counts: Counter[str] = Counter()
+        own = 0
+        for file in sorted(library.rglob("*.py")):
+            name = str(file.relative_to(args.folder))
+            if any(part in name for part in args.skip):
+                continue
+            read = lint(file, name)
+            if read is None:
+                continue
+            files += 1
+            own += read[0]
+            counts.update(problem.rule.name for problem in read[1])
+            for problem in read[1] if args.list else ():
+                print(f"{problem.file}:{problem.line}: {problem.rule.name}: {problem.message}")
+        kernels += own
+        total += counts
+        found = ", ".join(f"{name} {number}" for name, number in counts.most_common()) or "nothing"
+        print(f"{library.name} ({own} kernels): {found}", flush=True)
+    print(f"\n{files} files with {kernels} kernels in {time.perf_counter() - started:.0f} s")
+    for rule in CHECKS:
+        print(f"{rule.name:24} {total[rule.name]:5}")
+
+
+def lint(file: Path, name: str) -> tuple[int, list[Problem]] | None:
+    """The number of kernels in a file, and what is found; None where it is no Python or has no kernel."""
+    try:
+        with tokenize.open(file) as stream:
+            text = stream.read()
+        if "triton" not in text:
+            return None
+        return len(Module(text, name).kernels), lint_source(text, name, RULES)
+    except (SyntaxError, ValueError) as error:
+        print(f"{name}: not read: {error}")
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Reading expressions without running them: what is known, what is not, and that nothing takes long."""
+
+from __future__ import annotations
+
+import ast
+import time
+
+import pytest
+
+from irscope.analysis.lint.source.module import Module
+from irscope.analysis.lint.source.values import UNKNOWN
+
+FUNCTIONS = """
+import triton
+from itertools import product
+
+SIZES = [64, 128]
+A, (B, C) = 1, (2, 3)
+
+def pairs(n, step=2, *, warps=(4, 8)):
+    "docstring"
+    found = []
+    for size in SIZES:
+        for warp in warps:
+            found.append((size // step, warp))
+    found.extend([n])
+    return found
+
+def pick(n):
+    if n > 4:
+        return "big"
+    elif unknown():
+        return "?"
+    total: int = 0
+    total += n
+    return total
+
+def nothing():
+    pass
+
+def again(n):
+    return again(n)
+
+def endless():
+    for a in range(5000):
+        for b in range(5000):
+            for c in range(5000):
+                pass
+    return 1
+"""
+
+
+def value(expression):
+    module = Module(FUNCTIONS, "file.py")
+    return module.value(ast.parse(expression, mode="eval").body, module.scope)
+
+
+@pytest.mark.parametrize(
+    ("expression", "known"),
+    [
+        ("2 ** 10 - 1 << 1", 2046),
+        ("[x * 2 for x in SIZES if x > 64]", [256]),
+        ("[(x, y) for x, y in product(SIZES, [1])]", [(64, 1), (128, 1)]),
+        ("{**{'a': 1}, 'b': 2}['b']", 2),
+        ("[*SIZES, A, B, C]", [64, 128, 1, 2, 3]),
+        ("pairs(1, 2, warps=[4])", [(32, 4), (64, 4), 1]),
+        ("pick(5)", "big"),
+        ("pick(3)", UNKNOWN),
+        ("nothing()", None),
+        ("triton.cdiv(100, 32) if not False else 0", 4),
+        ("triton.next_power_of_2(100)", 128),
+        ("max(SIZES) or 1", 128),
+        ("SIZES[-1] in (128, 256) and 'yes'", "yes"),
+        ("[unknown, 1]", [UNKNOWN, 1]),
+        ("SIZES + unknown", UNKNOWN),
+        ("[x for x in SIZES if x > unknown]", UNKNOWN),
+        ("1 / 0", UNKNOWN),
+        ("SIZES[7]", UNKNOWN),
+        ("open('/etc/passwd')", UNKNOWN),
+        ("pairs()", UNKNOWN),
+    ],
+)
+def test_values(expression, known):
+    found = value(expression)
+    if expression == "pairs()":
+        # n was not given: the rest is known all the same.
+        assert found == [(32, 4), (32, 8), (64, 4), (64, 8), UNKNOWN]
+    else:
+        assert found == known and type(found) is type(known)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "10 ** 10 ** 10",
+        "1 << 10 ** 9",
+        "[0] * 10 ** 9",
+        "'x' * 10 ** 9",
+        "range(10 ** 12)",
+        "[x for x in range(5000) for y in range(5000)]",
+        "list(product(range(4000), range(4000), range(4000)))",
+        "again(1)",
+        "endless()",
+        "-" * 500 + "1",
+    ],
+)
+def test_what_would_take_long_is_unknown(expression):
+    started = time.perf_counter()
+    assert value(expression) is UNKNOWN
+    assert time.perf_counter() - started < 5
+
+
+def test_names_that_lead_in_a_circle():
+    module = Module("a = b\nb = a\n", "file.py")
+    assert module.value(ast.Name("a", ast.Load()), module.scope) is UNKNOWN

@@ -1,0 +1,309 @@
+"""What each rule about source tells, and what looks like it and is none: these must stay silent."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irscope.analysis.lint.source.tolerance import ulp
+from tests.lint.linted import lint, names
+
+TUNED = """
+@triton.autotune({configs}, key={key})
+@triton.jit{jit}
+def kernel(x_ptr, y_ptr, n, m, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    at = pid * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(y_ptr + at, x, mask=at < n)
+
+def launch(x, y):
+    n = x.shape[0]
+    {launch}
+"""
+TWO = '[triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 1024})]'
+PLAIN = 'kernel[lambda META: (triton.cdiv(n, META["BLOCK"]),)](x, y, n, 1)'
+
+
+def tuned(configs=TWO, key='["n"]', jit="", launch=PLAIN):
+    return TUNED.format(configs=configs, key=key, jit=jit, launch=launch)
+
+
+def test_a_good_kernel_is_left_alone():
+    assert names(tuned()) == []
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "kernel[(triton.cdiv(n, 1024),)](x, y, n, 1)",
+        "kernel[triton.cdiv(n, 1024),](x, y, n, 1)",
+        "kernel[((n + 511) // 512, 4)](x, y, n, 1)",
+        "kernel[lambda META: (triton.cdiv(n, 512),)](x, y, n, 1)",
+        "block = 512; grid = (triton.cdiv(n, block),); kernel[grid](x, y, n, 1)",
+        "blocks = triton.cdiv(n, 1024); kernel[(blocks,)](x, y, n, 1)",
+    ],
+)
+def test_grids_that_are_too_small(launch):
+    assert names(tuned(launch=launch)) == ["grid-before-config"]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "kernel[(triton.cdiv(n, 256),)](x, y, n, 1)",  # enough for every config
+        "kernel[(triton.cdiv(n, 64),)](x, y, n, 1)",
+        "kernel[(n,)](x, y, n, 1)",
+        "kernel[(x.shape[0] * 4,)](x, y, n, 1)",
+        "block = pick(n); kernel[(triton.cdiv(n, block),)](x, y, n, 1)",
+        "block = 256\n    if n > 4: block = 1024\n    kernel[(triton.cdiv(n, block),)](x, y, n, 1)",
+        "kernel[(min(132, triton.cdiv(n, 1024)),)](x, y, n, 1)",
+        "kernel[grid_of(n)](x, y, n, 1)",
+        "kernel = other; kernel[(triton.cdiv(n, 1024),)](x, y, n, 1)",
+    ],
+)
+def test_grids_that_are_not_certainly_wrong(launch):
+    assert names(tuned(launch=launch)) == []
+
+
+def test_a_program_that_walks_over_blocks_takes_any_grid():
+    text = """
+    @triton.autotune([triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 512})], key=["n"])
+    @triton.jit
+    def kernel(x_ptr, n, BLOCK: tl.constexpr):
+        pid = tl.program_id(0)
+        LOOP
+            at = start * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x_ptr + at, 0.0, mask=at < n)
+
+    def launch(x):
+        kernel[(triton.cdiv(x.numel(), 4096),)](x, x.numel())
+    """
+    for loop in ("for start in range(pid, tl.cdiv(n, BLOCK), 132):", "while pid < n:"):
+        assert names(text.replace("LOOP", loop).replace("start *", "pid *")) == []
+
+
+@pytest.mark.parametrize(
+    ("configs", "found"),
+    [
+        ("[]", ["one-config"]),
+        ('[triton.Config({"BLOCK": 256}, num_warps=8)]', ["one-config"]),
+        ('[triton.Config({"BLOCK": b}) for b in [256]]', ["one-config"]),
+        ('[triton.Config({"BLOCK": b}) for b in (256, 256)]', ["duplicate-config"]),
+        ('[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64}, 4, 3)]', ["duplicate-config"]),
+        ('[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64}, num_stages=2)]', []),
+        ('[triton.Config({"BLOCK": b}) for b in (256, 96)]', ["block-not-power-of-two"]),
+        ('[triton.Config({"BLOCK": b}) for b in sizes() if b > 4]', []),
+        ('[triton.Config({"BLOCK": b}, pre_hook=hook) for b in (64, 64)]', []),
+        ('[triton.Config({"BLOCK": 64})] if torch.cuda.is_available() else []', []),
+        ('[triton.Config({"BLOCK": 64})] + more()', []),
+        ("configs()", []),
+    ],
+)
+def test_lists_of_configs(configs, found):
+    assert names(tuned(configs=configs)) == found
+
+
+def test_a_list_that_is_changed_is_not_certain():
+    assert names('CONFIGS = [triton.Config({"BLOCK": 64})]\n' + tuned(configs="CONFIGS")) == ["one-config"]
+    grown = 'CONFIGS = [triton.Config({"BLOCK": 64})]\nif torch.cuda.is_available():\n    CONFIGS += [1]\n'
+    assert names(grown + tuned(configs="CONFIGS")) == []
+    grown = 'CONFIGS = [triton.Config({"BLOCK": 64})]\nCONFIGS.append(triton.Config({"BLOCK": 32}))\n'
+    assert names(grown + tuned(configs="CONFIGS")) == []
+
+
+def test_functions_that_make_configs_are_followed():
+    text = """
+    def configs(sizes=(64, 96)):
+        found = []
+        for size in sizes:
+            for warps in (4, 8):
+                if warps == 8 and size < 96:
+                    continue
+                found.append(triton.Config({"BLOCK": size}, num_warps=warps))
+        return found
+    """
+    (problem,) = lint(text + tuned(configs="configs()").replace("\n", "\n    "))
+    assert problem.rule.name == "block-not-power-of-two" and "BLOCK = 96 " in problem.message
+    assert (
+        names(text.replace("size < 96", "on_amd()") + tuned(configs="configs()").replace("\n", "\n    "))
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ('["n", "m"]', []),
+        ('["N"]', ["unknown-parameter"]),
+        ('["n", "BLOCK"]', ["key-unused"]),
+        ('["x_ptr"]', ["key-pointer"]),
+        ("KEYS", []),
+        ('["n"] + extra', []),
+        ("[]", []),
+    ],
+)
+def test_keys(key, found):
+    assert names(tuned(key=key)) == found
+
+
+LOOP = """
+@triton.autotune([triton.Config({}, num_warps=w) for w in (4, 8)], key=KEY)
+@triton.jit
+def kernel(x_ptr, starts_ptr, n, k, SIZE: tl.constexpr):
+    end = BOUND
+    for i in range(0, end, 32):
+        tl.store(x_ptr + i, 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "bound", "found"),
+    [
+        ('["n"]', "k", ["key-missing"]),
+        ('["n"]', "tl.cdiv(k, SIZE)", ["key-missing"]),
+        ('["n", "k"]', "k", []),
+        ('["n", "SIZE"]', "SIZE", []),
+        ('["SIZE"]', "k", []),  # no run-time size at all: meant so
+        ("[]", "k", []),
+        ('["n"]', "tl.load(starts_ptr + k)", []),
+    ],
+)
+def test_loop_bounds(key, bound, found):
+    assert names(LOOP.replace("KEY", key).replace("BOUND", bound)) == found
+
+
+@pytest.mark.parametrize(
+    ("signature", "found"),
+    [
+        ("configs, named_args, **kwargs", []),
+        ("configs, nargs, **kw", []),
+        ("*args, **kwargs", []),
+        ("configs, named_args, grid=None, warmup=False, **rest", []),
+        ("configs, named_args", ["prune-signature"]),
+        ("configs, **kwargs", ["prune-signature"]),
+        ("configs, *, named_args=None, **kwargs", ["prune-signature"]),
+        ("", ["prune-signature"]),
+    ],
+)
+def test_prune_functions(signature, found):
+    text = f"def prune({signature}):\n    return []\n"
+    assert names(text + tuned(key='["n"], prune_configs_by={"early_config_prune": prune}')) == found
+    text = f"@decorated\ndef prune({signature}):\n    return []\n"
+    assert names(text + tuned(key='["n"], prune_configs_by={"early_config_prune": prune}')) == []
+
+
+@pytest.mark.parametrize(
+    ("jit", "found"),
+    [
+        ('(do_not_specialize=["n"])', ["unspecialized-bound"]),
+        ("(do_not_specialize=(2,))", ["unspecialized-bound"]),
+        ('(do_not_specialize_on_alignment=["n"])', ["unspecialized-bound"]),
+        ('(do_not_specialize=["m"])', []),
+        ('(do_not_specialize=["rows"])', ["unknown-parameter"]),
+        ("(debug=True)", []),
+    ],
+)
+def test_unspecialized_bounds(jit, found):
+    assert names(tuned(jit=jit)) == found
+    # Blocks of one element a thread, and those of two dimensions, have nothing to lose.
+    small = TWO.replace("256", "64").replace("1024", "128")
+    rows = tuned(jit=jit).replace("x_ptr + at,", "x_ptr + at[:, None],")
+    rest = [name for name in found if name != "unspecialized-bound"]
+    assert names(tuned(configs=small, jit=jit)) == names(rows) == rest
+
+
+SIZED = """
+@triton.jit
+def kernel(x_ptr, rows: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    BODY
+
+def launch(x, w, block):
+    GIVEN
+    kernel[(1,)](x, rows, block)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "found"),
+    [
+        ("rows = x.numel()", "tl.store(x_ptr + at, 0.0, mask=at < rows)", True),
+        ("rows, cols = x.shape", "tl.store(x_ptr + at, 0.0, mask=at < rows)", True),
+        ("rows = x.size(0)", "tl.store(x_ptr + at * rows, 0.0)", True),
+        ("rows = x.shape[0]", "pass", True),
+        ("rows = x.shape[-1]", "tl.store(x_ptr + at, 0.0, mask=at < rows)", False),
+        ("rows = w.shape[0]", "tl.store(x_ptr + at, 0.0, mask=at < rows)", False),
+        ("rows = 16", "tl.store(x_ptr + at, 0.0, mask=at < rows)", False),
+        ("rows = x.numel()", "tl.store(x_ptr + tl.arange(0, rows), 0.0)", False),
+        ("rows = x.numel()", "half = rows // 2; tl.store(x_ptr + tl.arange(0, half), 0.0)", False),
+        ("rows = x.numel()", "tl.store(x_ptr + at, tl.zeros((rows,), tl.float32))", False),
+        ("rows = x.numel()", "for i in tl.static_range(rows): tl.store(x_ptr + i, 0.0)", False),
+        ("rows = x.numel()", "if rows > 4: tl.store(x_ptr + at, 0.0)", False),
+        ("rows = x.numel()", "helper(x_ptr, rows)", False),
+    ],
+)
+def test_sizes(given, body, found):
+    text = SIZED.replace("BODY", body).replace("GIVEN", given)
+    assert names(text) == (["constexpr-size"] if found else [])
+
+
+CLOSE = """
+def test(K):
+    a = torch.randn((64, SIZE), dtype=torch.DTYPE)
+    torch.testing.assert_close(mine(a, a.T), a @ a.T, rtol=RTOL, atol=ATOL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "rtol", "atol", "found"),
+    [
+        ("float16", "1024", "0", "1e-2", True),  # a unit is 0.031 at 32
+        ("float16", "1024", "0", "0.04", False),
+        ("float16", "1024", "1e-2", "0", False),
+        ("float16", "K", "0", "1e-2", False),  # K may be small
+        ("float16", "K", "0", "1e-4", True),
+        ("bfloat16", "1024", "0", "0.1", True),  # a unit is 0.25 at 32
+        ("bfloat16", "1024", "1e-2", "0.1", False),
+        ("float32", "1024", "0", "1e-6", False),
+        ("float16", "1024", "rtol", "1e-6", False),
+    ],
+)
+def test_tolerances(dtype, size, rtol, atol, found):
+    text = CLOSE.replace("DTYPE", dtype).replace("SIZE", size).replace("RTOL", rtol).replace("ATOL", atol)
+    assert names(text) == (["tolerance-too-tight"] if found else [])
+
+
+def test_units_in_the_last_place():
+    assert [ulp(size, 10) for size in (1.0, 255.0, 256.0, 300.0, 1024.0)] == [2**-10, 0.125, 0.25, 0.25, 1.0]
+    assert ulp(1.0, 7) == 2**-7
+
+
+def test_silenced_on_the_line_or_at_the_kernel():
+    bad = tuned(key='["n", "BLOCK"]')
+    assert names(bad) == ["key-unused"]
+    for comment in ("ignore[key-unused]", "ignore[one-config, IRS106]", "ignore"):
+        assert names(bad.replace("def kernel(", "def kernel(  # irscope: " + comment + "\n    ")) == []
+    assert names(bad.replace("@triton.jit", "@triton.jit  # irscope: ignore[one-config]")) == ["key-unused"]
+
+
+@pytest.mark.parametrize("name", ["launch", "x", "CONFIGS"])
+def test_a_kernel_whose_name_is_bound_twice_is_not_certain(name):
+    text = tuned(launch="kernel[(triton.cdiv(n, 1024),)](x, y, n, 1)")
+    assert names(text + "\nkernel = wrap(kernel)\n") == []
+    assert names(text + f"\n{name}_again = 1\n") == ["grid-before-config"]
+
+
+def test_imports_by_other_names():
+    text = tuned(key='["n", "BLOCK"]').replace("triton.autotune", "tune").replace("triton.jit", "compiled")
+    assert names("from triton import autotune as tune, jit as compiled\n" + text) == ["key-unused"]
+    assert names(text) == []
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_linted_or_refused(text):
+    with contextlib.suppress(SyntaxError, ValueError):
+        lint(text)
