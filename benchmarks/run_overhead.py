@@ -1,22 +1,31 @@
-"""What recording costs on a GPU: the same program alone and under `irscope run`, in turns.
+"""What recording costs on a GPU: one program alone, alone once more, and under `irscope run`, in turns.
 
-    python benchmarks/run_overhead.py [ROUNDS]
+    python benchmarks/run_overhead.py [--rounds N] [--also CHECKOUT...]
 
-The program times its own compilations (24 of a matmul, an empty cache each time) and 20,000 launches that
-compile nothing.
+The program times its own compilations (24 of a matmul, an empty cache each time) and launches that compile
+nothing (20 batches of 500). What the second run alone differs by is the noise of the measurement. CHECKOUTs
+are other versions of irscope to compare with. On an H200 a round takes 15 s for each way of running; the
+figures are printed after every round.
 """
 
+from __future__ import annotations
+
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
+HERE = Path(__file__).resolve().parent.parent
+BATCHES, BATCH = 20, 500
 PROGRAM = """
-import itertools, json, sys, time
-import torch, triton, triton.language as tl
+import itertools, json, statistics, sys, time
+import torch, triton
 sys.path.insert(0, {samples!r})
 from matmul import matmul_kernel
 
@@ -32,54 +41,97 @@ def launch(m, n, k, warps):
         BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8, num_warps=warps)
 
 
+def timed(times, config):
+    begin = time.perf_counter()
+    for _ in range(times):
+        launch(*config)
+    seconds = time.perf_counter() - begin
+    torch.cuda.synchronize()
+    return seconds
+
+
 launch(16, 16, 16, 4)  # what is paid once: the driver, hashing libtriton
 torch.cuda.synchronize()
-begin = time.perf_counter(), time.process_time()
-for config in configs:
-    launch(*config)
-torch.cuda.synchronize()
-compiled = time.perf_counter() - begin[0], time.process_time() - begin[1]
-time.sleep(3)  # whoever writes the capture has done so
-first = configs[0]
-for _ in range(1000):
-    launch(*first)
-torch.cuda.synchronize()
-begin = time.perf_counter()
-for _ in range(20000):
-    launch(*first)
-launched = (time.perf_counter() - begin) / 20000
-torch.cuda.synchronize()
-print(json.dumps([*compiled, launched * 1e6]))
+begin = time.process_time()
+compiling = [timed(1, config) for config in configs]
+cpu = time.process_time() - begin
+time.sleep(1)  # whoever writes the capture has done so
+launching = [timed({batch}, configs[0]) / {batch} for _ in range({batches} + 5)][5:]
+print(json.dumps([compiling, cpu, statistics.median(launching) * 1e6, min(launching) * 1e6]))
 """
 
 
-def once(script: Path, folder: Path, recorded: bool) -> list[float]:
-    """Compile time (wall and CPU, seconds) and microseconds a launch."""
-    words = ["-m", "irscope", "run", "--force", "-o", str(folder / "x.irscope")] if recorded else []
+class Times(NamedTuple):
+    """One process's times: s of each compilation, CPU s of all, us a launch (median and least batch)."""
+
+    compiling: list[float]
+    cpu: float
+    launch: float
+    least: float
+
+
+def once(script: Path, capture: Path, checkout: Path | None) -> Times:
+    """The program's times, recorded by the irscope of `checkout` (None: alone)."""
+    words = ["-m", "irscope", "run", "--force", "-o", str(capture)] if checkout else []
     with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"TRITON_CACHE_DIR": cache}
+        if checkout:
+            environment["PYTHONPATH"] = os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
-            [sys.executable, *words, script], env=os.environ | {"TRITON_CACHE_DIR": cache},
-            stdout=subprocess.PIPE, text=True, check=True,
+            [sys.executable, *words, script], env=environment, cwd=script.parent, capture_output=True,
+            text=True, check=True,
         )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
+    return Times(*json.loads(done.stdout.splitlines()[-1]))
 
 
-def main(rounds: int) -> None:
+def compile_seconds(rounds: list[Times]) -> float:
+    """Each compilation's median over the rounds, added up: one slow moment of the machine counts once."""
+    medians = [
+        float(statistics.median(each)) for each in zip(*(times.compiling for times in rounds), strict=True)
+    ]
+    return sum(medians)
+
+
+MEASURES: tuple[tuple[str, Callable[[list[Times]], float]], ...] = (
+    ("24 compilations, s wall", compile_seconds),
+    ("24 compilations, s CPU", lambda rounds: statistics.median(times.cpu for times in rounds)),
+    ("a launch, us, median", lambda rounds: statistics.median(times.launch for times in rounds)),
+    ("a launch, us, least", lambda rounds: statistics.median(times.least for times in rounds)),
+)
+
+
+def report(measured: dict[str, list[Times]]) -> None:
+    """Prints each measure of each way of running, and how it differs from the first way."""
+    first = next(iter(measured.values()))
+    for what, measure in MEASURES:
+        print(what)
+        for name, rounds in measured.items():
+            change = measure(rounds) / measure(first) - 1
+            each = [measure([r]) / measure([f]) - 1 for r, f in zip(rounds, first, strict=True)]
+            spread = f"{min(each):+.1%} to {max(each):+.1%}"
+            print(f"  {name:<18}{measure(rounds):9.3f}  {change:+.2%}   rounds {spread}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--also", metavar="CHECKOUT", type=Path, nargs="*", default=[])
+    args = parser.parse_args()
+    ways: dict[str, Path | None] = {"alone": None, "alone again": None, "recorded": HERE}
+    ways |= {f"recorded, {checkout.name}": checkout.resolve() for checkout in args.also}
+    measured: dict[str, list[Times]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "program.py")
-        script.write_text(PROGRAM.format(samples=str(Path(__file__).resolve().parent.parent / "samples")))
-        times: dict[bool, list[list[float]]] = {False: [], True: []}
-        for _ in range(rounds):
-            for recorded in (False, True):
-                times[recorded].append(once(script, Path(folder), recorded))
-    for index, what in enumerate(("24 compilations, s wall", "24 compilations, s CPU", "a launch, us")):
-        alone, under = (statistics.median(row[index] for row in times[r]) for r in (False, True))
-        lowest = [min(row[index] for row in times[r]) for r in (False, True)]
-        print(
-            f"{what}: median {alone:.3f} alone, {under:.3f} recorded ({under / alone - 1:+.2%}); "
-            f"least {lowest[0]:.3f}, {lowest[1]:.3f} ({lowest[1] / lowest[0] - 1:+.2%})"
-        )
+        script.write_text(PROGRAM.format(samples=str(HERE / "samples"), batch=BATCH, batches=BATCHES))
+        for number in range(args.rounds):
+            turned = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
+            for name in turned:
+                measured[name].append(once(script, Path(folder, "x.irscope"), ways[name]))
+            print(f"\nafter {number + 1} of {args.rounds} rounds", flush=True)
+            report(measured)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    main()

@@ -14,8 +14,6 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Imports; 1 where an entry had to be left out. Raises UserError where nothing can be imported."""
     from irscope.capture.imports.importing import import_source, recognise
+    from irscope.cli.facts import keep_facts
+    from irscope.cli.progress import counting_bar
+    from irscope.report.text import counted
     from irscope.store import CaptureWriter
 
     begun = time.monotonic()
@@ -60,11 +61,15 @@ def run(args: argparse.Namespace) -> int:
         again = args.resume and path.exists()
         return CaptureWriter.resume(path) if again else CaptureWriter.create(path, args.force)
 
-    with _bar(len(source.parts)) as report:
-        summary = import_source(source, open_writer, shlex.join(sys.argv), report)
+    with counting_bar("import") as report:
+        parts = len(source.parts)
+        summary = import_source(source, open_writer, shlex.join(sys.argv), lambda done: report(done, parts))
+    with counting_bar("facts") as report:
+        keep_facts(path, report)
     _say(summary, source.kind)
     name = shlex.quote(str(path))
-    done = [f"{summary.added} variants of {len(summary.kernels)} kernels from a {source.kind}"]
+    kernels = counted(len(summary.kernels), "kernel")
+    done = [f"{counted(summary.added, 'variant')} of {kernels} from a {source.kind}"]
     done += [f"{summary.known} there already"] if summary.known else []
     done += [f"{summary.measured} with measured times"] if summary.measured else []
     print(f"{name}: {', '.join(done)}, {time.monotonic() - begun:.1f} s")
@@ -74,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(summary: Summary, kind: str) -> None:
     """Tells on stderr what was left out and what such a source does not hold."""
-    from irscope.report.text import one_line
+    from irscope.report.text import counted, one_line
 
     lines = [f"left out {item.place}: {item.reason}" for item in summary.left_out[:_NAMED]]
     if (more := len(summary.left_out) - _NAMED) > 0:
@@ -83,18 +88,6 @@ def _say(summary: Summary, kind: str) -> None:
     bare = [name for (name, _, _), found in summary.kernels.items() if not found]
     if bare:
         names = ", ".join(bare[:_NAMED]) + (", ..." if len(bare) > _NAMED else "")
-        lines.append(f"no Python source (gone, or changed since) for {len(bare)} kernels: {names}")
+        lines.append(f"no Python source (gone, or changed since) for {counted(len(bare), 'kernel')}: {names}")
     for line in lines:
         print(f"irscope: {one_line(line)}", file=sys.stderr)
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("import", total=total)
-        yield lambda done: bar.update(task, completed=done)

@@ -24,11 +24,11 @@ class Blob:
     frame: bytes
 
 
-def pack(content: bytes | Blob) -> Blob:
+def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
     """`content` as the store keeps it; hashing and compressing leave other threads running."""
     if isinstance(content, Blob):
         return content
-    return Blob(digest(content), len(content), compress(content))
+    return Blob(digest(content), len(content), compress(content, level))
 
 
 def digest(content: bytes) -> str:
@@ -38,11 +38,11 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def compress(content: bytes) -> bytes:
+def compress(content: bytes, level: int = _ZSTD_LEVEL) -> bytes:
     """`content` as one zstd frame that states its size."""
     import zstandard  # BSD; C; keeps a capture at about a fifteenth of its stages
 
-    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(content)
+    return zstandard.ZstdCompressor(level=level).compress(content)
 
 
 def decompress(frame: bytes, size: int) -> bytes:

@@ -34,7 +34,7 @@ def runtime(variant: Variant) -> list[tuple[str, str, str | None]]:
 def test_a_real_cache_comes_back_as_it_was_compiled(irscope: Irscope, tmp_path: Path, compiled: Compiled):
     done = irscope("import", str(compiled.cache), "-o", "x.irscope")
     assert done.returncode == 0, done.stderr
-    assert "8 variants of 1 kernels from a Triton cache" in done.stdout
+    assert "8 variants of 1 kernel from a Triton cache" in done.stdout
     assert "constexpr values" in done.stderr
     made, imported = by_hash(compiled.capture), by_hash(tmp_path / "x.irscope")
     assert set(imported) == set(made)
@@ -101,7 +101,7 @@ def test_source_that_changed_since_is_not_taken_for_the_compiled_one(
     for path in [*cache.glob("*/*.source"), *cache.glob("*/*.ttir")]:
         path.write_text(path.read_text().replace(str(PLAIN), str(moved)))
     done = irscope("import", str(cache), "-o", "x.irscope")
-    assert "no Python source (gone, or changed since) for 1 kernels: scale" in done.stderr
+    assert "no Python source (gone, or changed since) for 1 kernel: scale" in done.stderr
     found = variants(tmp_path / "x.irscope")
     assert {variant.kernel.source.text for variant in found} == {""}
     assert {variant.kernel.source.file for variant in found} == {str(moved)}
@@ -162,7 +162,7 @@ def test_resume_adds_only_what_is_new(irscope: Irscope, tmp_path: Path):
     assert irscope("import", str(cache)).returncode == 0
     write_entry(cache, "C")
     again = irscope("import", str(cache), "--resume")
-    assert "1 variants of 1 kernels" in again.stdout
+    assert "1 variant of 1 kernel" in again.stdout
     assert "2 there already" in again.stdout
     assert len(variants(tmp_path / "cache.irscope")) == 3
     assert irscope("import", str(cache)).returncode == 2
@@ -206,3 +206,25 @@ def test_what_is_nothing_to_import_is_told_in_one_line(irscope: Irscope, tmp_pat
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.glob("*.irscope"))
+
+
+def test_any_target_is_kept_and_shown_without_occupancy(irscope: Irscope, tmp_path: Path):
+    cache = tmp_path / "cache"
+    targets = {"hip:gfx908": 64, "hip:gfx1030": 32, "cuda:61": 32}
+    for name, threads in targets.items():
+        backend, _, arch = name.partition(":")
+        described = {"backend": backend, "arch": int(arch) if backend == "cuda" else f"{arch}:xnack-"}
+        write_entry(cache, name, target=described | {"warp_size": threads}, shared=1024)
+    write_entry(cache, "nonsense", target={"backend": "cuda", "arch": "../90"})
+    done = irscope("import", "cache", "-o", "x.irscope")
+    assert done.returncode == 1
+    assert "unknown target 'cuda:../90'" in done.stderr
+    found = {str(variant.target): variant.target.warp_size for variant in variants(tmp_path / "x.irscope")}
+    assert found == targets
+    with Capture(tmp_path / "x.irscope") as capture:
+        facts = capture.facts_kept()
+    assert len(facts) == 3, "measured with the import"
+    table = irscope("table", "x.irscope", "--format", "csv")
+    assert table.returncode == 0, table.stderr
+    assert all(name in table.stdout for name in targets)
+    assert irscope("show", "x.irscope", "#1", "--stage", "ttir").returncode == 0

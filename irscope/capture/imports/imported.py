@@ -17,8 +17,8 @@ from irscope.model import (
     SourceFunction,
     Target,
     Value,
-    parse_target,
     stages_for,
+    target_named,
 )
 from irscope.store import NewVariant
 
@@ -130,9 +130,9 @@ def target_of(description: Any) -> Target:
     # An AMD architecture may carry features: gfx942:sramecc+:xnack-.
     arch = str(description.get("arch")).partition(":")[0]
     try:
-        return parse_target(f"{description.get('backend')}:{arch}")
+        return target_named(f"{description.get('backend')}:{arch}")
     except ValueError as error:
-        raise BadEntryError(str(error).partition(";")[0]) from error
+        raise BadEntryError(str(error)) from error
 
 
 def hash_of(metadata: Mapping[str, Any]) -> str:
