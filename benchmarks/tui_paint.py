@@ -3,8 +3,11 @@
 Two kinds of large: 54,000 short lines, and lines of 16,000 characters. Each figure is taken in a process of
 its own: CPU seconds from the start of the app to its first paint, CPU milliseconds a key press (95th
 percentile; with the diff on), peak memory, and the bytes that a PageDown sends to a terminal of 200x50.
+Then what a table of 1,000 variants costs to open, scroll and sort beside one of 20. Last, each figure
+that has a limit, with it. Other work on the machine makes CPU times larger, too: what is compared is
+measured in turns, and of --rounds runs the least counts.
 
-    python benchmarks/tui_paint.py
+    python benchmarks/tui_paint.py [--rounds N]
 """
 
 from __future__ import annotations
@@ -29,15 +32,21 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import TextArea
 
+from irscope.analysis.facts import FACTS_VERSION
+from irscope.analysis.kinds import kinds_for
 from irscope.model import Config, SourceFunction, parse_target
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.variant_table import VariantTable
 
 SIZE = (200, 50)
 KINDS = ("short", "long")
 VIEWS = ("irscope", "TextArea")
 # Keys of a user who reads: pages, lines, changes, sideways.
+TABLE_SIZES = (20, 1000)
+# What is asked: first paint beside TextArea's, ms a key press, MB, kB a PageDown, 1,000 variants beside 20.
+MOST = {"first": 1.5, "key": 30.0, "peak": 150.0, "page": 50.0, "table": 2.0}
 KEYS = ["pagedown"] * 40 + ["down"] * 40 + ["right_square_bracket"] * 20 + ["l"] * 10
 
 
@@ -68,6 +77,22 @@ def write_capture(kind: str, path: Path) -> None:
             content = {"llir": text(kind, side).encode()}
             new = NewVariant(parse_target("cuda:90"), (), config, artifacts=content)
             writer.add_variant(kernel, toolchain, "3.9.0", new)
+
+
+def write_table(size: int, path: Path) -> None:
+    """A capture of `size` variants of which every fact is known, and one stage is there."""
+    kinds = [kind for kind in kinds_for("cuda") if kind.name != "launchable"]
+    with CaptureWriter.create(path, force=True) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "benchmark")
+        kernel = writer.add_kernel(SourceFunction("kernel", "kernel.py", 1, "def kernel(): ...\n"), (), ())
+        for number in range(size):
+            config = Config(
+                (("BLOCK_M", 16 << number % 5), ("BLOCK_N", number), ("num_warps", 1 << number % 4))
+            )
+            new = NewVariant(parse_target("cuda:90"), (), config, artifacts={"ttir": b"module {\n}\n"})
+            id_ = writer.add_variant(kernel, toolchain, "3.9.0", new)
+            values = {kind.name: (number * 7919) % 255 if kind.unit else f"x{number % 9}" for kind in kinds}
+            writer.add_facts(id_, FACTS_VERSION, {"launchable": "yes", **values})
 
 
 class TextAreas(App[None]):
@@ -119,6 +144,31 @@ async def measure(view: str, capture: Path) -> dict[str, float]:
     return {"first": first, "ready": ready, "key": costs[int(0.95 * len(costs))], "peak": peak}
 
 
+async def measure_table(capture: Path) -> dict[str, float]:
+    """CPU ms until the app stands still, and of a key that scrolls the table, or sorts it: the median."""
+    start = time.process_time()
+    app = IrscopeApp(Capture(capture))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        while any(not worker.is_finished for worker in app.workers):
+            await asyncio.sleep(0.01)
+        figures = {"open": 1000 * (time.process_time() - start)}
+        app.screen.query_one(VariantTable).focus()
+        for what, keys in (
+            ("scroll", ["down"] * 19 + ["up"] * 19),
+            ("sort", ["l", "s"] * 10),
+        ):
+            costs = []
+            for key in keys:
+                before = time.process_time()
+                await pilot.press(key)
+                await pilot.pause()
+                if key != "l":
+                    costs.append(1000 * (time.process_time() - before))
+            figures[what] = sorted(costs)[len(costs) // 2]
+    return figures
+
+
 def page_down_bytes(view: str, capture: Path) -> float:
     """Bytes that a real terminal receives for a PageDown, the mean of five."""
     master, slave = pty.openpty()
@@ -147,39 +197,85 @@ def _drain(terminal: int, patience: float) -> int:
     return count
 
 
-def report() -> None:
-    """Runs each view on each kind in a process of its own and prints the table."""
+def in_process(*arguments: str) -> dict[str, float]:
+    """The figures that this program prints when it is started with `arguments`."""
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def least(rounds: int, *runs: tuple[str, ...]) -> list[dict[str, float]]:
+    """The least figures of several runs of each, taken in turns."""
+    every = [[in_process(*run) for run in runs] for _ in range(rounds)]
+    return [{name: min(f[name] for f in own) for name in own[0]} for own in zip(*every, strict=True)]
+
+
+def verdict(what: str, figure: float, most: float, unit: str) -> None:
+    """A line with a figure that has a limit."""
+    print(
+        f"{'ok ' if figure <= most else 'OVER'} {what}: {figure:.1f}{unit}, at most {most:g}{unit}",
+        flush=True,
+    )
+
+
+def report_texts(folder: Path, rounds: int) -> None:
+    """Both views of both kinds of text."""
     titles = ("first paint", "diff there", "key p95", "peak", "PageDown")
     print(f"{'text':6} {'view':9}", *(f"{title:>12}" for title in titles))
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in KINDS:
-            capture = Path(folder) / f"{kind}.irscope"
-            write_capture(kind, capture)
-            for view in VIEWS:
-                command = [sys.executable, __file__, "--measure", view, str(capture)]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                figures = json.loads(done.stdout.splitlines()[-1])
-                cells = (
-                    f"{figures['first']:.2f} s",
-                    f"{figures['ready']:.2f} s",
-                    f"{figures['key']:.1f} ms",
-                    f"{figures['peak']:.0f} MB",
-                    f"{page_down_bytes(view, capture) / 1024:.1f} kB",
-                )
-                print(f"{kind:6} {view:9}", *(f"{cell:>12}" for cell in cells), flush=True)
+    told = []
+    for kind in KINDS:
+        capture = folder / f"{kind}.irscope"
+        write_capture(kind, capture)
+        both = least(rounds, *(("--measure", view, str(capture)) for view in VIEWS))
+        for view, figures in zip(VIEWS, both, strict=True):
+            figures["page"] = page_down_bytes(view, capture) / 1024
+            cells = (
+                f"{figures['first']:.2f} s", f"{figures['ready']:.2f} s", f"{figures['key']:.1f} ms",
+                f"{figures['peak']:.0f} MB", f"{figures['page']:.1f} kB",
+            )  # fmt: skip
+            print(f"{kind:6} {view:9}", *(f"{cell:>12}" for cell in cells), flush=True)
+        ours, theirs = both
+        told += [
+            (f"{kind}: first paint beside TextArea", ours["first"] / theirs["first"], MOST["first"], "x"),
+            (f"{kind}: key press, 95th percentile", ours["key"], MOST["key"], " ms"),
+            (f"{kind}: memory", ours["peak"], MOST["peak"], " MB"),
+            (f"{kind}: PageDown", ours["page"], MOST["page"], " kB"),
+        ]
+    print()
+    for line in told:
+        verdict(*line)
+
+
+def report_table(folder: Path, rounds: int) -> None:
+    """1,000 variants beside 20."""
+    captures = [folder / f"{size}.irscope" for size in TABLE_SIZES]
+    for size, capture in zip(TABLE_SIZES, captures, strict=True):
+        write_table(size, capture)
+    few, many = least(rounds, *(("--measure-table", str(capture)) for capture in captures))
+    print()
+    for what in few:
+        title = f"{what}: {many[what]:.0f} ms with 1,000 variants, {few[what]:.0f} ms with 20"
+        verdict(title, many[what] / few[what], MOST["table"], "x")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the least counts (3)")
     parser.add_argument("--measure", nargs=2, metavar=("VIEW", "CAPTURE"), help="one measurement, as JSON")
+    parser.add_argument("--measure-table", metavar="CAPTURE", help="one of the table, as JSON")
     parser.add_argument("--run", nargs=2, metavar=("VIEW", "CAPTURE"), help="one app, on this terminal")
     args = parser.parse_args()
     if args.measure:
         print(json.dumps(asyncio.run(measure(args.measure[0], Path(args.measure[1])))))
+    elif args.measure_table:
+        print(json.dumps(asyncio.run(measure_table(Path(args.measure_table)))))
     elif args.run:
         make_app(args.run[0], Path(args.run[1])).run()
     else:
-        report()
+        with tempfile.TemporaryDirectory() as folder:
+            report_texts(Path(folder), args.rounds)
+            report_table(Path(folder), args.rounds)
 
 
 if __name__ == "__main__":

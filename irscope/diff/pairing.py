@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
+from sys import intern
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
 from irscope.diff.places import NOWHERE, Places, places
@@ -162,7 +163,8 @@ def _opcode_at(operations: Sequence[Operation], at: list[int]) -> _Key:
 
 
 def _without_digits(operation: Operation) -> str:
-    return f"{operation.opcode} {_DIGITS.sub('', operation.normal)}"
+    # Many are equal: 54,000 of them apart would take 10 MB.
+    return intern(f"{operation.opcode} {_DIGITS.sub('', operation.normal)}")
 
 
 def _in_gaps(

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from irscope.ir.lines import Lines
+
 OPAQUE = "?"
 
 
@@ -86,9 +88,9 @@ class Document:
     layouts: Mapping[str, Layout] = field(default_factory=dict)
 
     @cached_property
-    def lines(self) -> list[str]:
+    def lines(self) -> Lines:
         """The text split at line feeds; joined by them it is the text again."""
-        return self.text.split("\n")
+        return Lines(self.text)
 
     @cached_property
     def operation_of_line(self) -> Mapping[int, int]:

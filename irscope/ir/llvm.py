@@ -81,8 +81,7 @@ class _Reader:
             return Operation(index, end, OPAQUE, normal, (), (), location, -1, self._function)
         result, opcode = match.groups()
         rest = code[match.end() :]
-        if opcode in _CALLS:
-            opcode = self._call(opcode, rest)
+        opcode = intern(self._call(opcode, rest) if opcode in _CALLS else opcode)
         results = (intern(result),) if result else ()
         return Operation(index, end, opcode, normal, results, _values(rest), location, -1, self._function)
 

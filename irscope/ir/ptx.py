@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from sys import intern
 
 from irscope.ir.assembly import SourceLines, principal_mnemonic
 from irscope.ir.document import OPAQUE, Document, Location, Operation
@@ -121,7 +122,17 @@ class _Reader:
         if "$L_" in normal:
             normal = _LABEL_NUMBER.sub(r"\1", normal)
         self.operations.append(
-            Operation(index, index + 1, opcode, normal, results, operands, self._location, -1, self._function)
+            Operation(
+                index,
+                index + 1,
+                intern(opcode),
+                intern(normal),  # most are said many times, and in the text compared with too
+                results,
+                operands,
+                self._location,
+                -1,
+                self._function,
+            )
         )
 
 
