@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.capture.kernels import find_kernel, triton_value
+from irscope.capture.passes import Told, apart
 from irscope.capture.reasons import compiling_anyway, telling
 from irscope.capture.request import Job
 from irscope.capture.standin import gpu_target
+from irscope.store.writer import NewPass
 
 # (field, key, value): one piece of an Outcome, sent as soon as it is there.
 Send = Callable[[str, str, Any], None]
@@ -29,11 +31,12 @@ _SIDECAR = "irscope.json"
 
 @dataclass(slots=True)
 class _Remembered:
-    """What a stage made, and the metadata that it set."""
+    """What a stage made, the metadata that it set, and its passes where they are asked for."""
 
     output: Any
     metadata: dict[str, Any]
     log: str | None
+    passes: tuple[NewPass, ...]
 
 
 class StageMemory:
@@ -69,9 +72,7 @@ def compile_job(job: Job, memory: StageMemory, send: Send) -> None:
     source, options = source_of(find_kernel(job.file, job.kernel).function, job)
     target = gpu_target(job.target)
     memory.begin(job.file, job.kernel, job.target, job.group)
-    anyway = compiling_anyway() if job.reasons else contextlib.nullcontext()
-    with anyway:
-        compile_source(source, options, target, memory, send, job.reasons)
+    compile_source(source, options, target, memory, send, job.reasons, job.passes)
 
 
 def source_of(function: Any, job: Job) -> tuple[Any, Any]:
@@ -84,7 +85,13 @@ def source_of(function: Any, job: Job) -> tuple[Any, Any]:
 
 
 def compile_source(
-    source: Any, options: Any, target: Any, memory: StageMemory, send: Send, reasons: bool = False
+    source: Any,
+    options: Any,
+    target: Any,
+    memory: StageMemory,
+    send: Send,
+    reasons: bool = False,
+    passes: bool = False,
 ) -> None:
     """Compiles an ASTSource under a backend's parsed options, sending each piece of the Outcome.
 
@@ -94,7 +101,8 @@ def compile_source(
 
     for name, text in cache_key(source, target, options).items():
         send("cache_key", name, text)
-    with _watching_stages(memory, send, reasons) as watch:
+    anyway = compiling_anyway() if reasons or passes else contextlib.nullcontext()
+    with anyway, _watching_stages(memory, send, reasons, passes) as watch:
         compiled = triton.compile(source, target=target, options=vars(options))
     for name, value in plain_metadata(compiled.metadata).items():
         send("metadata", name, value)
@@ -184,9 +192,10 @@ class _Watch:
 class _watching_stages:  # noqa: N801 - used as a context manager, like contextlib's own
     """Wraps each stage of the compilations inside: times it, sends its output, remembers it."""
 
-    def __init__(self, memory: StageMemory, send: Send, reasons: bool) -> None:
+    def __init__(self, memory: StageMemory, send: Send, reasons: bool, passes: bool) -> None:
         self._memory, self._send, self._watch = memory, send, _Watch()
-        self._reasons = reasons
+        self._reasons, self._passes = reasons, passes
+        self._told = Told()
 
     def __enter__(self) -> _Watch:
         from triton import knobs
@@ -211,7 +220,8 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
             stages["ttgir"] = telling(stages["ttgir"])
         for name, run in list(stages.items()):
             key = _late_options(backend, options) if name in shared else None
-            stages[name] = self._wrapped(name, run, key)
+            told = apart(name, run, backend, self._tell) if self._passes else run
+            stages[name] = self._wrapped(name, told, key)
         return None
 
     def _wrapped(self, name: str, run: Callable[..., Any], options: str | None) -> Callable[..., Any]:
@@ -222,6 +232,9 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
                 made = self._run(name, run, module, metadata)
                 if key is not None:
                     self._memory.put(key, made)
+            else:
+                for each in made.passes:
+                    self._tell(each)
             metadata.update(made.metadata)
             if made.log is not None:
                 self._watch.log = made.log
@@ -233,7 +246,7 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
         return stage
 
     def _run(self, name: str, run: Callable[..., Any], module: Any, metadata: dict[str, Any]) -> _Remembered:
-        before = dict(metadata)
+        before, told = dict(metadata), len(self._told.passes)
         printed = io.StringIO()
         start = time.perf_counter()
         # Triton prints the ptxas log from Python; caught here, it is the log and nothing else.
@@ -242,7 +255,12 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
         self._watch.stages[name] = time.perf_counter() - start
         self._send("seconds", name, self._watch.stages[name])
         changed = {k: v for k, v in metadata.items() if k not in before or before[k] is not v}
-        return _Remembered(output, changed, printed.getvalue() if name == "cubin" else None)
+        log = printed.getvalue() if name == "cubin" else None
+        return _Remembered(output, changed, log, self._told.passes[told:])
+
+    def _tell(self, new: NewPass) -> None:
+        self._told.tell(new)
+        self._send("passes", "", new)
 
 
 def _late_options(backend: Any, options: Any) -> str:

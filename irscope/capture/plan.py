@@ -52,7 +52,8 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
             rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
             group = groups.setdefault((target, rest), len(groups))
             name = found.function.fn.__name__
-            jobs.append(Job(request.file, name, target, arguments, full, group, request.reasons))
+            asked = request.reasons, request.passes
+            jobs.append(Job(request.file, name, target, arguments, full, group, *asked))
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Argument, Config, Failure, SourceFunction, Target, Value
+from irscope.store.writer import NewPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class SweepRequest:
 
     `kernel` may be None where the file has just one. `axes` are the `--config` names with their values:
     the product of all, laid over the configs of `@triton.autotune` where the kernel has them.
-    `reasons` asks the coalescing pass for its own.
+    `reasons` asks the coalescing pass for its own, `passes` for the compiler's passes one by one.
     """
 
     file: Path
@@ -26,6 +27,7 @@ class SweepRequest:
     axes: Mapping[str, tuple[Value, ...]]
     targets: tuple[Target, ...]
     reasons: bool = False
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Job:
 
     `group` is the same for jobs that differ in num_stages alone: they often come out equal at TTGIR,
     and one worker that has them all compiles the rest once. `reasons` asks the coalescing pass for its
-    own; the passes then run even where Triton's cache has the variant.
+    own, `passes` for the compiler's passes one by one; they then run even where Triton's cache has the
+    variant.
     """
 
     file: Path
@@ -44,6 +47,7 @@ class Job:
     config: Config
     group: int
     reasons: bool = False
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +78,5 @@ class Outcome:
     log: str | None = None
     output: str = ""
     reasons: str | None = None
+    passes: tuple[NewPass, ...] = ()
     failure: Failure | None = None

@@ -21,6 +21,7 @@ from irscope.model import Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
+    from irscope.analysis.finding import Finding
     from irscope.diff.rows import StageDiff
     from irscope.report.comparison import Comparison
 
@@ -67,16 +68,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compare(
-    stages: Stages, variants: Sequence[Variant], pair: tuple[Variant, Variant], asked: str | None = None
+    stages: Stages,
+    variants: Sequence[Variant],
+    pair: tuple[Variant, Variant],
+    asked: str | None = None,
+    also: Sequence[str] = (),
 ) -> Comparison:
-    """Everything that is to be said of two of a capture's `variants`; `asked` is the value of --stage."""
+    """Everything that is to be said of two of a capture's `variants`.
+
+    `asked` is the value of --stage; `also` are stages to be compared that are not by themselves.
+    """
     from irscope.analysis.findings import findings
     from irscope.analysis.identical import same_program
     from irscope.cli.facts import measured
     from irscope.report.comparison import Comparison
 
     a, b = pair
-    diffs = _diffs(stages, a, b, asked)
+    named = {*also, asked} - {_ALL, _NONE, None}
+    diffs = _diffs(stages, a, b, [str(name) for name in named], asked == _ALL)
     facts = measured(stages, a), measured(stages, b)
     names = variant_names(variants)
     return Comparison(
@@ -84,13 +93,26 @@ def compare(
         variants=pair,
         names=(names[a.id], names[b.id]),
         identical=same_program(a, b, *facts),
-        findings=findings(a, b, *facts, diffs),
+        findings=sorted(
+            [*findings(a, b, *facts, diffs), *_parting(stages, pair)], key=lambda found: -found.weight
+        ),
         diffs=diffs,
         shown=_shown(diffs, asked),
     )
 
 
-def _diffs(stages: Stages, a: Variant, b: Variant, asked: str | None) -> dict[str, StageDiff]:
+def _parting(stages: Stages, pair: tuple[Variant, Variant]) -> Iterator[Finding]:
+    """In which pass the two part, where the capture has the passes of both."""
+    from irscope.analysis.partings import parting_findings, partings
+    from irscope.analysis.passes import documents, steps
+
+    a, b = (steps(stages.capture.passes(variant)) for variant in pair)
+    if a and b:
+        document = documents(stages.capture.content)
+        yield from parting_findings(partings(a, b, document, document))
+
+
+def _diffs(stages: Stages, a: Variant, b: Variant, named: Sequence[str], every: bool) -> dict[str, StageDiff]:
     """The diffs of the stages that both have, in pipeline order.
 
     SASS is only among them where it is there already or asked for, and what comes before the first pass
@@ -99,13 +121,13 @@ def _diffs(stages: Stages, a: Variant, b: Variant, asked: str | None) -> dict[st
     from irscope.diff.stage_diff import diff_stage
     from irscope.ir.parse import parse
 
-    if asked is not None and asked not in (_ALL, _NONE):
+    for name in named:
         for variant in (a, b):
-            stages.text(variant, asked)  # raises what there is to say where it is not there
+            stages.text(variant, name)  # raises what there is to say where it is not there
     diffs = {}
     for name in text_stages(a):
         stored = name in a.artifacts and name in b.artifacts
-        if name == asked or (stored and (asked == _ALL or name not in _FRONT_END)):
+        if name in named or (stored and (every or name not in _FRONT_END)):
             language = str(check_stage(name).language)
             left, right = (parse(stages.text(variant, name), language) for variant in (a, b))
             diffs[name] = diff_stage(name, left, right)
