@@ -53,6 +53,15 @@ def layout_fields(text: str) -> dict[str, str]:
     return fields
 
 
+def spelled_out(text: str, bodies: Mapping[str, str]) -> str:
+    """`text` with the aliases of `bodies` (alias -> what stands behind its `=`) spelled out in it.
+
+    As `parse_layouts` does it: within _MAX_GROWTH times the size of the table and the text.
+    """
+    expanded = _expand(bodies)
+    return _substitute(text, expanded, _MAX_GROWTH * (len(text) + sum(map(len, bodies.values()))))[0]
+
+
 def _split_items(text: str) -> list[str]:
     """`text` cut at its outermost commas and braces."""
     items: list[str] = []

@@ -1,0 +1,1 @@
+"""Layouts: where each element of a tensor is, in registers or in memory, and what that costs."""
