@@ -314,7 +314,15 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         await settled(pilot)
         await press(pilot, "S")
         commands = {command.title: command for command in app.get_system_commands(app.screen)}
-        others = [*keys.CHART, *keys.WHY, *keys.LAYOUT, *keys.PASS_LIST, *keys.PASSES, *keys.LEAVE]
+        others = [
+            *keys.LESSON,
+            *keys.CHART,
+            *keys.WHY,
+            *keys.LAYOUT,
+            *keys.PASS_LIST,
+            *keys.PASSES,
+            *keys.LEAVE,
+        ]
         elsewhere = {binding.tooltip for binding in others}
         for _, bindings in keys.SECTIONS:
             for binding in bindings:
