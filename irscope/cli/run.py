@@ -50,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture no more than N")
     parser.add_argument("-j", "--jobs", metavar="N", type=int, help="worker processes (default: one a core)")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant (300)")
+    parser.add_argument(
+        "--passes", action="store_true", help="keep each compiler pass and the module after it"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the capture (SCRIPT.irscope)")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--force", action="store_true", help="replace FILE where it exists")
@@ -61,31 +64,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit code is the program's."""
+    from irscope.capture.running.children import Children
     from irscope.capture.running.run import run as run_captured
     from irscope.capture.running.session import no_gpu_note
-    from irscope.capture.running.writing import Writing
+    from irscope.capture.running.writing import Writing, summary
+    from irscope.cli.facts import keep_facts
+    from irscope.cli.progress import counting_bar
     from irscope.store.writer import CaptureWriter
 
     program, options = _program(args), no_gpu_note(_options(args))
     path = args.output or _default_path(program)
     again = args.resume and path.exists()
     open_ = partial(CaptureWriter.resume, path) if again else partial(CaptureWriter.create, path, args.force)
+    existing = "force" if args.force else "resume" if args.resume else ""
+    command = shlex.join(sys.argv)
+    children = Children(options, str(path.absolute().with_suffix("")), existing, command)
     with _telling() as told:
-        writing = Writing(open_, shlex.join(sys.argv), told)
-        code = run_captured(program, options, writing)
+        writing = Writing(open_, command, told)
+        code = run_captured(program, children, writing)
         written = writing.close()
-    _summarise(path, written)
+    if written.variants:
+        with counting_bar("facts") as report:
+            keep_facts(path, report)
+    print(f"irscope: {summary(path, written)}", file=sys.stderr)
     return code
-
-
-def _summarise(path: Path, written: Written) -> None:
-    name = shlex.quote(str(path))
-    if not written.kernels:
-        print(f"irscope: {name}: the program compiled no Triton kernel", file=sys.stderr)
-        return
-    kept = f", {written.kept} there already" if written.kept else ""
-    counts = f"{written.variants} variants of {written.kernels} kernels{kept}, {written.failed} failed"
-    print(f"irscope: {name}: {counts}; browse: irscope {name}", file=sys.stderr)
 
 
 def _program(args: argparse.Namespace) -> Program:
@@ -111,7 +113,9 @@ def _options(args: argparse.Namespace) -> RunOptions:
     except ValueError as error:
         raise UserError(str(error)) from error
     sweep = dict(map(_sweep, args.sweep))
-    return RunOptions(target, sweep, args.kernel, args.max_variants, args.jobs, args.timeout)
+    return RunOptions(
+        target, sweep, args.kernel, args.max_variants, args.jobs, args.timeout, passes=args.passes
+    )
 
 
 def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value, ...]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,45 @@ def test_a_run_that_is_killed_leaves_what_was_finished(tmp_path: Path, script, w
     process.communicate(timeout=60)
     assert process.returncode == (-9 if who == "parent" else 137)
     assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_moment_the_capture_opens_and_has_what_was_finished(tmp_path: Path, script, seed: int):
+    chosen = random.Random(seed)
+    both = seed % 2  # the program alone, or with irscope itself
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", script(programs.COMPILES_ON)],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    program = int(process.stdout.readline().split()[1])
+    for _ in range(chosen.randrange(5)):
+        process.stdout.readline()
+    time.sleep(chosen.uniform(0, 0.5))
+    if both:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        os.kill(program, signal.SIGKILL)
+    said = process.communicate(timeout=120)[0].split()
+    assert process.returncode == (-9 if both else 137)
+    with Capture(tmp_path / "script.irscope") as capture:
+        variants = capture.variants()
+        for variant in variants:
+            assert variant.failure is None
+            assert "cubin" in variant.artifacts
+            assert all(capture.read(variant, stage) for stage in variant.artifacts)
+    # What is on its way when irscope itself is killed is lost; when the program is, nothing.
+    if not both and said:
+        assert len(variants) >= int(said[-1])
+
+
+def test_a_sweep_of_a_name_that_the_kernel_does_not_have_is_told(irscope: Irscope, script):
+    sweep = ("--sweep", "scale:BLOCKS=1,2", "--sweep", "nothing:BLOCK=1", "--kernel", "scale")
+    done = irscope("run", "--target", "cuda:80", *sweep, script(programs.ORDINARY))
+    assert "irscope: --sweep scale:BLOCKS: neither a tl.constexpr nor an option of it" in done.stderr
+    assert "irscope: --sweep nothing: no launch of a kernel called so" in done.stderr
+    assert "2 variants of 1 kernel, 0 failed" in done.stderr
 
 
 def test_resume_compiles_what_is_not_there_yet(irscope: Irscope, tmp_path: Path, script):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -18,17 +19,20 @@ from irscope.capture.request import Outcome
 from irscope.capture.running.messages import RunJob
 from irscope.capture.running.recorder import Recorded
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
 
 def compile_forked(
-    wanted: Sequence[Recorded], processes: int | None, seconds: float
+    wanted: Sequence[Recorded], processes: int | None, seconds: float, passes: bool = False
 ) -> Iterator[tuple[Recorded, Outcome]]:
     """Compiles each in a forked worker, within `seconds`; yields them as they are done.
 
-    `processes` of None is one a core, and never more than there is to do.
+    `processes` of None is one a core, and never more than there is to do. `passes` asks for the
+    compiler's passes one by one.
     """
     by_number = {recorded.number: recorded for recorded in wanted}
     groups: dict[tuple[object, ...], int] = {}
-    jobs = [_job(recorded, groups) for recorded in wanted]
+    jobs = [_job(recorded, groups, passes) for recorded in wanted]
     count = min(processes or len(os.sched_getaffinity(0)), len(jobs))
     workers = [Worker(partial(fork, serve=partial(_serve, by_number))) for _ in range(count)]
     try:
@@ -40,7 +44,7 @@ def compile_forked(
             worker.stop()
 
 
-def _job(recorded: Recorded, groups: dict[tuple[object, ...], int]) -> RunJob:
+def _job(recorded: Recorded, groups: dict[tuple[object, ...], int], passes: bool) -> RunJob:
     from pathlib import Path
 
     variant, function = recorded.variant, recorded.source.fn.fn
@@ -49,7 +53,7 @@ def _job(recorded: Recorded, groups: dict[tuple[object, ...], int]) -> RunJob:
     file = Path(function.__code__.co_filename)
     return RunJob(
         file, function.__name__, variant.target, variant.specialization, variant.config, group,
-        number=recorded.number,
+        passes=passes, number=recorded.number,
     )  # fmt: skip
 
 
@@ -94,12 +98,13 @@ def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], 
     with warnings.catch_warnings():
         # Python warns of threads, which torch always has; the child runs none of their code.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        parent, pid = os.getpid(), os.fork()
     if pid:
         return ForkedProcess(pid)
     code = 1
     try:
         os.setsid()  # Ctrl-C is for the program
+        _end_with(parent)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):
             os.dup2(printed.fileno(), descriptor)
@@ -111,6 +116,16 @@ def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], 
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is killed.
+
+    Its pipe would not tell: each worker has inherited the parent's ends of all pipes.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _serve(recorded: Mapping[int, Recorded], pipe: Connection) -> None:
@@ -128,7 +143,7 @@ def _serve(recorded: Mapping[int, Recorded], pipe: Connection) -> None:
         which = recorded[job.number]
         memory.begin(job.file, job.kernel, job.target, job.group)
         send: Any = lambda *piece: pipe.send(piece)  # noqa: E731
-        compile_source(which.source, which.options, which.target, memory, send)
+        compile_source(which.source, which.options, which.target, memory, send, passes=job.passes)
         pipe.send(("done", "", None))
 
     with pipe, suppress(BrokenPipeError, EOFError):

@@ -5,6 +5,7 @@ Triton tells no hook which config it compiles under. Its own functions up the st
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,18 +57,32 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def user_frame() -> FrameType | None:
+    """The innermost frame of the program itself."""
+    return next((f for f in _outwards(sys._getframe(1)) if not _is_library(f.f_code.co_filename)), None)
+
+
 def user_line(trace: TracebackType | None) -> str:
-    """The line of the program that led to an exception: "FILE:LINE: TEXT" of its innermost call there."""
+    """The line of the program that led to an exception: "FILE:LINE: TEXT" of its innermost call there.
+
+    What is installed is not the program, unless nothing else is there.
+    """
     import linecache
 
-    place = ("?", 0)
+    places = []
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not _is_library(file):
-            place = (file, trace.tb_lineno)
+        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
-    text = linecache.getline(*place).strip()
-    return f"{place[0]}:{place[1]}: {text}" if text else f"{place[0]}:{place[1]}"
+    others = [place for place in places if not _is_library(place[0])]
+    own = [place for place in others if not _is_installed(place[0])]
+    file, line = (own or others or [("?", 0)])[-1]
+    text = linecache.getline(file, line).strip()
+    return f"{file}:{line}: {text}" if text else f"{file}:{line}"
+
+
+def _is_installed(file: str) -> bool:
+    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
+    return bool(installed) or file.startswith(str(Path(os.__file__).parent))
 
 
 def _is_library(file: str) -> bool:

@@ -72,6 +72,12 @@ class LazyCompiles:
         make = compile_ if recorded is None else lambda: self._make(recorded)
         return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
 
+    def begin_anew(self) -> None:
+        """What was recorded until now is another process's to compile."""
+        self._recorder.forget()
+        self._launches.clear()
+        self.pending.clear()
+
     def forget(self, device: int) -> None:
         """Takes the lazy kernels out of the JIT's memory of `device`."""
         for function in self._functions.values():

@@ -25,7 +25,8 @@ class RunOptions:
 
     `target` of None: the GPU that is there. `sweep` maps (kernel, name) to the values under which that
     kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
-    variants. `processes` of None is one a core; `seconds` is the time limit of one compilation.
+    variants. `processes` of None is one a core; `seconds` is the time limit of one compilation. `passes`
+    asks for the compiler's passes one by one.
     """
 
     target: Target | None
@@ -34,6 +35,7 @@ class RunOptions:
     most: int | None = None
     processes: int | None = None
     seconds: float = 300.0
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

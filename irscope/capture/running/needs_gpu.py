@@ -6,3 +6,6 @@ class NeedsGpuError(BaseException):
 
     No Exception: the program's own handlers are not for it.
     """
+
+    def __init__(self, asks: str = "asks for a value that is not computed without a GPU") -> None:
+        super().__init__(asks)

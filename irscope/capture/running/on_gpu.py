@@ -12,13 +12,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from irscope.capture.compiler import cache_key, plain_metadata
+from irscope.capture.passes import Told, naming_pass, telling_passes
 from irscope.capture.running.hooks import compiling_through
 from irscope.capture.running.launches import launch_of
 from irscope.capture.running.messages import LaunchSeen, VariantDone
-from irscope.capture.running.patching import harmless, replaced
+from irscope.capture.running.patching import harmless
 from irscope.capture.running.recorder import Recorded, Recorder, Tuning
 from irscope.capture.running.tuning import watching_tuning
 from irscope.capture.worker import failure_of
@@ -30,15 +31,16 @@ class Watching:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._told = threading.local()
-        self._unlaunched: WeakSet[Any] = WeakSet()
+        self._unlaunched: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._listener_before: Callable[..., None] | None = None
+        self._one_at_a_time = threading.Lock()
 
     def on_jit(
         self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
     ) -> Any:
         """The JIT's compilation, of whose first launch is told too."""
         kernel = self.on_direct(source, target, options, tuning, compile_)
-        self._unlaunched.add(kernel)
+        self._await_launch(kernel)
         return kernel
 
     def on_direct(
@@ -48,13 +50,27 @@ class Watching:
         recorded = self._record(source, target, options, tuning)
         self._listen_too()
         self._told.times = None
+        passes = Told()
         try:
-            kernel = compile_()
+            with self._telling_passes(recorded, passes):
+                kernel = compile_()
         except Exception as error:
-            self._failed(recorded, error)
+            self._failed(recorded, error, passes)
             raise
-        self._compiled(recorded, kernel)
+        self._compiled(recorded, kernel, passes)
         return kernel
+
+    @contextmanager
+    def _telling_passes(self, recorded: Recorded | None, passes: Told) -> Iterator[None]:
+        """Puts the passes of what is compiled inside into `passes`, where they are asked for.
+
+        One compilation at a time: the stand-ins are those of the whole process.
+        """
+        if recorded is None or recorded.told or not self._recorder.options.passes:
+            yield
+            return
+        with self._one_at_a_time, telling_passes(passes.tell):
+            yield
 
     @harmless
     def _listen_too(self) -> None:
@@ -100,7 +116,7 @@ class Watching:
         return recorded
 
     @harmless
-    def _compiled(self, recorded: Recorded | None, kernel: Any) -> None:
+    def _compiled(self, recorded: Recorded | None, kernel: Any, passes: Told) -> None:
         if recorded is None:
             return
         self._recorder.by_kernel[kernel] = recorded
@@ -115,6 +131,7 @@ class Watching:
             seconds={name: microseconds / 1e6 for name, microseconds in stages},
             cache_key=cache_key(recorded.source, recorded.target, recorded.options),
             cached=cached,
+            passes=passes.passes,
         )
         files = {
             Path(name).suffix[1:]: str(path)
@@ -124,24 +141,24 @@ class Watching:
         self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant, files))
 
     @harmless
-    def _failed(self, recorded: Recorded | None, error: Exception) -> None:
+    def _failed(self, recorded: Recorded | None, error: Exception, passes: Told) -> None:
         if recorded is not None and not recorded.told:
             recorded.told = True
-            variant = replace(recorded.variant, failure=failure_of(error))
+            failure = naming_pass(failure_of(error), passes)
+            variant = replace(recorded.variant, failure=failure, passes=passes.passes)
             self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant))
 
-    def after_loading(self, init_handles: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Triton's loading of a kernel, after which the first launch is told of, and no other."""
+    @harmless
+    def _await_launch(self, kernel: Any) -> None:
+        self._unlaunched[kernel.hash] = kernel
 
-        @functools.wraps(init_handles)
-        def loaded(kernel: Any) -> None:
-            init_handles(kernel)
-            recorded = self._recorder.by_kernel.get(kernel)
-            if recorded is not None and kernel in self._unlaunched and kernel._run is not None:
-                self._unlaunched.discard(kernel)
-                kernel._run = self._first_launch(kernel, kernel._run, recorded)
-
-        return loaded
+    @harmless
+    def on_loaded(self, module: Any, function: Any, name: str, files: Any, hash_: str) -> None:
+        """Triton has loaded a kernel, which it does once: the next launch is told of, and no other."""
+        kernel = self._unlaunched.pop(hash_, None)
+        recorded = self._recorder.by_kernel.get(kernel) if kernel is not None else None
+        if recorded is not None and kernel._run is not None:
+            kernel._run = self._first_launch(kernel, kernel._run, recorded)
 
     def _first_launch(self, kernel: Any, run: Callable[..., Any], recorded: Recorded) -> Callable[..., Any]:
         def launch(*given: Any) -> Any:
@@ -159,13 +176,29 @@ class Watching:
 @contextmanager
 def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
     """Everything that is compiled, launched and tuned inside is told of."""
-    from triton.compiler.compiler import CompiledKernel
-
     watching = Watching(recorder)
     with ExitStack() as stack:
         stack.callback(watching.stop_listening)
         stack.enter_context(compiling_through(watching.on_jit, watching.on_direct))
-        loaded = watching.after_loading(CompiledKernel._init_handles)
-        stack.enter_context(replaced(CompiledKernel, "_init_handles", loaded))
+        stack.enter_context(_told_of_loads(watching.on_loaded))
         stack.enter_context(watching_tuning(recorder))
         yield
+
+
+@contextmanager
+def _told_of_loads(hook: Callable[..., None]) -> Iterator[None]:
+    """Triton calls `hook` after it has loaded a kernel.
+
+    A wrapper of CompiledKernel's methods would not do: Triton asks at every launch whether it is loaded.
+    """
+    from triton import knobs
+
+    chain = knobs.runtime.kernel_load_end_hook
+    if not hasattr(chain, "add"):  # the program's own function stands there: launches go untold
+        yield
+        return
+    chain.add(hook)
+    try:
+        yield
+    finally:
+        chain.remove(hook)

@@ -8,8 +8,10 @@ import os
 import runpy
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any
 
 from irscope.capture.running.frames import user_line
 from irscope.capture.running.messages import Program
@@ -29,8 +31,7 @@ def run_program(program: Program) -> int:
     except SystemExit as exit_:
         return _exit_code(exit_.code)
     except NeedsGpuError as stop:
-        line = user_line(stop.__traceback__)
-        print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
+        _tell(stop)
         return 1
     except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and ends
         error.__traceback__ = _without_ours(error.__traceback__)
@@ -39,6 +40,23 @@ def run_program(program: Program) -> int:
     finally:
         _join_threads()
     return 0
+
+
+def telling_stop(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """`sys.excepthook` of a process that the program started: a stop for want of a GPU is one line."""
+
+    def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, NeedsGpuError):
+            _tell(error)
+        else:
+            hook(kind, error, trace)
+
+    return told
+
+
+def _tell(stop: NeedsGpuError) -> None:
+    line = user_line(stop.__traceback__)
+    print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
 
 
 def _run_script(program: Program) -> None:

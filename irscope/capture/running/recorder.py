@@ -6,6 +6,7 @@ import fnmatch
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -88,6 +89,13 @@ class Recorder:
             found = Recorded(number, kernel, source, options, target, variant, tuning)
             self.known[key] = found
         return found, True
+
+    def forget(self) -> None:
+        """Numbers and tells of everything anew."""
+        self.known.clear()
+        self.by_kernel.clear()
+        self._kernels.clear()
+        self._full = False
 
     def _kernel(self, function: Any) -> int:
         """The number of a kernel, told of once: reading its text takes as long as a small compilation."""
@@ -174,10 +182,21 @@ def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
             yield name, plain_value(given[name])
 
 
+@cache
 def _defaults(target: Any) -> Any:
     from triton.compiler import make_backend
 
     return make_backend(target).parse_options({})
+
+
+def unknown_names(recorded: Recorded, sweep: Mapping[tuple[str, str], tuple[Value, ...]]) -> Iterator[str]:
+    """A line for each name of a sweep of this kernel that is neither its `tl.constexpr` nor an option."""
+    name = recorded.source.fn.fn.__name__
+    constants = [parameter.name for parameter in recorded.source.fn.params if parameter.is_constexpr]
+    for kernel, of in sweep:
+        if kernel == name and of not in constants and of not in vars(recorded.options):
+            there = ", ".join([*constants, *OPTION_NAMES])
+            yield f"--sweep {kernel}:{of}: neither a tl.constexpr nor an option of it; there is: {there}"
 
 
 def swept(

@@ -12,12 +12,16 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from irscope.capture.running.messages import Program, RunOptions
+from irscope.capture.running.children import Children
+from irscope.capture.running.messages import Program
 from irscope.capture.running.writing import Writing
 
 
-def run(program: Program, options: RunOptions, writing: Writing) -> int:
-    """Runs the program to its end, writing all it tells; its exit code, 128 + N where signal N ended it."""
+def run(program: Program, children: Children, writing: Writing) -> int:
+    """Runs the program to its end, writing all it tells; its exit code, 128 + N where signal N ended it.
+
+    What the processes that it starts compile goes where `children` says.
+    """
     ours, theirs = socket.socketpair()
     child = subprocess.Popen(
         [sys.executable, "-m", "irscope.capture.running.script", str(theirs.fileno())],
@@ -26,7 +30,7 @@ def run(program: Program, options: RunOptions, writing: Writing) -> int:
     theirs.close()
     with Connection(ours.detach()) as pipe, _passing_signals(child):
         with suppress(EOFError, ConnectionResetError, BrokenPipeError):
-            pipe.send((program, options))
+            pipe.send((program, children))
             while True:
                 message, asks = pipe.recv()
                 if asks:

@@ -11,25 +11,29 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
+from irscope.capture.running.children import OwnCapture, announce, capture_forks
 from irscope.capture.running.messages import Finished, Message
 
 
 class PipeLink:
-    """The way to the parent. Where that is gone, or in a process forked from this, nothing is sent."""
+    """The way to the parent. Where that is gone, nothing is sent; a process forked from this has its own."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, forked: OwnCapture) -> None:
         self._pipe, self._owner, self._lock = pipe, os.getpid(), threading.Lock()
+        self._forked = forked
 
     def put(self, message: Message) -> None:
         """Sends a message, if anybody is there."""
-        if os.getpid() == self._owner:
-            with self._lock:
-                self._send(message)
+        if os.getpid() != self._owner:
+            self._forked.put(message)
+            return
+        with self._lock:
+            self._send(message)
 
     def ask(self, message: Message) -> Any:
         """Sends a message and waits for its answer; None where nobody is there."""
         if os.getpid() != self._owner:
-            return None
+            return self._forked.ask(message)
         with self._lock:
             try:
                 self._pipe.send((message, True))
@@ -48,8 +52,9 @@ def main(descriptor: int) -> int:
     """Runs the program that the parent names, capturing it; its exit code."""
     os.set_inheritable(descriptor, False)
     pipe = Connection(descriptor)
-    program, options = pipe.recv()
-    link = PipeLink(pipe)
+    program, children = pipe.recv()
+    link = PipeLink(pipe, OwnCapture(children))
+    announce(children)
 
     from irscope.capture.running.program import run_program
     from irscope.capture.running.session import capturing
@@ -58,7 +63,8 @@ def main(descriptor: int) -> int:
     # torch.compile's kernels are seen where they are compiled: in this process, not in its workers.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     try:
-        with capturing(options, link):
+        with capturing(children.options, link) as running:
+            capture_forks(running, link)
             code = run_program(program)
     except UserError as error:
         print(f"irscope: {error}", file=sys.stderr)

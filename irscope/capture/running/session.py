@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,9 +17,10 @@ from irscope.capture.running.hooks import compiling_through
 from irscope.capture.running.launches import written_parameters
 from irscope.capture.running.lazy import LazyCompiles
 from irscope.capture.running.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
+from irscope.capture.running.not_computed import launched
 from irscope.capture.running.on_gpu import recording_on_gpu
-from irscope.capture.running.patching import harmless
-from irscope.capture.running.recorder import Recorded, Recorder, Tuning, swept
+from irscope.capture.running.patching import harmless, replaced
+from irscope.capture.running.recorder import Recorded, Recorder, Tuning, swept, unknown_names
 from irscope.capture.standin import StandInDriver
 from irscope.model import UserError, parse_target
 
@@ -46,8 +47,16 @@ def gpu_there() -> bool:
     return any(devices.glob("nvidia[0-9]*")) or any((devices / name).exists() for name in ("kfd", "dxg"))
 
 
+@dataclass
+class Running:
+    """What a process that is forked while capturing does at its beginning and at its end."""
+
+    forget: Callable[[], None]
+    finish: Callable[[], None]
+
+
 @contextmanager
-def capturing(options: RunOptions, link: Link, device: int = 0) -> Iterator[None]:
+def capturing(options: RunOptions, link: Link, device: int = 0) -> Iterator[Running]:
     """Everything that Triton is asked to compile inside goes into the capture.
 
     On a GPU (`options.target` is None) as it is compiled; else when the block ends, however it ends.
@@ -61,14 +70,14 @@ def capturing(options: RunOptions, link: Link, device: int = 0) -> Iterator[None
         stack.enter_context(_sweeping(recorder, link))
         if options.target is None:
             stack.enter_context(recording_on_gpu(recorder))
-        else:
-            stack.enter_context(_without(recorder, StandInDriver(options.target, device), link))
-        yield
+            yield Running(recorder.forget, lambda: None)
+            return
+        yield stack.enter_context(_without(recorder, StandInDriver(options.target, device), link))
 
 
 @contextmanager
-def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator[None]:
-    from triton.runtime import driver
+def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator[Running]:
+    from triton.runtime import JITFunction, driver
 
     before, target = driver._active, standin.target
     driver.set_active(standin)
@@ -80,11 +89,12 @@ def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator
 
             stack.enter_context(posing_as(target))
             touched = _kernel_writes
+        stack.enter_context(replaced(JITFunction, "run", launched(JITFunction.run)))
         lazy = LazyCompiles(recorder, lambda recorded: _make_now(recorded, standin, recorder, link), touched)
         stack.callback(lazy.forget, standin.get_current_device())
         stack.callback(_compile_pending, lazy, recorder.options, link)
         stack.enter_context(compiling_through(lazy.on_jit, _direct(recorder, link)))
-        yield
+        yield Running(lazy.begin_anew, lambda: _compile_pending(lazy, recorder.options, link))
 
 
 def _direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
@@ -107,7 +117,7 @@ def _direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
 
 def _kernel_writes(function: Any, arguments: tuple[Any, ...]) -> None:
     """What a launched kernel may write to has values from now on that nobody knows."""
-    from irscope.capture.running.posing import set_unknown
+    from irscope.capture.running.tensor_notes import set_unknown
 
     written = written_parameters(function)
     for parameter, value in zip(function.params, arguments, strict=False):
@@ -142,7 +152,7 @@ def _compile(wanted: list[Recorded], options: RunOptions, link: Link) -> None:
     if not wanted:
         return
     link.put(Compiling(len(wanted)))
-    for recorded, outcome in compile_forked(wanted, options.processes, options.seconds):
+    for recorded, outcome in compile_forked(wanted, options.processes, options.seconds, options.passes):
         recorded.told = True
         link.put(VariantDone(recorded.number, recorded.kernel, _finished(recorded, outcome)))
 
@@ -167,6 +177,9 @@ def _sweep(recorder: Recorder, link: Link) -> None:
     names = {recorded.source.fn.fn.__name__ for recorded in found}
     for kernel in {kernel for kernel, _ in recorder.options.sweep} - names:
         link.put(Note(f"--sweep {kernel}: no launch of a kernel called so; there is: {', '.join(names)}"))
+    unknown = {line for recorded in found for line in unknown_names(recorded, recorder.options.sweep)}
+    for line in sorted(unknown):
+        link.put(Note(line))
     more = []
     for recorded in found:
         for source, options, tuning in swept(recorded, recorder.options.sweep):

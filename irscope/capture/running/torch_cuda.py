@@ -5,137 +5,32 @@ Imported only where torch is installed.
 
 from __future__ import annotations
 
-import warnings
+import functools
+import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import torch
 
+from irscope.capture.running.computing import posing
+from irscope.capture.running.frames import user_frame
 from irscope.capture.running.patching import replaced
-from irscope.capture.running.posing import engine_posing, posing, set_on_cpu, unknown
+from irscope.capture.running.posing import called_posing
+from irscope.capture.running.tensor_notes import unknown
+from irscope.capture.running.torch_devices import (
+    Event,
+    Generator,
+    Graph,
+    Stream,
+    capability,
+    device_properties,
+)
+from irscope.capture.running.torch_library import mirrored
 from irscope.capture.standin import call_once
 from irscope.model import Target
-from irscope.model.boards import board_of
-from irscope.model.devices import MAX_THREADS_PER_BLOCK, device_of
-
-
-@dataclass(frozen=True)
-class DeviceProperties:
-    """What `torch.cuda.get_device_properties` answers, by torch's names."""
-
-    name: str
-    major: int
-    minor: int
-    total_memory: int
-    multi_processor_count: int
-    warp_size: int
-    max_threads_per_block: int
-    max_threads_per_multi_processor: int
-    regs_per_multiprocessor: int
-    shared_memory_per_block: int
-    shared_memory_per_block_optin: int
-    shared_memory_per_multiprocessor: int
-    L2_cache_size: int
-    gcnArchName: str  # noqa: N815 - torch's name
-    is_integrated: bool = False
-
-
-def device_properties(target: Target) -> DeviceProperties:
-    """The properties of the device that stands for `target`."""
-    board, limits = board_of(target), device_of(target)
-    if limits is None:
-        raise ValueError(f"no limits are known of {target}")
-    major, minor = capability(target)
-    return DeviceProperties(
-        name=board.name,
-        major=major,
-        minor=minor,
-        total_memory=board.memory,
-        multi_processor_count=board.multiprocessors,
-        warp_size=target.warp_size,
-        max_threads_per_block=MAX_THREADS_PER_BLOCK,
-        max_threads_per_multi_processor=limits.warps * target.warp_size,
-        regs_per_multiprocessor=limits.partitions * limits.lane_registers * 32,
-        shared_memory_per_block=48 * 1024 if target.backend == "cuda" else limits.block_shared,
-        shared_memory_per_block_optin=limits.block_shared,
-        shared_memory_per_multiprocessor=limits.shared,
-        L2_cache_size=board.l2,
-        gcnArchName=target.arch,
-    )
-
-
-def capability(target: Target) -> tuple[int, int]:
-    """(9, 0) for cuda:90; for gfx942 what HIP answers: (9, 4)."""
-    digits = target.arch.removeprefix("gfx")
-    if target.backend == "cuda":
-        return int(digits) // 10, int(digits) % 10
-    return int(digits[:-2]), int(digits[-2])
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """What a stream, an event or a graph has to do here."""
-
-
-class Event:
-    """A CUDA event that is over at once."""
-
-    record = wait = synchronize = _nothing
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        """Takes whatever a CUDA event takes."""
-
-    def query(self) -> bool:
-        """It is over."""
-        return True
-
-    def elapsed_time(self, other: Any) -> float:
-        """1 ms, as every time here."""
-        return 1.0
-
-
-class Stream:
-    """A CUDA stream on which nothing waits; also the context of `torch.cuda.stream` and `device`."""
-
-    cuda_stream = 0
-    device_index = 0
-    wait_stream = wait_event = synchronize = _nothing
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        """Takes whatever a CUDA stream takes."""
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing was begun."""
-
-    def record_event(self, event: Event | None = None) -> Event:
-        """An event, over at once."""
-        return event or Event()
-
-    def query(self) -> bool:
-        """Nothing is under way."""
-        return True
-
-
-class Graph(Stream):
-    """A CUDA graph: what is captured into it runs once, as it stands; a replay does nothing."""
-
-    capture_begin = capture_end = replay = reset = _nothing
-
-
-class Generator(torch.Generator):  # type: ignore[misc]
-    """A generator of the CPU, whatever device it is asked for."""
-
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        """The device is not looked at."""
-        made: Generator = super().__new__(cls, "cpu")
-        return made
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -147,17 +42,21 @@ def _constant(value: Any) -> Callable[..., Any]:
 
 _DOING_NOTHING = (
     "synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed", "manual_seed_all",
-    "seed", "seed_all", "reset_peak_memory_stats", "ipc_collect", "set_stream",
+    "seed", "seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "ipc_collect", "set_stream",
+    "set_rng_state", "set_rng_state_all", "set_per_process_memory_fraction",
 )  # fmt: skip
 _ZERO = (
     "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
-    "_exchange_device", "_maybe_exchange_device",
+    "_exchange_device", "_maybe_exchange_device", "utilization",
 )  # fmt: skip
+_NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
+_STREAMS = ("Stream", "stream", "StreamContext", "device", "device_of")
 
 
-def _answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
+def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
     """Each (module, name, stand-in); torch._dynamo wants each to be a function object of its own."""
     cuda, properties = torch.cuda, device_properties(target)
+    memory = (properties.total_memory, properties.total_memory)
     for name in _DOING_NOTHING:
         yield cuda, name, _constant(None)
     for name in _ZERO:
@@ -166,31 +65,136 @@ def _answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
         yield cuda, name, _constant(True)
     yield cuda, "is_bf16_supported", _constant(target.backend == "hip" or capability(target) >= (8, 0))
     yield cuda, "is_current_stream_capturing", _constant(False)
-    yield cuda, "device_count", _constant(1)
+    yield cuda, "device_count", _constant(_devices())
     yield cuda, "get_device_properties", _constant(properties)
     yield cuda, "get_device_capability", _constant((properties.major, properties.minor))
     yield cuda, "get_device_name", _constant(properties.name)
-    yield cuda, "mem_get_info", _constant((properties.total_memory, properties.total_memory))
+    yield cuda, "mem_get_info", _constant(memory)
+    yield cuda, "memory_stats", _constant({})
+    yield cuda, "memory_summary", _constant("")
+    yield cuda, "get_rng_state", lambda *_: Generator("cuda").get_state()
+    yield cuda, "get_rng_state_all", lambda *_: [Generator("cuda").get_state()]
+    yield cuda, "initial_seed", lambda *_: torch.initial_seed()
+    yield cuda, "default_generators", (Generator("cuda"),)
     yield cuda, "current_stream", _constant(Stream())
     yield cuda, "default_stream", _constant(Stream())
-    for name in ("Stream", "stream", "StreamContext", "device", "device_of"):
+    for name in _STREAMS:
         yield cuda, name, type(name, (Stream,), {})
     yield cuda, "Event", Event
     yield cuda, "CUDAGraph", Graph
     yield cuda, "graph", type("graph", (Stream,), {})
-    yield torch, "Generator", Generator
-    yield torch, "compile", _not_compiled
+    for name in _NVTX:
+        yield cuda.nvtx, name, _constant(0)
+    yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
     yield torch.version, "cuda" if target.backend == "cuda" else "hip", "13.0"
+
+
+def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
+    """The same for what torch has beside `torch.cuda`."""
+    yield torch, "Stream", type("Stream", (Stream,), {})
+    yield torch, "Event", type("Event", (Event,), {})
+    yield torch, "Generator", Generator
+    yield torch.Tensor, "record_stream", _constant(None)  # would not take a stream that is none
+    yield torch, "compile", _not_compiled
+    yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
+    yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
-    yield torch.library.Library, "impl", _mirrored(torch.library.Library.impl)
-    engine = engine_posing(torch.autograd.graph._engine_run_backward)
-    yield torch.autograd.graph, "_engine_run_backward", engine
-    yield torch.autograd, "_engine_run_backward", engine
+    yield torch.library.Library, "impl", mirrored(torch.library.Library.impl)
+    engine = called_posing(torch.autograd.graph._engine_run_backward)
+    for module in (torch.autograd, torch.autograd.graph):
+        yield module, "_engine_run_backward", engine
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    yield hooks, "__init__", _posing_hooks(hooks.__init__)
+    if hasattr(torch, "accelerator"):
+        for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache"):
+            yield torch.accelerator, name, _constant(None)
+        for name in ("current_device_index", "current_device_idx", "memory_allocated"):
+            yield torch.accelerator, name, _constant(0)
+        yield torch.accelerator, "is_available", _constant(True)
+        yield torch.accelerator, "device_count", _constant(_devices())
+        yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
+        yield torch.accelerator, "current_stream", _constant(Stream())
+        yield torch.accelerator, "device_index", type("device_index", (Stream,), {})
+    yield threading.Thread, "start", _posing_thread(threading.Thread.start)
+    if torch.distributed.is_available():
+        for module in (torch.distributed, torch.distributed.distributed_c10d):
+            yield module, "is_nccl_available", _constant(True)
+            for name in ("init_process_group", "new_group", "barrier"):
+                yield module, name, _on_gloo(getattr(module, name))
+
+
+def _devices() -> int:
+    """As many devices as torchrun started processes here: each takes the one of its number."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def _not_compiled(model: Any = None, **_: Any) -> Any:
     """`torch.compile` without compiling: its kernels are made for the device that there is not."""
+    _tell_uncompiled()
     return (lambda function: function) if model is None else model
+
+
+@functools.cache
+def _tell_uncompiled() -> None:
+    """Says so once, and where."""
+    frame = user_frame()
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame else ""
+    told = "torch.compile makes its kernels on a GPU alone; without one, functions run uncompiled"
+    print(f"irscope: {place}{told}", file=sys.stderr)
+
+
+def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
+    """A setting of autocast for CUDA, which holds for the CPU where the tensors lie."""
+
+    @functools.wraps(original)
+    def set_(*args: Any) -> None:
+        if args[0] == "cuda":
+            original("cpu", *args[1:])
+        original(*args)
+
+    return set_
+
+
+def _posing_hooks(init: Callable[..., None]) -> Callable[..., None]:
+    """The hooks of saved tensors, checkpointing's among them, see tensors that pose."""
+
+    @functools.wraps(init)
+    def init_posing(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
+        init(self, called_posing(pack), called_posing(unpack))
+
+    return init_posing
+
+
+def _posing_thread(start: Callable[..., None]) -> Callable[..., None]:
+    """Torch's modes are a thread's own: those that the program starts pose too."""
+
+    @functools.wraps(start)
+    def start_posing(thread: threading.Thread) -> None:
+        run = thread.run
+
+        def run_posing() -> None:
+            with posing():
+                run()
+
+        thread.run = run_posing  # type: ignore[method-assign]
+        start(thread)
+
+    return start_posing
+
+
+def _on_gloo(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A call of torch.distributed with gloo in place of nccl, which takes no tensors of a CPU."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name in ("device_id", "device_ids"):
+            kwargs.pop(name, None)
+        given = ["gloo" if isinstance(word, str) and "nccl" in word else word for word in args]
+        if "nccl" in str(kwargs.get("backend")):
+            kwargs["backend"] = "gloo"
+        return original(*given, **kwargs)
+
+    return call
 
 
 def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
@@ -200,26 +204,6 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
             original(actual, expected, *args, **kwargs)
 
     return assert_close
-
-
-def _mirrored(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`Library.impl` that gives the CPU what is meant for CUDA: the tensors lie there."""
-
-    def impl(self: Any, name: Any, function: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
-        if dispatch_key != "CUDA" or getattr(function, "__module__", "").startswith("torch."):
-            return original(self, name, function, dispatch_key, **kwargs)
-
-        def posed(*args: Any, **named: Any) -> Any:
-            with posing():
-                result = function(*args, **named)
-            set_on_cpu(result, False)
-            return result
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # it may have one for the CPU, which is not wanted
-            return original(self, name, posed, "CPU", **kwargs)
-
-    return impl
 
 
 def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
@@ -248,7 +232,7 @@ def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
 def posing_as(target: Target) -> Iterator[None]:
     """Has torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
     with ExitStack() as stack:
-        for owner, name, value in (*_answers(target), *_benchmarks()):
+        for owner, name, value in (*_cuda_answers(target), *_torch_answers(), *_benchmarks()):
             stack.enter_context(replaced(owner, name, value))
         stack.enter_context(posing())
         yield

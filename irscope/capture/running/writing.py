@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from irscope.capture.running.messages import (
     Wanted,
 )
 from irscope.model import Benchmark, Launch
+from irscope.model.numbers import counted
 from irscope.store.writer import CaptureWriter
 
 Open = Callable[[], CaptureWriter]
@@ -38,6 +40,16 @@ class Written:
     kept: int = 0
     total: int | None = None
     notes: list[str] = field(default_factory=list)
+
+
+def summary(path: Path, written: Written) -> str:
+    """What was captured, as one line says it when the program has ended."""
+    name = shlex.quote(str(path))
+    if not written.kernels:
+        return f"{name}: no Triton kernel was captured"
+    kept = f", {written.kept} there already" if written.kept else ""
+    made = f"{counted(written.variants, 'variant')} of {counted(written.kernels, 'kernel')}"
+    return f"{name}: {made}{kept}, {written.failed} failed; browse: irscope {name}"
 
 
 @dataclass(slots=True)
