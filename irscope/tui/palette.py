@@ -12,9 +12,11 @@ from textual.widget import Widget
 from irscope.tui import keys
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.layout import LayoutScreen
+from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.pass_view import PassView
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
@@ -26,6 +28,8 @@ def commands(screen: Screen[None], keymap: Mapping[str, str]) -> Iterator[System
     `keymap` has the user's keys, by action.
     """
     everywhere = [*keys.COMPARE, *keys.SEARCH, *keys.EXPORT, *keys.PANELS, *keys.APP]
+    if screen.query("#lesson"):
+        yield from _of(screen, keys.LESSON, keymap)
     yield from _of(screen, everywhere, keymap)
     for action, words in keys.EXPORT_A:
         yield SystemCommand(words, "No key", _Run(screen, action))
@@ -43,6 +47,9 @@ def commands_of(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[S
         yield from _of(screen, [*keys.CHART, *keys.LEAVE], keymap)
     elif isinstance(screen, LayoutScreen):
         yield from _of(screen, [*keys.LAYOUT, *keys.LEAVE], keymap)
+    elif isinstance(screen, PassesScreen):
+        yield from _of(screen.query_one(PassView), [*keys.PASS_LIST, *keys.MOVE], keymap)
+        yield from _of(screen, [*keys.PASSES, *keys.LEAVE], keymap)
     elif isinstance(screen, WhyScreen):
         yield from _of(screen.query_one(WhyView), [*keys.WHY, *keys.MOVE], keymap)
         yield from _of(screen, keys.LEAVE, keymap)
