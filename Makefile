@@ -11,7 +11,7 @@ CAPTURE := $(VENV)/demo/matmul.irscope
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-matrix test-triton torch test-fast lint clean
+.PHONY: help demo test test-matrix test-triton torch test-fast lint docs clean
 
 help: ## What there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -57,5 +57,13 @@ lint: $(VENV)/ready-dev ## Style, types, and who imports whom
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+$(VENV)/ready-docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
+docs: $(VENV)/ready-docs ## The docs site in site/html, warnings as errors
+	$(BIN)/python docs/site_pages.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean: ## Remove what was made here
-	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* site .mypy_cache .ruff_cache .pytest_cache .hypothesis

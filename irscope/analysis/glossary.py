@@ -45,12 +45,17 @@ class Entry:
 
 
 @lru_cache(maxsize=1)
+def topics() -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+    """The title of each topic, and its entries."""
+    folder = Path(__file__).with_name("words")
+    texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _FILES]
+    return tuple((text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts)
+
+
+@lru_cache(maxsize=1)
 def entries() -> tuple[Entry, ...]:
     """All entries, by topic."""
-    folder = Path(__file__).with_name("words")
-    return tuple(
-        entry for name in _FILES for entry in _parsed((folder / f"{name}.md").read_text(encoding="utf-8"))
-    )
+    return tuple(entry for _, topic in topics() for entry in topic)
 
 
 def entry_for(token: str) -> Entry | None:
