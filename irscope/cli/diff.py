@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 NAME = "diff"
 SUMMARY = "say and show what differs between two variants"
 
-_CONTEXT = 3
 _ALL, _NONE = "all", "none"
 _FRONT_END = ("source", "glir")
 
@@ -42,13 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stage", help="a stage, all, or none (default: the first that differs in more than shapes)"
     )
     options.add_format(parser, "text", "unified", "json", "markdown")
-    parser.add_argument(
-        "--context",
-        metavar="N",
-        type=options.count,
-        default=_CONTEXT,
-        help=f"equal rows around a change ({_CONTEXT})",
-    )
+    options.add_context(parser)
     options.add_width(parser)
 
 

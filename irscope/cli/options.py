@@ -15,6 +15,8 @@ from irscope.model import UserError, Variant
 if TYPE_CHECKING:
     from irscope.report.paint import Paint
 
+_CONTEXT = 3
+
 
 def add_capture(parser: argparse.ArgumentParser) -> None:
     """CAPTURE."""
@@ -35,6 +37,17 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
     """--format; the first choice is the default."""
     parser.add_argument("--format", choices=choices, default=choices[0], help=f"default: {choices[0]}")
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """--context: how many equal rows are shown around a change."""
+    parser.add_argument(
+        "--context",
+        metavar="N",
+        type=count,
+        default=_CONTEXT,
+        help=f"equal rows around a change ({_CONTEXT})",
+    )
 
 
 def add_width(parser: argparse.ArgumentParser) -> None:

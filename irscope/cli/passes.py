@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 NAME = "passes"
 SUMMARY = "say what each compiler pass did, or in which one two variants part"
 
-_CONTEXT = 3
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
@@ -47,13 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--operation", metavar="STAGE:LINE", help="say which passes made that line of a stage what it is"
     )
     options.add_format(parser, "text", "json")
-    parser.add_argument(
-        "--context",
-        metavar="N",
-        type=options.count,
-        default=_CONTEXT,
-        help=f"equal rows around a change ({_CONTEXT})",
-    )
+    options.add_context(parser)
     options.add_width(parser)
 
 
