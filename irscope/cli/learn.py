@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irscope import __version__
 from irscope.model import UserError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _check(lesson: Lesson, path: Path) -> int:
 
 
 def _home() -> Path:
-    """Where captures of lessons are kept, by Triton's version: a second visit compiles nothing."""
+    """Where captures of lessons are kept, by version: a second visit compiles nothing."""
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs
@@ -134,4 +135,4 @@ def _home() -> Path:
     with contextlib.suppress(PackageNotFoundError):
         triton = version("triton")
     base = os.environ.get("IRSCOPE_LESSONS") or platformdirs.user_cache_path("irscope") / "learn"
-    return Path(base) / f"triton-{triton}"
+    return Path(base) / f"irscope-{__version__}-triton-{triton}"

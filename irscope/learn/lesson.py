@@ -40,7 +40,10 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines to quote: from the first of a stage of A or B (`of`) that matches the pattern `find`."""
+    """Lines to quote: from the first of a stage of A or B (`of`) that matches the pattern `find`.
+
+    `stage` may also be one of the things beside the stages that Seen.text has, such as `python` or `lint`.
+    """
 
     of: str
     stage: str
@@ -79,8 +82,8 @@ class Step:
     """One question and its answer, both Markdown, about two variants (the same one twice: about one).
 
     `a` and `b` name them as the other commands do. The learner is put before `stage`, at the first line
-    that matches the pattern `find`. Text may hold {{a.FACT}}, {{b.FACT}}, and {{a.STAGE:PATTERN}}: how
-    many lines of the stage match.
+    that matches the pattern `find`. The question quotes what is `shown`, the answer its `excerpts`. Text
+    may hold {{a.FACT}}, {{b.FACT}}, and {{a.STAGE:PATTERN}}: how many lines of the stage match.
     """
 
     title: str
@@ -90,6 +93,7 @@ class Step:
     b: str
     stage: str
     find: str = ""
+    shown: tuple[Excerpt, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     claims: tuple[Claim, ...] = ()
 
@@ -140,6 +144,8 @@ def _sweep(table: dict[str, Any], beside: Path) -> Sweep:
 
 
 def _step(table: dict[str, Any]) -> Step:
-    excerpts = tuple(Excerpt(**excerpt) for excerpt in table.pop("excerpts", ()))
+    shown, excerpts = (
+        tuple(Excerpt(**excerpt) for excerpt in table.pop(key, ())) for key in ("shown", "excerpts")
+    )
     claims = tuple(Claim(**claim) for claim in table.pop("claims", ()))
-    return Step(**{"b": table["a"]} | table, excerpts=excerpts, claims=claims)
+    return Step(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, claims=claims)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from irscope.learn.lesson import Excerpt, Lesson, Step
 from irscope.learn.seen import ReadStage, Seen, language_of, pair_of
@@ -12,6 +13,14 @@ from irscope.model import Variant
 
 _VALUE = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
 _WIDTH = 140
+_PROSE = 110
+_CALLED = {
+    "python": "The kernel",
+    "file": "The file",
+    "sass": "SASS",
+    "layout": "irscope layout",
+    "lint": "irscope lint",
+}
 
 
 def markdown(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> str:
@@ -28,14 +37,19 @@ def markdown(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> st
 
 
 def question(step: Step, a: Seen, b: Seen) -> str:
-    """The question of a step, as Markdown."""
-    return _filled(step.question, a, b)
+    """The question of a step, as Markdown, with the lines that it shows."""
+    return _told(step.question, step.shown, a, b)
 
 
 def answer(step: Step, a: Seen, b: Seen) -> str:
     """The answer of a step, as Markdown, with the lines that it quotes."""
-    parts = [_filled(step.answer, a, b).strip()]
-    parts += [_quoted(excerpt, a, b) for excerpt in step.excerpts]
+    return _told(step.answer, step.excerpts, a, b)
+
+
+def _told(text: str, excerpts: Sequence[Excerpt], a: Seen, b: Seen) -> str:
+    parts = [_filled(text, a, b).strip()]
+    for (of, stage), group in groupby(excerpts, lambda excerpt: (excerpt.of, excerpt.stage)):
+        parts.append(_quoted(a if of == "a" else b, stage, list(group), alone=a.variant == b.variant))
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,21 +63,38 @@ def _filled(text: str, a: Seen, b: Seen) -> str:
     return _VALUE.sub(value, text)
 
 
-def _quoted(excerpt: Excerpt, a: Seen, b: Seen) -> str:
-    seen = a if excerpt.of == "a" else b
-    lines = list(_found(excerpt, seen.lines(excerpt.stage)))
-    # A dedented block reads well anywhere; a long type is cut where nobody reads on.
-    cut = [line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..." for line in lines]
-    block = textwrap.dedent("\n".join(cut).expandtabs(4))
-    config = seen.variant.config
-    return f"{excerpt.of.upper()}, {excerpt.stage} ({config}):\n\n```{_lexer(excerpt.stage)}\n{block}\n```"
+def _quoted(seen: Seen, stage: str, excerpts: Sequence[Excerpt], alone: bool) -> str:
+    """What is quoted of one stage, in one block; "..." stands where lines are left out."""
+    # Dedented, a block reads well anywhere.
+    lines = seen.lines(stage)
+    if language_of(stage) == "text":
+        lines = [part for line in lines for part in _wrapped(line)]
+    blocks = [textwrap.dedent("\n".join(_found(excerpt, lines))) for excerpt in excerpts]
+    block = "\n...\n".join(blocks).expandtabs(4)
+    return f"{_caption(seen, stage, excerpts[0].of, alone)}:\n\n```{_lexer(stage)}\n{block}\n```"
+
+
+def _caption(seen: Seen, stage: str, of: str, alone: bool) -> str:
+    called = _CALLED.get(stage, stage)
+    if stage in ("python", "file", "lint"):  # the same for every variant
+        return called
+    return f"{'' if alone else f'{of.upper()}, '}{called} ({seen.name})"
 
 
 def _found(excerpt: Excerpt, lines: list[str]) -> Iterator[str]:
+    """The lines quoted. One that is too long is cut where nobody reads on, before and after the match."""
     for index, line in enumerate(lines):
-        if re.search(excerpt.find, line):
-            yield from lines[index : index + excerpt.lines]
+        if match := re.search(excerpt.find, line):
+            first = line if match.start() < _WIDTH // 2 else f"...{line[match.start() :]}"
+            for one in (first, *lines[index + 1 : index + excerpt.lines]):
+                yield one if len(one) <= _WIDTH else f"{one[: _WIDTH - 3]}..."
             return
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line of prose as several: all of it is to be read."""
+    indent = line[: len(line) - len(line.lstrip())] + "    "
+    return textwrap.wrap(line, _PROSE, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _lexer(stage: str) -> str:

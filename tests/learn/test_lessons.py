@@ -9,6 +9,7 @@ import pytest
 
 from irscope.learn.claims import broken_claims
 from irscope.learn.lesson import Claim, Lesson, find_lesson, lessons
+from irscope.learn.seen import pair_of
 from irscope.learn.telling import markdown
 from irscope.model import UserError
 from irscope.store import Capture
@@ -30,6 +31,7 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
         variants = capture.variants()
         told = markdown(lesson, variants, capture.read)
         _a_false_claim_is_told(lesson, capture)
+        _what_is_quoted_and_counted_is_there(lesson, capture)
         pages = Pages(lesson, Session(capture))
         for _ in range(2 * len(lesson.steps)):
             page = pages.turn(1)
@@ -38,6 +40,17 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
     assert "{{" not in told, "a value was not filled in"
     assert not re.search(r"```\w*\n\s*\n```", told), "an excerpt found nothing"
     assert str(tmp_path) not in told
+
+
+def _what_is_quoted_and_counted_is_there(lesson: Lesson, capture: Capture) -> None:
+    for step in lesson.steps:
+        sides = dict(zip("ab", pair_of(step, capture.variants(), capture.read), strict=True))
+        wanted = [(one.of, one.stage, one.find) for one in (*step.shown, *step.excerpts)]
+        wanted += re.findall(r"\{\{([ab])\.(\w+):(.+?)\}\}", step.question + step.answer)
+        for side, stage, pattern in wanted:
+            assert sides[side].count(stage, pattern), f"{step.title}: no line of {stage} has {pattern!r}"
+        if step.find:
+            assert any(seen.count(step.stage, step.find) for seen in sides.values()), step.title
 
 
 def _a_false_claim_is_told(lesson: Lesson, capture: Capture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from textual.widgets import Markdown
@@ -77,3 +78,22 @@ async def test_without_a_lesson_its_keys_do_nothing(tmp_path: Path):
             await press(pilot, ".", "comma")
             assert texts(pilot).row == before
             assert not pilot.app.screen.query("#lesson")
+
+
+async def test_a_page_is_read_to_its_end_before_the_next(tmp_path: Path):
+    long = replace(LAYOUTS, question="\n\n".join(f"Line {number}." for number in range(12)))
+    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+        app = IrscopeApp(capture, lesson=replace(LESSON, steps=(long, STAGES)))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await settled(pilot)
+            view = pilot.app.screen.query_one(LessonView)
+            assert view.max_scroll_y > view.size.height, "two pages at least are below"
+            await press(pilot, ".")
+            assert 0 < view.scroll_offset.y < view.max_scroll_y
+            assert _heading(pilot) == "Lesson 1, question 1 of 2"
+            while view.scroll_offset.y < view.max_scroll_y:
+                await press(pilot, ".")
+            assert _heading(pilot) == "Lesson 1, question 1 of 2"
+            await press(pilot, ".")
+            assert _heading(pilot) == "Lesson 1, answer 1 of 2"
+            assert view.scroll_offset.y == 0

@@ -23,16 +23,19 @@ class LessonActions(ComparisonScreen):
 
     @work(exclusive=True, group="lesson", exit_on_error=False)
     async def action_lesson(self, direction: int) -> None:
-        """To the next or previous page."""
+        """To the next or previous page; first to the end of this one."""
         if self._pages is None:
             return
         from irscope.tui.widgets.lesson_view import LessonView
 
+        view = self.query_one(LessonView)
+        if direction > 0 and view.read_on():
+            return
         page = await self._background.run(self._pages.turn, direction)
         if page is None:
             self.notify("That was the last page; q ends the lesson" if direction > 0 else "The first page")
             return
-        await self.query_one(LessonView).show(page.heading, page.text)
+        await view.show(page.heading, page.text)
         self._look_at(page)
 
     def _look_at(self, page: Page) -> None:

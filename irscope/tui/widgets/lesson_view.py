@@ -8,7 +8,7 @@ from textual.widgets import Markdown
 
 
 class LessonView(VerticalScroll):
-    """Shows a page of the lesson; scrolls where it has the focus."""
+    """Shows a page of the lesson."""
 
     def compose(self) -> ComposeResult:
         """The text alone."""
@@ -20,3 +20,10 @@ class LessonView(VerticalScroll):
         self.border_subtitle = ". next  , back"
         await self.query_one(Markdown).update(text)
         self.scroll_home(animate=False)
+
+    def read_on(self) -> bool:
+        """Scrolls down by a page; False where the end is in sight already."""
+        if self.scroll_offset.y >= self.max_scroll_y:
+            return False
+        self.scroll_page_down(animate=False)
+        return True
