@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -61,7 +62,8 @@ def write(lesson: Lesson, folder: Path) -> None:
             text = markdown(lesson, capture.variants(), capture.read)
             app = IrscopeApp(capture, lesson=lesson)
             svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
-    (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+    # Where this machine keeps Triton is nobody's business.
+    (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
     title, about, rest = text.split("\n\n", 2)
     image = f"![The app with the first answer of the lesson]({name}.svg)"
     (folder / f"{name}.md").write_text("\n\n".join([title, about, image, rest]), encoding="utf-8")
