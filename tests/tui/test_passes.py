@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
+from irscope.tui.screens import passes as passes_screen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.passes import PassBar, PassesScreen
 from irscope.tui.widgets.pass_view import PassView
@@ -49,6 +51,22 @@ async def test_the_first_pass_in_which_they_part_is_marked_and_shown(scale: Irsc
         assert "Rewrites scheduled loops" in bar
         assert "A after tritongpu-pipeline" in drawn(texts(pilot))
         assert drawn(texts(pilot)).count("async_copy_global_to_local") == 6
+
+
+async def test_a_pass_is_compared_once(scale: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    page = passes_screen._page
+
+    def counting(*arguments: Any) -> Any:
+        compared.append(arguments)
+        return page(*arguments)
+
+    monkeypatch.setattr(passes_screen, "_page", counting)
+    async with scale.run_test(size=WIDE) as pilot:
+        await press(pilot, "p")
+        compared.clear()
+        await press(pilot, "j")
+        assert len(compared) == 1, "showing the diff must not ask for it again"
 
 
 async def test_the_list_is_filtered_by_change_and_by_name(scale: IrscopeApp) -> None:

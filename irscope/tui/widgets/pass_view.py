@@ -51,6 +51,9 @@ class PassView(LineView):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PASS_LIST]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pass--part"}
 
+    class Moved(LineView.Moved):
+        """Another pass is under the cursor; the diff beside moves too, and says so in its own name."""
+
     class Opened(Message):
         """The user wants to see the pass large."""
 
