@@ -49,7 +49,7 @@ SCREENS = {
     "why": Shown(("W", "j", "j"), captures.traced),
     "layout": Shown(("3", "slash", *"local_load", "enter", "T", "l")),
     "passes": Shown(("p",), recorded_passes.write),
-    "lesson": Shown((".",), lesson=LESSON),
+    "lesson": Shown((), lesson=LESSON),
     "help": Shown(("question_mark",)),
     "hostile": Shown(("2",), captures.hostile),
 }
