@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from irscope.learn.lesson import Lesson
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.driving import press, settled
 from tests.tui.picture import TextPicture, characters, styles
-from tests.tui.test_lesson import LESSON
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 THEMES = ["textual-dark", "textual-light"]
@@ -31,7 +29,6 @@ class Shown:
 
     keys: tuple[str, ...]
     make: Callable[[Path], Path] = captures.matmul
-    lesson: Lesson | None = None
 
 
 SCREENS = {
@@ -49,7 +46,6 @@ SCREENS = {
     "why": Shown(("W", "j", "j"), captures.traced),
     "layout": Shown(("3", "slash", *"local_load", "enter", "T", "l")),
     "passes": Shown(("p",), recorded_passes.write),
-    "lesson": Shown((), lesson=LESSON),
     "help": Shown(("question_mark",)),
     "hostile": Shown(("2",), captures.hostile),
 }
@@ -65,7 +61,7 @@ async def test_what_it_looks_like(
     tmp_path: Path, snapshot: SnapshotAssertion, name: str, size: tuple[int, int]
 ) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")), lesson=shown.lesson)
+    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
     pictures = []
     async with app.run_test(size=size) as pilot:
         await press(pilot, *shown.keys)
