@@ -19,6 +19,7 @@ class LessonView(VerticalScroll):
         self.border_title = heading
         self.border_subtitle = ". next  , back"
         await self.query_one(Markdown).update(text)
+        await self.wait_for_refresh()  # until then nobody knows how long the page is
         self.scroll_home(animate=False)
 
     def read_on(self) -> bool:
