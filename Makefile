@@ -43,7 +43,7 @@ test-triton: ## The capture tests on one Triton: make test-triton TRITON=3.6.0
 	$(PYTHON) -m venv $(VENV)-$(TRITON)
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
-	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/capture tests/samples tests/import_ tests/analysis tests/learn
+	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/layouts tests/learn
 
 torch: $(VENV)/ready-dev ## A CPU build of torch, for the tests of irscope run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from irscope.diff.pairing import UNPAIRED, pair_operations
-from irscope.ir.document import Document, Location, Operation
-from irscope.ir.parse import parse
+from irscope.diff.matching import UNPAIRED, pair_operations
+from irscope.languages.document import Document, Location, Operation
+from irscope.languages.registry import parse
 from irscope.model import STAGES
 
 

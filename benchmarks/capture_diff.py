@@ -17,7 +17,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from irscope.analysis.facts import FACTS_VERSION, measure, to_json
+from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Argument, Config, SourceFunction, parse_target
 from irscope.store import Capture, CaptureWriter, NewVariant
 

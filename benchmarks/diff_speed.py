@@ -21,8 +21,8 @@ from pathlib import Path
 
 from irscope.diff.align import common_blocks
 from irscope.diff.stage_diff import diff_stage
-from irscope.ir.document import Document
-from irscope.ir.parse import parse
+from irscope.languages.document import Document
+from irscope.languages.registry import parse
 
 STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
 CASES = (

@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from irscope.analysis.facts import measure
+from irscope.facts.measure import measure
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
 
 # The record's fields and the facts that must equal them.

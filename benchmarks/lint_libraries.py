@@ -13,9 +13,9 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-from irscope.analysis.lint.problem import Problem
-from irscope.analysis.lint.source.checks import CHECKS, lint_source
-from irscope.analysis.lint.source.module import Module
+from irscope.lint.diagnostic import Problem
+from irscope.lint.source.checks import CHECKS, lint_source
+from irscope.lint.source.module import Module
 
 RULES = frozenset(rule.name for rule in CHECKS)
 

@@ -32,8 +32,8 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import TextArea
 
-from irscope.analysis.facts import FACTS_VERSION
-from irscope.analysis.kinds import kinds_for
+from irscope.facts.measure import FACTS_VERSION
+from irscope.facts.registry import kinds_for
 from irscope.model import Config, SourceFunction, parse_target
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp

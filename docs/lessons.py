@@ -18,7 +18,7 @@ from screenshots import picture
 
 from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
-from irscope.learn.telling import markdown
+from irscope.learn.render import markdown
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 

@@ -14,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from irscope.analysis.glossary import Entry, topics
+from irscope.glossary.glossary import Entry, topics
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "site" / "pages"

@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`irscope.capture` and `irscope.compile`, loaded when they are asked for."""
     if name == "capture":
-        return import_module("irscope.capture")
+        return import_module("irscope.notebook").capture
     if name == "compile":
         return import_module("irscope.notebook").compile
     raise AttributeError(f"module 'irscope' has no attribute '{name}'")

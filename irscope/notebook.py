@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.model import UserError, Value, parse_target
 
 if TYPE_CHECKING:
-    from irscope.capture.running.in_process import CapturedBlock
+    from irscope.capturing.record.in_process import CapturedBlock
     from irscope.report.table import Section
 
 # A notebook shows no more rows of a kernel than this; the capture has all.
@@ -47,8 +47,8 @@ def capture(
     name under which its launches are compiled too; `timeout` is in seconds, a variant. Raises UserError
     where `path` exists (unless `force`) or a name is not known.
     """
-    from irscope.capture.running.in_process import CapturedBlock
-    from irscope.capture.running.messages import RunOptions
+    from irscope.capturing.record.in_process import CapturedBlock
+    from irscope.capturing.messages import RunOptions
 
     axes = {(of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()}
     where = None if target is None else _target(target)
@@ -80,7 +80,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. Raises UserError
     where the request does not fit it or `path` exists (unless `force`).
     """
-    from irscope.capture.running.in_process import compile_kernel
+    from irscope.capturing.record.in_process import compile_kernel
 
     names = [target] if isinstance(target, str) else target
     targets = tuple(map(_target, names))
@@ -92,7 +92,7 @@ def compile(  # noqa: A001 - it is irscope.compile
 
 def html_of(path: Path) -> str:
     """The variants of a capture and what is known of each, as HTML; one line where it is no capture."""
-    from irscope.analysis.kinds import FACT_KINDS
+    from irscope.facts.registry import FACT_KINDS
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
     from irscope.report.table import entries, sections

@@ -38,7 +38,7 @@ def irscope_check() -> IrscopeCheck:
 
         from irscope.cli.check import Rule, check
         from irscope.model import UserError
-        from irscope.report.check_report import check_text
+        from irscope.report.terminal.check_report import check_text
 
         if not expectations:
             pytest.fail("irscope_check was given no expectation", pytrace=False)

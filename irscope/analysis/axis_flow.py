@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.axis import AxisInfo, scalar, unknown
+from irscope.analysis.axis_info import AxisInfo, scalar, unknown
 from irscope.analysis.axis_rules import transfer
-from irscope.diff.values import Source, sources
-from irscope.ir.document import Document, Operation
+from irscope.diff.def_use import Source, sources
+from irscope.languages.document import Document, Operation
 
 # What the JIT finds of an argument that it specializes: `tt.divisibility = 16`.
 ALIGNED = 16

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from math import gcd
 
-from irscope.analysis.axis import AxisInfo, gcds, pointee_bytes, shape_of, unknown
+from irscope.analysis.axis_info import AxisInfo, gcds, pointee_bytes, shape_of, unknown
 
 # What 0 is divisible by, and the most that is told apart.
 _MOST = 1 << 62

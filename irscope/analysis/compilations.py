@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Fact
-from irscope.analysis.identical import groups
-from irscope.analysis.inputs import KINDS, Input, has_key, inputs
+from irscope.facts.fact import Fact
+from irscope.analysis.duplicates import groups
+from irscope.analysis.cache_key import KINDS, Input, has_key, inputs
 from irscope.model import Variant
 
 # What a target or a compiler brings along is no reason of its own.

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Fact, FactValue
-from irscope.analysis.kinds import FACT_KINDS
+from irscope.facts.fact import Fact, FactValue
+from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
 
 # What people call these facts.

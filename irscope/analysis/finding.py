@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Evidence
+from irscope.facts.fact import Evidence
 
 
 @dataclass(frozen=True, slots=True)

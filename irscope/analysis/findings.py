@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.by_line import line_findings
-from irscope.analysis.fact import Evidence, Fact
+from irscope.analysis.line_findings import line_findings
+from irscope.facts.fact import Evidence, Fact
 from irscope.analysis.finding import Finding, effect
-from irscope.analysis.identical import same_program
-from irscope.analysis.resources import ptxas_warnings
+from irscope.analysis.duplicates import same_program
+from irscope.backends.resources import ptxas_warnings
 from irscope.diff.rows import Change, LayoutChange, StageDiff
 from irscope.model import Variant, stages_for
 

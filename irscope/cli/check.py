@@ -22,7 +22,7 @@ from irscope.model import UserError, Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.report.check_report import Checked
+    from irscope.report.terminal.check_report import Checked
 
 NAME = "check"
 SUMMARY = "check facts against what is expected of them, for CI"
@@ -65,10 +65,10 @@ def run(args: argparse.Namespace) -> int:
     if not rules:
         raise UserError("name what is expected with --expect or --file")
     checked = check(args.capture, rules)
-    from irscope.report.check_report import check_document, check_text
+    from irscope.report.terminal.check_report import check_document, check_text
 
     if args.format == "json":
-        from irscope.report.records import to_json
+        from irscope.report.json.records import to_json
 
         sys.stdout.write(to_json(check_document(checked)))
     else:
@@ -81,7 +81,7 @@ def check(path: Path, rules: Sequence[Rule]) -> Checked:
     from irscope.analysis.expectations import parse_expectation, unmet
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
-    from irscope.report.check_report import Checked
+    from irscope.report.terminal.check_report import Checked
 
     parsed = [tuple(map(parse_expectation, rule.that)) for rule in rules]
     with Stages(path) as stages:

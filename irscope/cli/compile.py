@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; 1 where a variant failed."""
-    from irscope.capture.sweep import compile_plan, planned
+    from irscope.capturing.compile.sweep import compile_plan, planned
     from irscope.cli.progress import progress_bar
     from irscope.store import CaptureWriter
 

@@ -72,7 +72,7 @@ def compare(
     `asked` is the value of --stage; `also` are stages to be compared that are not by themselves.
     """
     from irscope.analysis.findings import findings
-    from irscope.analysis.identical import same_program
+    from irscope.analysis.duplicates import same_program
     from irscope.cli.facts import measured
     from irscope.report.comparison import Comparison
 
@@ -96,8 +96,8 @@ def compare(
 
 def _parting(stages: Stages, pair: tuple[Variant, Variant]) -> Iterator[Finding]:
     """In which pass the two part, where the capture has the passes of both."""
-    from irscope.analysis.partings import parting_findings, partings
-    from irscope.analysis.passes import documents, steps
+    from irscope.analysis.divergence import parting_findings, partings
+    from irscope.analysis.pass_history import documents, steps
 
     a, b = (steps(stages.capture.passes(variant)) for variant in pair)
     if a and b:
@@ -112,7 +112,7 @@ def _diffs(stages: Stages, a: Variant, b: Variant, named: Sequence[str], every: 
     only where it is asked for: it says nothing of what the compiler did.
     """
     from irscope.diff.stage_diff import diff_stage
-    from irscope.ir.parse import parse
+    from irscope.languages.registry import parse
 
     for name in named:
         for variant in (a, b):
@@ -141,19 +141,19 @@ def _shown(diffs: dict[str, StageDiff], asked: str | None) -> list[str]:
 def _formatted(comparison: Comparison, args: argparse.Namespace) -> Iterator[str]:
     paint = options.paint()
     if args.format == "json":
-        from irscope.report.diff_json import diff_document
-        from irscope.report.records import to_json
+        from irscope.report.json.diff_json import diff_document
+        from irscope.report.json.records import to_json
 
         yield to_json(diff_document(comparison, args.context)).rstrip("\n")
     elif args.format == "markdown":
-        from irscope.report.diff_markdown import diff_markdown
+        from irscope.report.markdown.diff_markdown import diff_markdown
 
         yield from diff_markdown(comparison, args.context)
     elif args.format == "unified":
-        from irscope.report.diff_text import diff_unified
+        from irscope.report.terminal.diff_text import diff_unified
 
         yield from diff_unified(comparison, args.context, paint)
     else:
-        from irscope.report.diff_text import diff_text
+        from irscope.report.terminal.diff_text import diff_text
 
         yield from diff_text(comparison, options.width_of(args), args.context, paint)

@@ -15,8 +15,8 @@ from irscope.model import UserError
 from irscope.store import variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.captures import CaptureDiff
-    from irscope.report.captures import Sides
+    from irscope.analysis.capture_diff import CaptureDiff
+    from irscope.report.terminal.captures import Sides
 
 # More than one reads; the JSON has all.
 _MOST = 20
@@ -24,8 +24,8 @@ _MOST = 20
 
 def run_captures(args: argparse.Namespace) -> int:
     """Compares the captures `args.capture` and `args.a`. Raises UserError where one cannot be read."""
-    from irscope.analysis.captures import compare_captures
-    from irscope.report.captures import Sides
+    from irscope.analysis.capture_diff import compare_captures
+    from irscope.report.terminal.captures import Sides
 
     new = Path(args.a)
     if not new.is_file():
@@ -44,10 +44,10 @@ def run_captures(args: argparse.Namespace) -> int:
 
 
 def _formatted(diff: CaptureDiff, sides: Sides, format_: str) -> Iterator[str]:
-    from irscope.report.captures import captures_document, captures_markdown, captures_text
+    from irscope.report.terminal.captures import captures_document, captures_markdown, captures_text
 
     if format_ == "json":
-        from irscope.report.records import to_json
+        from irscope.report.json.records import to_json
 
         yield to_json(captures_document(diff, sides)).rstrip("\n")
     elif format_ == "markdown":

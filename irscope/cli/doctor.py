@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report() -> Iterator[str]:
-    from irscope.capture.sass import find_nvdisasm
+    from irscope.toolchain.disassembler import find_nvdisasm
 
     found = {name: _version(name) for name in _PACKAGES}
     yield f"irscope   {__version__}"

@@ -18,7 +18,7 @@ from irscope.cli import options
 from irscope.cli.stages import Stages, check_stage, encoded, texts
 from irscope.model import UserError, Variant, stages_for
 from irscope.report.dump import INDEX, DumpPlan, index_document, plan
-from irscope.report.records import to_json
+from irscope.report.json.records import to_json
 from irscope.store import variant_names
 
 NAME = "dump"

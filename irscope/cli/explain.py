@@ -18,8 +18,8 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.analysis.glossary import Entry
-    from irscope.report.paint import Paint
+    from irscope.glossary.glossary import Entry
+    from irscope.report.terminal.paint import Paint
 
 NAME = "explain"
 SUMMARY = "explain a word of the stages, the table or the tuning"
@@ -38,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what is known. Raises UserError, naming close words, where nothing is."""
-    from irscope.analysis.glossary import entries
+    from irscope.glossary.glossary import entries
 
     found = entries() if args.word is None else _found(args.word)
     if args.format == "json":
-        from irscope.report.records import to_json
+        from irscope.report.json.records import to_json
 
         sys.stdout.write(to_json({"schema": SCHEMA, "entries": list(map(_record, found))}))
         return 0
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _found(word: str) -> Sequence[Entry]:
-    from irscope.analysis.glossary import close_to, looked_up
+    from irscope.glossary.glossary import close_to, looked_up
 
     found = looked_up(word)
     if not found:

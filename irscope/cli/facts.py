@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from irscope.analysis.fact import Fact
-from irscope.analysis.facts import FACTS_VERSION, from_json, measure, to_json
+from irscope.facts.fact import Fact
+from irscope.facts.measure import FACTS_VERSION, from_json, measure, to_json
 from irscope.cli.stages import Stages
 from irscope.model import Variant
 from irscope.store import Capture, CaptureWriter

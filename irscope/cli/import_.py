@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irscope.capture.imports.importing import Summary
+    from irscope.capturing.importers.import_capture import Summary
 
 NAME = "import"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports; 1 where an entry had to be left out. Raises UserError where nothing can be imported."""
-    from irscope.capture.imports.importing import import_source, recognise
+    from irscope.capturing.importers.import_capture import import_source, recognise
     from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
     from irscope.report.text import counted

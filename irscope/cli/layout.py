@@ -24,10 +24,10 @@ from irscope.model import UserError, Variant
 from irscope.store import CaptureWriter, find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.layouts.accesses import Counted
-    from irscope.analysis.layouts.grid import Grid, Window
-    from irscope.analysis.layouts.kernel import KernelLayouts, Picture
-    from irscope.analysis.layouts.tensors import Tensor
+    from irscope.layouts.shared_accesses import Counted
+    from irscope.layouts.grid import Grid, Window
+    from irscope.layouts.kernel_layouts import KernelLayouts, Picture
+    from irscope.layouts.tensors import Tensor
 
 NAME = "layout"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the picture. Raises UserError where there is no such thing."""
-    from irscope.analysis.layouts.attribute import UnknownLayoutError
+    from irscope.layouts.attribute import UnknownLayoutError
 
     if args.output and args.output.suffix == ".svg":
         args.format = "svg"
@@ -81,8 +81,8 @@ class _Side:
     """One variant, and what is asked of it."""
 
     def __init__(self, stages: Stages, variant: Variant, name: str, asked: dict[int, dict[str, Any]]) -> None:
-        from irscope.analysis.layouts.kernel import KernelLayouts
-        from irscope.ir.parse import parse
+        from irscope.layouts.kernel_layouts import KernelLayouts
+        from irscope.languages.registry import parse
 
         self.variant, self.name = variant, name
         text = stages.text(variant, "ttgir")
@@ -100,7 +100,7 @@ class _Side:
 
     def tensors(self, text: str) -> list[Tensor]:
         """The tensors that `text` names, one of each kind, the likeliest first. Raises UserError for none."""
-        from irscope.analysis.layouts.tensors import distinct, find_tensors
+        from irscope.layouts.tensors import distinct, find_tensors
 
         found = find_tensors(self.kernel.tensors, text)
         if not found:
@@ -122,7 +122,7 @@ def _told(
     stages: Stages, variant: Variant, text: str, version: str, asked: dict[int, dict[str, Any]]
 ) -> dict[str, Any] | None:
     """What Triton says of the layouts: as the capture has it, or as the same version says here."""
-    from irscope.capture.layouts import installed_triton, triton_layouts
+    from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
 
     told = stages.capture.layouts(variant)
     if told is None and version and installed_triton() == version:
@@ -160,15 +160,15 @@ def _document(args: argparse.Namespace, sides: Sequence[_Side]) -> str:
 
 
 def _window(args: argparse.Namespace) -> Window:
-    from irscope.analysis.layouts.grid import Window
+    from irscope.layouts.grid import Window
 
     return Window(args.rows, args.cols, args.plane)
 
 
 def _words(args: argparse.Namespace, side: _Side, picture: Picture) -> list[str]:
     """The sentences below a picture."""
-    from irscope.analysis.layouts.kernel import held_words
-    from irscope.analysis.layouts.words import turns_text
+    from irscope.layouts.kernel_layouts import held_words
+    from irscope.layouts.describe import turns_text
 
     words = list(picture.words)
     for one in side.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
@@ -200,10 +200,10 @@ def _drawn(
     words: Sequence[Sequence[str]],
 ) -> str:
     if args.format == "svg":
-        from irscope.report.layout_svg import layout_svg
+        from irscope.report.html.layout_svg import layout_svg
 
         return layout_svg(grids, "   |   ".join(side.title for side in sides), words)
-    from irscope.report.layout_text import beside, grid_lines, visible
+    from irscope.report.terminal.layout_text import beside, grid_lines, visible
     from irscope.report.text import one_line
 
     paint = options.paint()
@@ -220,8 +220,8 @@ def _drawn(
 
 
 def _listing(sides: Sequence[_Side]) -> str:
-    from irscope.analysis.layouts.tensors import distinct
-    from irscope.report.layout_text import access_rows, conversion_rows, tensor_rows
+    from irscope.layouts.tensors import distinct
+    from irscope.report.terminal.layout_text import access_rows, conversion_rows, tensor_rows
     from irscope.report.text import one_line
 
     paint = options.paint()
@@ -239,8 +239,8 @@ def _listing(sides: Sequence[_Side]) -> str:
 
 
 def _json(args: argparse.Namespace, sides: Sequence[_Side], pictures: Sequence[Picture]) -> str:
-    from irscope.report.layout_json import SCHEMA, layout_document
-    from irscope.report.records import to_json, variant_record
+    from irscope.report.json.layout_json import SCHEMA, layout_document
+    from irscope.report.json.records import to_json, variant_record
 
     documents = []
     for index, side in enumerate(sides):

@@ -20,8 +20,8 @@ from irscope import __version__
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.capture.request import SweepRequest
-    from irscope.capture.sweep import Progress
+    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.compile.sweep import Progress
     from irscope.learn.lesson import Lesson, Sweep
 
 NAME = "learn"
@@ -79,7 +79,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 
 def _request(sweep: Sweep) -> SweepRequest:
-    from irscope.capture.request import SweepRequest
+    from irscope.capturing.compile.request import SweepRequest
     from irscope.model import parse_target
 
     return SweepRequest(
@@ -94,7 +94,7 @@ def _request(sweep: Sweep) -> SweepRequest:
 
 
 def _compile(request: SweepRequest, path: Path) -> Progress:
-    from irscope.capture.sweep import compile_plan, planned
+    from irscope.capturing.compile.sweep import compile_plan, planned
     from irscope.cli.progress import progress_bar
     from irscope.store import CaptureWriter
 
@@ -106,7 +106,7 @@ def _compile(request: SweepRequest, path: Path) -> Progress:
 
 def _print(lesson: Lesson, path: Path) -> None:
     from irscope.cli.stages import Stages
-    from irscope.learn.telling import markdown
+    from irscope.learn.render import markdown
 
     with Stages(path) as stages:
         print(markdown(lesson, stages.capture.variants(), stages.read), end="")
@@ -114,7 +114,7 @@ def _print(lesson: Lesson, path: Path) -> None:
 
 def _check(lesson: Lesson, path: Path) -> int:
     from irscope.cli.stages import Stages
-    from irscope.learn.claims import broken_claims
+    from irscope.learn.assertions import broken_claims
 
     with Stages(path) as stages:
         broken = list(broken_claims(lesson, stages.capture.variants(), stages.read))

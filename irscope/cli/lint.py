@@ -18,8 +18,8 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.analysis.lint.problem import Problem
-    from irscope.report.lint_report import Linted
+    from irscope.lint.diagnostic import Problem
+    from irscope.report.terminal.lint_report import Linted
 
 NAME = "lint"
 SUMMARY = "find the mistakes that people make, in kernels' source or in a capture"
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what is found; 1 where there is something. Raises UserError for wrong use."""
-    from irscope.analysis.lint.rules import RULES
-    from irscope.report.lint_report import lint_document, lint_text, sarif_document
-    from irscope.report.records import to_json
+    from irscope.lint.rules import RULES
+    from irscope.report.terminal.lint_report import lint_document, lint_text, sarif_document
+    from irscope.report.json.records import to_json
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     linted = lint(args.paths, select, ignore)
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 def lint(paths: list[Path], select: list[str], ignore: list[str]) -> Linted:
     """Lints files, folders and captures. Raises UserError for a path or rule that is not there."""
     from irscope.cli.lint_files import python_files, settings_for
-    from irscope.report.lint_report import Linted
+    from irscope.report.terminal.lint_report import Linted
 
     check_rules(select + ignore, "--select and --ignore")
     problems: list[Problem] = []
@@ -85,7 +85,7 @@ def lint(paths: list[Path], select: list[str], ignore: list[str]) -> Linted:
 
 def check_rules(names: list[str], where: str) -> None:
     """Raises UserError, naming `where` it was said, for a name that no rule has."""
-    from irscope.analysis.lint.rules import RULES
+    from irscope.lint.rules import RULES
 
     known = {name for rule in RULES for name in (rule.name, rule.code)}
     if wrong := [name for name in names if name not in known]:
@@ -96,9 +96,9 @@ def check_rules(names: list[str], where: str) -> None:
 def _source(file: Path, select: list[str], ignore: list[str]) -> list[Problem]:
     import tokenize
 
-    from irscope.analysis.lint.rules import RULES
-    from irscope.analysis.lint.silence import chosen
-    from irscope.analysis.lint.source.checks import lint_source
+    from irscope.lint.rules import RULES
+    from irscope.lint.suppressions import chosen
+    from irscope.lint.source.checks import lint_source
 
     with tokenize.open(file) as stream:
         text = stream.read()
@@ -106,10 +106,10 @@ def _source(file: Path, select: list[str], ignore: list[str]) -> list[Problem]:
 
 
 def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Problem]:
-    from irscope.analysis.lint.capture.checks import lint_compiled
-    from irscope.analysis.lint.capture.compiled import Compiled
-    from irscope.analysis.lint.rules import RULES
-    from irscope.analysis.lint.silence import chosen
+    from irscope.lint.capture.checks import lint_compiled
+    from irscope.lint.capture.compiled import Compiled
+    from irscope.lint.rules import RULES
+    from irscope.lint.suppressions import chosen
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
     from irscope.store import variant_names

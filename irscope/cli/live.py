@@ -10,9 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from threading import Thread
 
-from irscope.capture.pool import Stop, Stopped, Worker
-from irscope.capture.request import Job, Plan, SweepRequest
-from irscope.capture.sweep import Sweep, compile_sweep, lay_out, planned
+from irscope.capturing.compile.pool import Stop, Stopped, Worker
+from irscope.capturing.compile.request import Job, Plan, SweepRequest
+from irscope.capturing.compile.sweep import Sweep, compile_sweep, lay_out, planned
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from irscope.model import UserError, Variant
 
 if TYPE_CHECKING:
-    from irscope.report.paint import Paint
+    from irscope.report.terminal.paint import Paint
 
 _CONTEXT = 3
 
@@ -74,7 +74,7 @@ def paint(file: TextIO | None = None) -> Paint:
 
     NO_COLOR (https://no-color.org) takes the colours, not bold and reverse.
     """
-    from irscope.report.paint import Paint
+    from irscope.report.terminal.paint import Paint
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, colour=terminal and not os.environ.get("NO_COLOR"))

@@ -21,7 +21,7 @@ from irscope.model import UserError, Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.passes import Documents, Event, Step
+    from irscope.analysis.pass_history import Documents, Event, Step
     from irscope.diff.rows import StageDiff
     from irscope.report.passes import Pair, Told
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the report. Raises UserError where there is no such variant, or its passes were not kept."""
-    from irscope.analysis.passes import documents
+    from irscope.analysis.pass_history import documents
 
     with Stages(args.capture) as stages:
         variants = stages.capture.variants()
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 def steps_of(stages: Stages, variant: Variant) -> list[Step]:
     """The passes of a variant. Raises UserError where they were not kept."""
-    from irscope.analysis.passes import steps
+    from irscope.analysis.pass_history import steps
 
     found = steps(stages.capture.passes(variant))
     if not found:
@@ -89,25 +89,25 @@ def _list(
     sides: Sequence[Sequence[Step]],
     document: Documents,
 ) -> Iterator[str]:
-    from irscope.analysis.partings import partings
+    from irscope.analysis.divergence import partings
     from irscope.report.passes import PassReport
 
     found = partings(sides[0], sides[1], document, document) if len(sides) > 1 else None
     rows = list(_rows(args, sides, document))
     report = PassReport(str(args.capture), chosen, names, rows, sides[0], found)
     if args.format == "json":
-        from irscope.report.passes_json import passes_document
-        from irscope.report.records import to_json
+        from irscope.report.json.passes_json import passes_document
+        from irscope.report.json.records import to_json
 
         yield to_json(passes_document(report)).rstrip("\n")
     else:
-        from irscope.report.passes_text import passes_text
+        from irscope.report.terminal.passes_text import passes_text
 
         yield from passes_text(report, document, options.width_of(args), options.paint())
 
 
 def _rows(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: Documents) -> Iterator[Pair]:
-    from irscope.analysis.partings import pairs
+    from irscope.analysis.divergence import pairs
 
     alone = ((step, None) for step in sides[0])
     for a, b in pairs(sides[0], sides[1]) if len(sides) > 1 else alone:
@@ -122,7 +122,7 @@ def _rows(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: D
 
 
 def _told(step: Step | None, line: int | None, document: Documents) -> Told | None:
-    from irscope.analysis.passes import summary, touched
+    from irscope.analysis.pass_history import summary, touched
     from irscope.report.passes import Told
 
     if step is None:
@@ -133,7 +133,7 @@ def _told(step: Step | None, line: int | None, document: Documents) -> Told | No
 
 
 def _shown(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: Documents) -> Iterator[str]:
-    from irscope.analysis.passes import step_diff
+    from irscope.analysis.pass_history import step_diff
     from irscope.diff.summary import summarize
     from irscope.report.text import one_line
 
@@ -150,7 +150,7 @@ def _shown(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: 
 
 def _named(text: str, sides: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
     """The passes with that number or name, as A (and B) ran them. Raises UserError where there are none."""
-    from irscope.analysis.partings import pairs
+    from irscope.analysis.divergence import pairs
 
     both = pairs(sides[0], sides[1]) if len(sides) > 1 else ((step, None) for step in sides[0])
     there: list[tuple[Step, ...]] = [(a, b) if b is not None else (a,) for a, b in both if a is not None]
@@ -171,8 +171,8 @@ def _after_both(pair: Sequence[Step], document: Documents) -> StageDiff | None:
 
 
 def _diff_lines(diff: StageDiff, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.report.diff_rows import side_by_side, unified
-    from irscope.report.diff_text import SIDE_BY_SIDE_WIDTH
+    from irscope.report.terminal.diff_rows import side_by_side, unified
+    from irscope.report.terminal.diff_text import SIDE_BY_SIDE_WIDTH
 
     width = options.width_of(args)
     if width is not None and width >= SIDE_BY_SIDE_WIDTH:
@@ -182,7 +182,7 @@ def _diff_lines(diff: StageDiff, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _history(place: str, through: Sequence[Step], document: Documents) -> Iterator[str]:
-    from irscope.analysis.passes import history
+    from irscope.analysis.pass_history import history
     from irscope.report.text import one_line
 
     stage, colon, line = place.partition(":")
@@ -197,7 +197,7 @@ def _history(place: str, through: Sequence[Step], document: Documents) -> Iterat
 
 
 def _event_text(event: Event, document: Documents) -> str:
-    from irscope.ir.without_locations import line_without_location
+    from irscope.languages.strip_debug import line_without_location
     from irscope.report.hunks import kinds_of
 
     step = event.step

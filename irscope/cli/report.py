@@ -22,7 +22,7 @@ from irscope.model import UserError, Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.fact import Fact
+    from irscope.facts.fact import Fact
     from irscope.report.comparison import Comparison
     from irscope.report.report import Report
 
@@ -86,7 +86,7 @@ def report_of(
     are shown (None: all that are compared), `kernel` and `target` what the tables have (None: all). Raises
     UserError where a name fits nothing.
     """
-    from irscope.analysis.kinds import FACT_KINDS
+    from irscope.facts.registry import FACT_KINDS
     from irscope.cli.facts import facts_of
     from irscope.report.report import Report
     from irscope.report.table import entries, sections
@@ -108,7 +108,7 @@ def _pairs(
     variants: Sequence[Variant],
     facts: Mapping[int, Mapping[str, Fact]],
 ) -> list[tuple[Variant, Variant]]:
-    from irscope.analysis.telling import telling_pairs
+    from irscope.analysis.pair_ranking import telling_pairs
 
     if asked is None:
         return telling_pairs(variants, facts, _PAIRS)
@@ -134,7 +134,7 @@ def _comparisons(
 
 def _formatted(report: Report, form: str) -> str:
     if form == "markdown":
-        from irscope.report.report_markdown import report_markdown
+        from irscope.report.markdown.report_markdown import report_markdown
 
         return report_markdown(report)
     from irscope.report.html.page import report_html

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from irscope.model import TARGETS, Target, UserError, Value, parse_target, parse_value
 
 if TYPE_CHECKING:
-    from irscope.capture.request import SweepRequest
+    from irscope.capturing.compile.request import SweepRequest
 
 # A parser, or a group of its arguments.
 Arguments = argparse._ActionsContainer
@@ -57,7 +57,7 @@ def add_output(parser: Arguments, default: str) -> None:
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     """The request in the arguments, for `kernel`: FILE.py::KERNEL. Raises UserError for what is none."""
-    from irscope.capture.request import SweepRequest
+    from irscope.capturing.compile.request import SweepRequest
 
     if args.jobs is not None and args.jobs < 1:
         raise UserError("-j must be at least 1")
@@ -86,7 +86,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 def _axes(texts: list[str]) -> dict[str, tuple[Value, ...]]:
     """The `--config` values by name. Raises UserError for a name without values."""
-    from irscope.capture.signature import split_signature
+    from irscope.toolchain.signature import split_signature
 
     axes: dict[str, tuple[Value, ...]] = {}
     for name, values in map(_assignment, texts):

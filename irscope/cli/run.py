@@ -27,8 +27,8 @@ from irscope.model import UserError, Value, parse_target, parse_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from irscope.capture.running.messages import Program, RunOptions
-    from irscope.capture.running.writing import Written
+    from irscope.capturing.messages import Program, RunOptions
+    from irscope.capturing.record.background_writer import Written
 
 NAME = "run"
 SUMMARY = "run a script as it is and capture every kernel it launches"
@@ -64,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit code is the program's."""
-    from irscope.capture.running.children import Children
-    from irscope.capture.running.run import run as run_captured
-    from irscope.capture.running.session import no_gpu_note
-    from irscope.capture.running.writing import Writing, summary
+    from irscope.capturing.record.subprocesses import Children
+    from irscope.capturing.record.run import run as run_captured
+    from irscope.capturing.record.session import no_gpu_note
+    from irscope.capturing.record.background_writer import Writing, summary
     from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
     from irscope.store.writer import CaptureWriter
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _program(args: argparse.Namespace) -> Program:
-    from irscope.capture.running.messages import Program
+    from irscope.capturing.messages import Program
 
     given = {"module": args.module, "code": args.code, "script": args.script}
     for kind, words in given.items():
@@ -103,7 +103,7 @@ def _program(args: argparse.Namespace) -> Program:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from irscope.capture.running.messages import RunOptions
+    from irscope.capturing.messages import RunOptions
 
     for name, number in (("-j", args.jobs), ("--max-variants", args.max_variants)):
         if number is not None and number < 1:
@@ -119,7 +119,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
 
 
 def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value, ...]]:
-    from irscope.capture.signature import split_signature
+    from irscope.toolchain.signature import split_signature
 
     kernel, colon, rest = text.partition(":")
     name, equals, values = rest.partition("=")

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         variant = find_variant(stages.capture.variants(), args.variant)
         content = stages.content(variant, stage.name)
     if args.no_loc and stage.language:
-        from irscope.ir.without_locations import without_locations
+        from irscope.languages.strip_debug import without_locations
 
         text = without_locations(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(text: str, language: str) -> None:
     text = printable(text)
     if options.paint().colour:
-        from irscope.report.highlight import highlighted
+        from irscope.report.terminal.highlight import highlighted
 
         text = highlighted(text, language)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -53,7 +53,7 @@ class Stages:
             return None
         key = (variant.id, name)
         if key not in self._made:
-            from irscope.capture.sass import disassemble
+            from irscope.toolchain.disassembler import disassemble
 
             # SASS is the one stage that is derived.
             self._made[key] = encoded(disassemble(origin))

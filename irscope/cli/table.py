@@ -12,8 +12,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from irscope.analysis.fact import FactKind
-from irscope.analysis.kinds import FACT_KINDS, kinds_for
+from irscope.facts.fact import FactKind
+from irscope.facts.registry import FACT_KINDS, kinds_for
 from irscope.cli import options
 from irscope.cli.facts import facts_of
 from irscope.cli.stages import Stages
@@ -55,7 +55,7 @@ def _formatted(args: argparse.Namespace, tables: Sequence[Section], chosen: list
     backends = {section.backend for section in tables}
     every = chosen or [kind for kind in FACT_KINDS if any(kind in kinds_for(b) for b in backends)]
     if args.format == "json":
-        from irscope.report.records import to_json
+        from irscope.report.json.records import to_json
 
         return to_json(table_formats.table_document(tables, every, str(args.capture)))
     if args.format == "csv":
@@ -64,7 +64,7 @@ def _formatted(args: argparse.Namespace, tables: Sequence[Section], chosen: list
         return "\n".join(
             table_formats.table_markdown(section, chosen or default_kinds(section)) for section in tables
         )
-    from irscope.report.table_text import table_text
+    from irscope.report.terminal.table_text import table_text
 
     width, paint = options.width_of(args), options.paint()
     texts = (table_text(section, chosen or default_kinds(section), width, paint) for section in tables)

@@ -43,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_pair(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.analysis.recompile import recompilation, remedies
+    from irscope.analysis.cache_key_diff import recompilation, remedies
     from irscope.cli.diff import compare
-    from irscope.report.why_json import why_document
-    from irscope.report.why_text import why_markdown, why_text
+    from irscope.report.json.why_json import why_document
+    from irscope.report.terminal.why_text import why_markdown, why_text
 
     variants = stages.capture.variants()
     a, b = find_variant(variants, args.a), find_variant(variants, args.b)
@@ -64,8 +64,8 @@ def _of_pair(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
 def _of_capture(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
     from irscope.analysis.compilations import compilations
     from irscope.cli.facts import facts_of
-    from irscope.report.why_json import story_document
-    from irscope.report.why_text import story_markdown, story_text
+    from irscope.report.json.why_json import story_document
+    from irscope.report.terminal.why_text import story_markdown, story_text
 
     variants = stages.capture.variants()
     facts = facts_of(stages, variants)
@@ -84,6 +84,6 @@ def _of_capture(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _json(document: dict[str, object]) -> Iterator[str]:
-    from irscope.report.records import to_json
+    from irscope.report.json.records import to_json
 
     yield to_json(document).rstrip("\n")

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from irscope.diff.pairing import UNPAIRED
+from irscope.diff.matching import UNPAIRED
 from irscope.diff.rows import Change, LayoutChange
-from irscope.ir.document import Document, Layout, Operation
+from irscope.languages.document import Document, Layout, Operation
 
 _ALIAS = re.compile(r"#[A-Za-z_]\w*")
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.ir.document import Document, Layout
+from irscope.languages.document import Document, Layout
 
 
 class Change(enum.Flag):

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from irscope.diff.classify import difference
-from irscope.diff.lay_rows import lay_rows
+from irscope.diff.build_rows import lay_rows
 from irscope.diff.layouts import LayoutMatch, carried
-from irscope.diff.pairing import UNPAIRED, pair_operations
+from irscope.diff.matching import UNPAIRED, pair_operations
 from irscope.diff.rows import Change, Row, StageDiff
-from irscope.diff.slide import settle
-from irscope.diff.values import operand_changes, sources
-from irscope.ir.document import Document
+from irscope.diff.sliders import settle
+from irscope.diff.def_use import operand_changes, sources
+from irscope.languages.document import Document
 
 _KINDS = [change for change in Change if change]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.partings import Partings
-from irscope.analysis.passes import Step
+from irscope.analysis.divergence import Partings
+from irscope.analysis.pass_history import Step
 from irscope.diff.rows import Change
 from irscope.model import Variant
 

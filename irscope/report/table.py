@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Fact, FactKind, FactValue
-from irscope.analysis.identical import groups
-from irscope.analysis.kinds import kinds_for
+from irscope.facts.fact import Fact, FactKind, FactValue
+from irscope.analysis.duplicates import groups
+from irscope.facts.registry import kinds_for
 from irscope.model import UserError, Value, Variant
 
 # Registers mislead without the others: where ptxas gives up it reports 32 and kilobytes of stack.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from irscope.analysis.fact import FactKind, FactValue
+from irscope.facts.fact import FactKind, FactValue
 from irscope.model import format_value
-from irscope.report.records import json_value, variant_record
+from irscope.report.json.records import json_value, variant_record
 from irscope.report.table import Entry, Section, best, config_names
 from irscope.report.text import code, one_line
 

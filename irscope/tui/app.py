@@ -15,7 +15,7 @@ from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.live import Live, Producer
-from irscope.tui.news import take_in
+from irscope.tui.live_updates import take_in
 from irscope.tui.palette import commands, commands_of
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen

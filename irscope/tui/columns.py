@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Fact, FactKind, FactValue
+from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, Variant, format_value
-from irscope.tui.under_way import UnderWay
+from irscope.tui.in_progress import UnderWay
 
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]

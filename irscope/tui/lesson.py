@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from irscope.learn.lesson import Lesson, Step
-from irscope.learn.seen import pair_of
-from irscope.learn.telling import answer, question
+from irscope.learn.context import pair_of
+from irscope.learn.render import answer, question
 from irscope.model import Variant, stage_named
 from irscope.tui.session import PYTHON, Session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.origins import Place, python_lines
+from irscope.analysis.source_map import Place, python_lines
 from irscope.model import Variant
 from irscope.tui.page import Side
 

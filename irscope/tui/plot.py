@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from irscope.analysis.scale import scale
-from irscope.analysis.series import Chart, Point, Series
+from irscope.analysis.axis_ticks import scale
+from irscope.analysis.chart_data import Chart, Point, Series
 from irscope.tui.text import printable
 
 # A series has a mark and a colour of its own; what there are more series has letters.

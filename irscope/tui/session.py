@@ -9,22 +9,22 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from threading import Lock
 
-from irscope.analysis.fact import Fact
-from irscope.analysis.facts import FACTS_VERSION, from_json, measure
-from irscope.analysis.layouts.kernel import KernelLayouts
-from irscope.analysis.origins import Origins
-from irscope.analysis.passes import Documents, Step, documents, steps
+from irscope.facts.fact import Fact
+from irscope.facts.measure import FACTS_VERSION, from_json, measure
+from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.analysis.source_map import Origins
+from irscope.analysis.pass_history import Documents, Step, documents, steps
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.ir.document import Document
-from irscope.ir.lines import Lines
-from irscope.ir.parse import parse
+from irscope.languages.document import Document
+from irscope.languages.lines import Lines
+from irscope.languages.registry import parse
 from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for
 from irscope.store import Capture
 from irscope.tui.cache import SizedCache
 from irscope.tui.origins import python_of
 from irscope.tui.page import Side
-from irscope.tui.under_way import UnderWay
+from irscope.tui.in_progress import UnderWay
 
 # The first tab: the kernel's own source. The stage called `source` is the front end's MLIR.
 PYTHON = "python"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.origins import Origins, Place
+from irscope.analysis.source_map import Origins, Place
 from irscope.model import UserError, Variant
 from irscope.tui.comparison import Comparison
 from irscope.tui.session import PYTHON, Session

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.analysis.compilations import compilations
-from irscope.analysis.fact import Fact
+from irscope.facts.fact import Fact
 from irscope.analysis.finding import Finding
-from irscope.analysis.identical import same_program
-from irscope.analysis.inputs import Input
-from irscope.analysis.origins import place_of
-from irscope.analysis.recompile import recompilation, remedies
-from irscope.analysis.story import story, totals
-from irscope.analysis.why_words import key_sentence, reason_text, verdict
+from irscope.analysis.duplicates import same_program
+from irscope.analysis.cache_key import Input
+from irscope.analysis.source_map import place_of
+from irscope.analysis.cache_key_diff import recompilation, remedies
+from irscope.analysis.compilation_summary import story, totals
+from irscope.analysis.cache_key_text import key_sentence, reason_text, verdict
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.summary import first_structural, summarize
-from irscope.ir.document import Location
+from irscope.languages.document import Location
 from irscope.model import Variant
 from irscope.tui.comparison import Comparison
 from irscope.tui.origins import python_of

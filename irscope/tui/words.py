@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from irscope.analysis.glossary import Entry, entry_for
+from irscope.glossary.glossary import Entry, entry_for
 
 # A word of any of the stages' languages; values (%0, %r12) and numbers are none.
 _WORD = re.compile(r"[%$\w#!.@]+")

@@ -1,8 +1,8 @@
 """The committed stages of tests/capture/narrow.py, with what the coalescing pass said of them."""
 
-from irscope.analysis.line_work import work_by_line
-from irscope.analysis.narrow import memory_use
-from irscope.ir.parse import parse
+from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.vectorization import memory_use
+from irscope.languages.registry import parse
 from tests.analysis.builders import DATA, variant
 
 REASONS = DATA / "reasons"

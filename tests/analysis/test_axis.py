@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.analysis.accesses import accesses, blamed, limits
+from irscope.analysis.global_accesses import accesses, blamed, limits
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.reasons import match_reasons, parse_reasons
-from irscope.diff.values import Source
-from irscope.ir.parse import parse
+from irscope.analysis.coalescing_log import match_reasons, parse_reasons
+from irscope.diff.def_use import Source
+from irscope.languages.registry import parse
 from tests.analysis.builders import stored
 from tests.analysis.reason_data import NAMES, text, ttir
 

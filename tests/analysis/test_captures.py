@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.analysis.captures import compare_captures
-from irscope.analysis.fact import Fact
-from irscope.analysis.kinds import FACT_KINDS
+from irscope.analysis.capture_diff import compare_captures
+from irscope.facts.fact import Fact
+from irscope.facts.registry import FACT_KINDS
 from irscope.model import Argument, Config, Failure, SourceFunction
 from tests.analysis.builders import variant
 

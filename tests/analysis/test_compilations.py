@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irscope.analysis.compilations import compilations
-from irscope.analysis.fact import Fact
-from irscope.analysis.kinds import FACT_KINDS
+from irscope.facts.fact import Fact
+from irscope.facts.registry import FACT_KINDS
 from irscope.model import Argument, Benchmark, Config, Failure
 from tests.analysis.builders import variant
 

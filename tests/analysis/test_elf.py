@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from irscope.analysis.elf import KernelInfo, kernel_info, sections
+from irscope.backends.elf import KernelInfo, kernel_info, sections
 from tests.analysis.builders import FACTS
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.analysis.expectations import ALIASES, parse_expectation, unmet
-from irscope.analysis.fact import Fact
-from irscope.analysis.kinds import FACT_KINDS
+from irscope.facts.fact import Fact
+from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}

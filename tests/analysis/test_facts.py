@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from irscope.analysis.facts import FACT_KINDS, from_json, measure, to_json
-from irscope.analysis.kinds import kinds_for
+from irscope.facts.measure import FACT_KINDS, from_json, measure, to_json
+from irscope.facts.registry import kinds_for
 from irscope.model import Failure
 from tests.analysis.builders import FACTS, stored, variant
 

@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from irscope.analysis.elf import sections
-from irscope.analysis.facts import measure
-from irscope.analysis.identical import code_digest, groups, same_program
+from irscope.backends.elf import sections
+from irscope.facts.measure import measure
+from irscope.analysis.duplicates import code_digest, groups, same_program
 from tests.analysis.builders import FACTS, variant
 
 

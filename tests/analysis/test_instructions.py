@@ -1,6 +1,6 @@
 import pytest
 
-from irscope.analysis.instructions import Doing, doings, scan
+from irscope.facts.instruction_scan import Doing, doings, scan
 from tests.analysis.builders import stored
 
 

@@ -1,6 +1,6 @@
 """The times of an autotuner as facts: the last key's, and the keys that a config won."""
 
-from irscope.analysis.facts import measure
+from irscope.facts.measure import measure
 from irscope.model import Benchmark
 from tests.analysis.builders import variant
 

@@ -1,6 +1,6 @@
 import pytest
 
-from irscope.analysis.occupancy import BlockUse, fits, occupancy
+from irscope.facts.occupancy import BlockUse, fits, occupancy
 from irscope.model import TARGETS, parse_target
 from irscope.model.devices import device_of
 from tests.analysis.builders import variant

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.partings import moments, parting_findings, partings
-from irscope.analysis.passes import documents, history, step_diff, steps, summary, touched
+from irscope.analysis.divergence import moments, parting_findings, partings
+from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
-from irscope.model.passes import pass_name, pass_options
+from irscope.model.pass_names import pass_name, pass_options
 from irscope.store import Capture
 from irscope.store.writer import NewPass
 from tests.conftest import Irscope

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.analysis.reasons import Reason, match_reasons, parse_reasons
+from irscope.analysis.coalescing_log import Reason, match_reasons, parse_reasons
 from tests.analysis.reason_data import NAMES, text, ttir
 
 PRODUCT = "product.cuda-90.triton-3.9.0"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.inputs import Input, constexpr_parameters, inputs
-from irscope.analysis.recompile import recompilation, remedies
+from irscope.analysis.cache_key import Input, constexpr_parameters, inputs
+from irscope.analysis.cache_key_diff import recompilation, remedies
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
 from tests.analysis.builders import variant
 

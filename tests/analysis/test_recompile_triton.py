@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from irscope.analysis.recompile import recompilation
+from irscope.analysis.cache_key_diff import recompilation
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
 from irscope.store import Capture
 from tests.analysis.builders import variant
@@ -68,10 +68,10 @@ def _compiled(path: Path, choice):
     from triton.compiler import ASTSource, make_backend
     from triton.runtime.cache import get_cache_key
 
-    from irscope.capture.compiler import _pack, cache_key
-    from irscope.capture.kernels import find_kernel
-    from irscope.capture.request import Job
-    from irscope.capture.standin import gpu_target
+    from irscope.toolchain.compiler import _pack, cache_key
+    from irscope.toolchain.kernels import find_kernel
+    from irscope.capturing.compile.request import Job
+    from irscope.toolchain.stub_driver import gpu_target
 
     target = parse_target(choice["target"])
     arguments = tuple(

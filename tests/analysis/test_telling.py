@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.analysis.fact import Fact
-from irscope.analysis.kinds import FACT_KINDS
-from irscope.analysis.scale import scale
-from irscope.analysis.telling import telling_pairs
+from irscope.facts.fact import Fact
+from irscope.facts.registry import FACT_KINDS
+from irscope.analysis.axis_ticks import scale
+from irscope.analysis.pair_ranking import telling_pairs
 from irscope.model import Failure, Variant
 from tests.report.conftest import variant
 

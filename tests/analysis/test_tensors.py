@@ -1,4 +1,4 @@
-from irscope.analysis.tensors import tensors
+from irscope.facts.ttgir_scan import tensors
 from tests.analysis.builders import stored
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from irscope.analysis.occupancy import BlockUse, occupancy
+from irscope.facts.occupancy import BlockUse, occupancy
 from irscope.model import parse_target
 from irscope.model.devices import device_of
 from tests.analysis.builders import DATA, FACTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from irscope.analysis.glossary import entries
+from irscope.glossary.glossary import entries
 
 
 def test_a_word(irscope):

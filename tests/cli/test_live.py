@@ -12,7 +12,7 @@ from queue import Queue
 
 import pytest
 
-from irscope.capture.request import SweepRequest
+from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.model import parse_target
 from irscope.store import Capture, CaptureWriter
@@ -78,7 +78,7 @@ def workers() -> int:
     """How many worker processes this test has now."""
     command = ["ps", "--ppid", str(os.getpid()), "-o", "args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
-    return listed.stdout.count("irscope.capture.worker")
+    return listed.stdout.count("irscope.capturing.compile.worker")
 
 
 def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from queue import Queue
-from irscope.capture.request import SweepRequest
+from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.model import parse_target
 from irscope.store import CaptureWriter

@@ -18,7 +18,7 @@ def made(monkeypatch) -> list[bytes]:
         seen.append(cubin)
         return f"MOV R{len(seen)} ;\n"
 
-    monkeypatch.setattr("irscope.capture.sass.disassemble", disassemble)
+    monkeypatch.setattr("irscope.toolchain.disassembler.disassemble", disassemble)
     return seen
 
 
@@ -49,7 +49,7 @@ def test_no_disassembler_is_one_line(capture, monkeypatch):
     def disassemble(cubin: bytes) -> str:
         raise UserError("SASS needs nvdisasm")
 
-    monkeypatch.setattr("irscope.capture.sass.disassemble", disassemble)
+    monkeypatch.setattr("irscope.toolchain.disassembler.disassemble", disassemble)
     with Stages(capture) as stages, pytest.raises(UserError, match="nvdisasm"):
         stages.text(stages.capture.variants()[0], "sass")
 

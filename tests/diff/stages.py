@@ -6,7 +6,7 @@ from pathlib import Path
 
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.ir.parse import parse
+from irscope.languages.registry import parse
 from irscope.model import stage_named
 
 FOLDER = Path(__file__).parent.parent / "data" / "stages"

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from irscope.diff.rows import Change, StageDiff
-from irscope.ir.document import Document, Operation
-from irscope.ir.parse import parse
+from irscope.languages.document import Document, Operation
+from irscope.languages.registry import parse
 from tests.diff.rewrite import renamed, shifted, stripped
 from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 

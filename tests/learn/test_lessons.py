@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.learn.claims import broken_claims
+from irscope.learn.assertions import broken_claims
 from irscope.learn.lesson import Claim, Lesson, find_lesson, lessons
-from irscope.learn.seen import pair_of
-from irscope.learn.telling import markdown
+from irscope.learn.context import pair_of
+from irscope.learn.render import markdown
 from irscope.model import UserError
 from irscope.store import Capture
 from irscope.tui.lesson import Pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from irscope.analysis.lint.source.checks import CHECKS, lint_source
+from irscope.lint.source.checks import CHECKS, lint_source
 
 ALL = frozenset(rule.name for rule in CHECKS)
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.fact import Fact
-from irscope.analysis.facts import FACT_KINDS
-from irscope.analysis.lint.capture.checks import CHECKS, lint_compiled
-from irscope.analysis.lint.capture.compiled import Compiled
-from irscope.analysis.lint.capture.keys import parsed
+from irscope.facts.fact import Fact
+from irscope.facts.measure import FACT_KINDS
+from irscope.lint.capture.checks import CHECKS, lint_compiled
+from irscope.lint.capture.compiled import Compiled
+from irscope.lint.capture.keys import parsed
 from irscope.model import Argument, Benchmark, Config, SourceFunction
 from tests.analysis.builders import stored, variant
 
@@ -185,8 +185,8 @@ def test_no_source_is_no_failure():
 
 
 def test_docs_and_glossary_have_every_rule():
-    from irscope.analysis.glossary import looked_up
-    from irscope.analysis.lint.rules import RULES
+    from irscope.glossary.glossary import looked_up
+    from irscope.lint.rules import RULES
 
     docs = (Path(__file__).parent.parent.parent / "docs" / "lint.md").read_text()
     assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)

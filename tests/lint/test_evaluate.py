@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from irscope.analysis.lint.source.module import Module
-from irscope.analysis.lint.source.values import UNKNOWN
+from irscope.lint.source.module import Module
+from irscope.lint.source.values import UNKNOWN
 
 FUNCTIONS = """
 import triton

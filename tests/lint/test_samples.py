@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.lint.source.checks import lint_source
+from irscope.lint.source.checks import lint_source
 from tests.lint.linted import ALL
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"

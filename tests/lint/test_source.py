@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.lint.source.tolerance import ulp
+from irscope.lint.source.tolerance import ulp
 from tests.lint.linted import lint, names
 
 TUNED = """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from irscope.analysis.fact import Fact, FactValue
-from irscope.analysis.kinds import FACT_KINDS
+from irscope.facts.fact import Fact, FactValue
+from irscope.facts.registry import FACT_KINDS
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.ir.parse import parse
+from irscope.languages.registry import parse
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant, parse_target
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from irscope.analysis.fact import Evidence
+from irscope.facts.fact import Evidence
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import Change, Row
 from irscope.report.comparison import Comparison
-from irscope.report.diff_json import diff_document
-from irscope.report.diff_markdown import diff_markdown
-from irscope.report.diff_rows import Side, _window, side_by_side, sides, unified
-from irscope.report.diff_text import diff_text, diff_unified
+from irscope.report.json.diff_json import diff_document
+from irscope.report.markdown.diff_markdown import diff_markdown
+from irscope.report.terminal.diff_rows import Side, _window, side_by_side, sides, unified
+from irscope.report.terminal.diff_text import diff_text, diff_unified
 from irscope.report.hunks import hunks
-from irscope.report.paint import PLAIN, Paint
-from irscope.report.records import to_json
+from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.json.records import to_json
 from tests.report.conftest import mlir_diff, variant
 
 STAGE = """\

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from irscope.report import highlight
-from irscope.report.highlight import highlighted
+from irscope.report.terminal import highlight
+from irscope.report.terminal.highlight import highlighted
 
 SAMPLES = {
     "mlir": '\n\n  %0 = tt.load %p : tensor<64xf32, #blocked> loc("f.py":1:2)\n#x = @@ ??\n',

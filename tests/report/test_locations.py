@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.ir.without_locations import without_locations
+from irscope.languages.strip_debug import without_locations
 
 CASES = {
     "mlir": (

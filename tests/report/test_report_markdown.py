@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.report.report_markdown import LIMIT, report_markdown
+from irscope.report.markdown.report_markdown import LIMIT, report_markdown
 from tests.report.reports import gathered, hostile, sweep
 
 

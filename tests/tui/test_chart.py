@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.series import axes, chart, charted
+from irscope.analysis.chart_data import axes, chart, charted
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.plot import Plot

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from irscope.model import UserError
 from irscope.store import Capture
-from irscope.tui.actions import exporting
+from irscope.tui.controllers import exporting
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen

@@ -13,7 +13,7 @@ from irscope.model import Failure
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
-from irscope.tui.news import take_in
+from irscope.tui.live_updates import take_in
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.widgets.findings_view import FindingsView

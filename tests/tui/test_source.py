@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.origins import Origins
-from irscope.ir.parse import parse
+from irscope.analysis.source_map import Origins
+from irscope.languages.registry import parse
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import SourceView

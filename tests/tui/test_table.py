@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.fact import Fact, FactKind
+from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.columns import Column, FactTable, columns
-from irscope.tui.extremes import Extremes
+from irscope.tui.heatmap import Extremes
 from irscope.tui.filtering import tests as filter_tests
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.status_line import StatusLine

@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.analysis.origins import Origins, Place
+from irscope.analysis.source_map import Origins, Place
 from irscope.diff.rows import Row, StageDiff
-from irscope.ir.document import Document
-from irscope.report.diff_rows import Side, sides
+from irscope.languages.document import Document
+from irscope.report.terminal.diff_rows import Side, sides
 from irscope.report.html.markup import Html, element
 from irscope.report.hunks import KINDS, kinds_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
 
-from irscope.analysis.fact import Evidence
+from irscope.facts.fact import Evidence
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural, short_label, summarize
 from irscope.report.comparison import Comparison, heading
-from irscope.report.diff_rows import unified
+from irscope.report.terminal.diff_rows import unified
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.packed import packed
 from irscope.report.html.source import Listing, listings, source_table

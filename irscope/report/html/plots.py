@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.fact import Fact, FactKind
-from irscope.analysis.scale import Scale, scale
-from irscope.analysis.series import EACH, Chart, Point, axes, chart, charted
+from irscope.facts.fact import Fact, FactKind
+from irscope.analysis.axis_ticks import Scale, scale
+from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.table import fact_text, variant_anchor
 from irscope.report.table import Section

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
-from irscope.analysis.instructions import Doing
-from irscope.analysis.line_work import work_by_line
-from irscope.analysis.origins import Place, PythonLine, place_of, python_lines
+from irscope.facts.instruction_scan import Doing
+from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
 from irscope.diff.rows import StageDiff
-from irscope.ir.document import Document, Location
+from irscope.languages.document import Document, Location
 from irscope.report.comparison import Comparison
 from irscope.report.html.markup import Html, element, joined
 

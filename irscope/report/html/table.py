@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.fact import Fact, FactKind, FactValue
+from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, format_value
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.table import (

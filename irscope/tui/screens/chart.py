@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from irscope.analysis.series import EACH, Chart, Point, axes, chart, charted
+from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
 from irscope.model import Variant
 from irscope.store import variant_names
 from irscope.tui import keys

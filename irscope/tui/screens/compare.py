@@ -12,13 +12,13 @@ from textual.worker import Worker, WorkerState
 
 from irscope.model import UserError, Variant
 from irscope.tui import keys
-from irscope.tui.actions.exporting import ExportActions
-from irscope.tui.actions.layouts import LayoutActions
-from irscope.tui.actions.lesson import LessonActions
-from irscope.tui.actions.live import LiveActions
-from irscope.tui.actions.looking import LookActions
-from irscope.tui.actions.reading import ReadActions
-from irscope.tui.actions.source import SourceActions
+from irscope.tui.controllers.exporting import ExportActions
+from irscope.tui.controllers.layouts import LayoutActions
+from irscope.tui.controllers.lesson import LessonActions
+from irscope.tui.controllers.live import LiveActions
+from irscope.tui.controllers.open_screens import LookActions
+from irscope.tui.controllers.navigation import ReadActions
+from irscope.tui.controllers.source import SourceActions
 from irscope.tui.background import Background
 from irscope.tui.comparison import Comparison
 from irscope.tui.detail import Detail

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from irscope.analysis.glossary import Entry
+from irscope.glossary.glossary import Entry
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView

@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from irscope.analysis.layouts.accesses import Counted
-from irscope.analysis.layouts.attribute import UnknownLayoutError
-from irscope.analysis.layouts.grid import Grid, Window
-from irscope.analysis.layouts.kernel import KernelLayouts
-from irscope.analysis.layouts.tensors import Tensor, distinct, find_tensors
-from irscope.analysis.layouts.words import turns_text
+from irscope.layouts.shared_accesses import Counted
+from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.grid import Grid, Window
+from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.layouts.tensors import Tensor, distinct, find_tensors
+from irscope.layouts.describe import turns_text
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background

@@ -11,9 +11,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from irscope.analysis.glossary import entry_for
-from irscope.analysis.partings import KINDS, Partings, pairs, partings
-from irscope.analysis.passes import Module, Step, summary
+from irscope.glossary.glossary import entry_for
+from irscope.analysis.divergence import KINDS, Partings, pairs, partings
+from irscope.analysis.pass_history import Module, Step, summary
 from irscope.diff.stage_diff import diff_stage
 from irscope.tui import keys
 from irscope.tui.background import Background

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.analysis.series import Chart, Point
+from irscope.analysis.chart_data import Chart, Point
 from irscope.tui.plot import STYLE_CLASSES, Cell, Plot
 from irscope.tui.widgets.bar import Bar
 

@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.analysis.layouts.grid import Cell, Grid
+from irscope.layouts.grid import Cell, Grid
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.bar import Bar

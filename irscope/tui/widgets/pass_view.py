@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.passes import Step
+from irscope.analysis.pass_history import Step
 from irscope.tui import keys
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.origins import Place
+from irscope.analysis.source_map import Place
 from irscope.tui import highlight, keys
 from irscope.tui.origins import Python
 from irscope.tui.page import Side

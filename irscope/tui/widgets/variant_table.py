@@ -13,12 +13,12 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.kinds import kinds_for
+from irscope.facts.registry import kinds_for
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
-from irscope.tui.extremes import Extremes
+from irscope.tui.heatmap import Extremes
 from irscope.tui.filtering import tests
 from irscope.tui.paint import fitted
 from irscope.tui.session import Session

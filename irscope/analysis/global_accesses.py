@@ -1,0 +1,135 @@
+"""The loads and stores of TTIR: into what they point, how many elements a thread can take at once, and why.
+
+One instruction moves at most 16 bytes for a thread, and no more than the pointer's contiguity and
+divisibility, the mask's constancy and the number of elements for each thread allow (lib/Dialect/TritonGPU
+/Transforms/Coalesce.cpp and lib/Conversion/*/LoadStoreOpToLLVM.cpp of Triton).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from irscope.analysis.axis_info import AxisInfo, pointee_bytes
+from irscope.analysis.axis_flow import ALIGNED, AxisFlow
+from irscope.analysis.instruction_mix import Place, kernel_place
+from irscope.diff.def_use import Source
+from irscope.languages.document import Document
+
+WIDEST = 16  # bytes
+_KINDS = {"tt.load": "global load", "tt.store": "global store"}
+_MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One `tt.load` or `tt.store`.
+
+    `index` is that of the operation; `kind` is "global load" or "global store"; `pointers` are the
+    parameters that it points into; `size` is the bytes of an element.
+    """
+
+    index: int
+    kind: str
+    place: Place
+    pointer: Source
+    mask: Source | None
+    pointers: tuple[str, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many elements one thread can access at once by the pointer, the mask, and what there is for it."""
+
+    pointer: int
+    mask: int
+    share: int
+
+    @property
+    def width(self) -> int:
+        """What they allow together."""
+        return min(self.pointer, self.mask, self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The parameters whose unknown divisibility narrows an access, by where they come in."""
+
+    pointer: tuple[str, ...]
+    mask: tuple[str, ...]
+
+
+def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
+    """The loads and stores through pointers, in the order of the text."""
+    found = []
+    for index, operation in enumerate(ttir.operations):
+        operands = flow.sources[index]
+        pointer = operands[0] if operands else None
+        if operation.opcode not in _KINDS or pointer is None:
+            continue
+        at = _MASK_OPERAND[operation.opcode]
+        parameters = flow.parameters
+        origins = sorted(flow.origins(pointer, pointer=True) & parameters.keys())
+        found.append(
+            Access(
+                index,
+                _KINDS[operation.opcode],
+                kernel_place(operation.location),
+                pointer,
+                operands[at] if len(operands) > at else None,
+                tuple(parameters[origin].name for origin in origins if parameters[origin].pointer),
+                pointee_bytes(operation.normal),
+            )
+        )
+    return found
+
+
+def limits(access: Access, infos: Mapping[Source, AxisInfo], threads: int) -> Limits | None:
+    """The limits of an access by `infos`, in a block of so many threads; None where they are not known."""
+    info = infos.get(access.pointer)
+    if info is None:
+        return None
+    # The dimension that the layout puts first: the most contiguous, the last of equals.
+    dimension = max(range(len(info.shape)), key=lambda at: (info.contiguity[at], at))
+    aligned = max(1, info.divisibility[dimension] // access.size)
+    run = min(info.contiguity[dimension], info.shape[dimension])
+    mask = infos.get(access.mask) if access.mask is not None else None
+    if access.mask is not None and (mask is None or mask.shape != info.shape):
+        return None
+    return Limits(
+        pointer=max(1, min(aligned, run, WIDEST // access.size)),
+        mask=WIDEST if mask is None else mask.constancy[dimension],
+        share=max(1, prod(info.shape) // threads),
+    )
+
+
+def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
+    """The fewest parameters that would make the access wider, were they known to be divisible by 16."""
+    into = flow.origins(access.pointer)
+    masking = flow.origins(access.mask) if access.mask is not None else frozenset()
+    suspects = [
+        value
+        for value in sorted(into | masking)
+        if (parameter := flow.parameters[value]).divisibility % ALIGNED
+        and (parameter.pointer or parameter.integer)
+    ]
+    widest = _width(access, flow, suspects, threads)
+    if widest <= _width(access, flow, (), threads):
+        return Blame((), ())
+    needed = suspects
+    for value in suspects:
+        fewer = [other for other in needed if other != value]
+        if _width(access, flow, fewer, threads) == widest:
+            needed = fewer
+    names = flow.parameters
+    return Blame(
+        tuple(names[value].name for value in needed if value in into),
+        tuple(names[value].name for value in needed if value not in into),
+    )
+
+
+def _width(access: Access, flow: AxisFlow, aligned: Sequence[Source], threads: int) -> int:
+    found = limits(access, flow.infos(frozenset(aligned)), threads)
+    return found.width if found else 0

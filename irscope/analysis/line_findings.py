@@ -1,0 +1,137 @@
+"""Findings by source line: what the instructions made of one line of the kernel do in A and in B."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from irscope.analysis.global_accesses import WIDEST
+from irscope.analysis.finding import Finding, effect
+from irscope.facts.instruction_scan import Doing
+from irscope.analysis.instruction_mix import Place, Work, kernel_place, place_text, work_by_line
+from irscope.analysis.vectorization import MemoryUse, memory_use
+from irscope.diff.rows import StageDiff
+from irscope.languages.document import Document
+from irscope.model import Variant
+
+# How much a doubling of each matters, and what to call it.
+_KINDS = {
+    "global load": (10.0, "Global loads"),
+    "global store": (8.0, "Global stores"),
+    "matrix": (5.0, "Matrix instructions"),
+    "async copy": (4.0, "Asynchronous copies"),
+    "shared load": (3.0, "Shared memory loads"),
+    "shared store": (3.0, "Shared memory stores"),
+    "local load": (6.0, "Local memory loads"),
+    "local store": (6.0, "Local memory stores"),
+}
+# A change of numbers alone follows the size of the tile; a change of width or kind does not.
+_NUMBER_ONLY = 0.1
+# A width that could be had counts less than one that A or B has.
+_COULD_BE = 0.25
+
+# TTGIR's operations between global memory and a thread: tt.load, amdg.buffer_store, ttg.async_copy_...
+_MEMORY_OPERATION = re.compile(r"load|store|copy")
+_ALIAS = re.compile(r"#\w+")
+
+
+def line_findings(
+    a: Variant, b: Variant, assembly: StageDiff, ttgir: StageDiff | None, ttir: StageDiff | None
+) -> Iterator[Finding]:
+    """A finding for each source line and kind of instruction that differ in the "ptx" or "amdgcn" diff.
+
+    With the `ttgir` diff, another width is told with the layout that changed on the same line; with that
+    of `ttir`, the arguments are named, and what keeps an access narrow.
+    """
+    stage = assembly.stage
+    left, right = work_by_line(assembly.left, stage), work_by_line(assembly.right, stage)
+    use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
+    use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
+    for kind, place in sorted(left.keys() | right.keys(), key=repr):
+        if kind not in _KINDS:
+            continue
+        key = kind, place
+        was, now = left.get(key, Work()), right.get(key, Work())
+        same_kinds = was.counts.keys() == now.counts.keys()
+        pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
+        what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
+        because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
+        evidence = was.evidence(stage), now.evidence(stage)
+        if was.counts == now.counts:
+            if because:
+                text = f"{what} stay {was.width}-byte{because}"
+                yield Finding(text, _narrow_weight(kind, was.width), kind, *evidence)
+            continue
+        # How many cp.async there are is told as global loads already.
+        if same_kinds and kind == "async copy" and not _bulk(was):
+            continue
+        text = f"{what} went from {_counts_text(was.counts)} to {_counts_text(now.counts)}"
+        if ttgir and not same_kinds and kind.startswith("global"):
+            text += _layout_text(ttgir, place)
+        weight = _weight(kind, was, now)
+        if because:
+            weight = max(weight, _narrow_weight(kind, max(was.width, now.width)))
+        yield Finding(text + because, weight, kind, *evidence)
+
+
+def _because(a: str | None, b: str | None) -> str:
+    """Why A, B or both are narrower than they could be."""
+    if a and a == b:
+        return f"; both are narrow because {a}"
+    sides = [f"; {side} is narrow because {reason}" for side, reason in (("A", a), ("B", b)) if reason]
+    return "".join(sides)
+
+
+def _narrow_weight(kind: str, width: int) -> float:
+    """By how much wider the access could be."""
+    return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
+
+
+def _bulk(work: Work) -> bool:
+    return any("bulk" in doing.name for doing in work.counts)
+
+
+def _layout_text(ttgir: StageDiff, place: Place) -> str:
+    """How the layouts of that place's memory operations share out elements to threads, if that changed."""
+    left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
+    changes = [
+        f"{change.left.alias} {name} {a} -> {b}"
+        for change in ttgir.layouts
+        if change.left and change.right and change.left.alias in left and change.right.alias in right
+        for name, a, b in change.fields
+        if name == "sizePerThread"
+    ]
+    return f": {', '.join(changes)}" if changes else ""
+
+
+def _memory_layouts(document: Document, place: Place) -> set[str]:
+    """The aliases in the types of the loads, stores and copies that were made from a place."""
+    lines = [
+        document.lines[operation.line]
+        for operation in document.operations
+        if _MEMORY_OPERATION.search(operation.opcode) and kernel_place(operation.location) == place
+    ]
+    return {alias for line in lines for alias in _ALIAS.findall(line)}
+
+
+def _weight(kind: str, a: Work, b: Work) -> float:
+    """By the width of an access, by the kind of a matrix instruction or copy; little by numbers alone."""
+    importance = _KINDS[kind][0]
+    number = effect(sum(a.counts.values()), sum(b.counts.values()))
+    if not a.counts or not b.counts:
+        return importance
+    if a.counts.keys() == b.counts.keys():
+        return importance * _NUMBER_ONLY * min(number, 10.0)
+    if any(doing.width for doing in (*a.counts, *b.counts)):
+        return importance * max(effect(_mean_width(a), _mean_width(b)), _NUMBER_ONLY)
+    return importance * 0.5
+
+
+def _mean_width(work: Work) -> float:
+    total = sum(doing.width * number for doing, number in work.counts.items())
+    return total / sum(work.counts.values())
+
+
+def _counts_text(counts: Mapping[Doing, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
+    return ", ".join(f"{n} x {doing.name or f'{doing.width}-byte'}" for doing, n in ordered) or "none"

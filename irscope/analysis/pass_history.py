@@ -1,0 +1,201 @@
+"""What each of the compiler's passes did to one variant: from the modules that they left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from irscope.diff.rows import Change, Row, StageDiff
+from irscope.diff.stage_diff import diff_stage
+from irscope.diff.summary import describe_layout, summarize
+from irscope.languages.document import Document
+from irscope.languages.registry import parse
+from irscope.model import Artifact, Pass
+from irscope.model.pass_names import pass_language, pass_name, pass_options
+
+# Opcodes and layouts that a summary names; the diff has all.
+_MOST_OPCODES, _MOST_LAYOUTS = 4, 2
+# Aligning so many operations takes half a second; TTGIR has fewer, LLVM's dialect up to 14,000.
+_LARGE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module between two passes; `language` is the stage table's word."""
+
+    artifact: Artifact
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pass as it ran: on what, and what it left.
+
+    `number` counts from 1 over all stages. `name` is MLIR's, "" where no pass but Triton itself changed
+    the module between two pipelines; `options` are the pass's own. `failed`: it did not end.
+    """
+
+    number: int
+    stage: str
+    name: str
+    options: str
+    seconds: float
+    before: Module | None
+    after: Module | None
+    failed: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether it left another module than it got."""
+        return self.before != self.after
+
+
+# The parsed text of a module.
+Documents = Callable[[Module], Document]
+
+
+def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Documents:
+    """Reads and parses modules by `content`, each once as long as it is among the `most` last used."""
+
+    @lru_cache(maxsize=most)
+    def document(module: Module) -> Document:
+        return parse(content(module.artifact).decode("utf-8", "replace"), module.language)
+
+    return document
+
+
+def steps(passes: Sequence[Pass]) -> list[Step]:
+    """The passes of a variant with the modules before and after each, in order.
+
+    What a stage received is no step, unless it is another module than the stage before it left.
+    """
+    found: list[Step] = []
+    module: Module | None = None
+    for each in passes:
+        language = pass_language(each.name)
+        after = module
+        if each.artifact is not None and (module is None or each.artifact.digest != module.artifact.digest):
+            after = Module(each.artifact, language)
+        if each.name or (module is not None and after != module):
+            name, options = pass_name(each.name), pass_options(each.name)
+            failed = bool(each.name) and not each.seconds
+            found.append(Step(len(found) + 1, each.stage, name, options, each.seconds, module, after, failed))
+        module = after
+    return found
+
+
+def step_diff(step: Step, document: Documents) -> StageDiff | None:
+    """What a pass changed; None where that is nothing, or the module went to another language."""
+    if step.before is None or step.after is None or not step.changed:
+        return None
+    if step.before.language != step.after.language:
+        return None
+    return diff_stage(step.stage, document(step.before), document(step.after))
+
+
+def summary(step: Step, document: Documents) -> str:
+    """What a pass did, in a line: the operations that it made and took away, layouts, attributes."""
+    if step.failed:
+        return "failed"
+    if not step.changed or step.before is None or step.after is None:
+        return ""
+    before, after = document(step.before), document(step.after)
+    if before.language != after.language:
+        return f"{len(before.operations):,} operations of MLIR became {len(after.operations):,} of LLVM IR"
+    opcodes = opcode_changes(before, after)
+    if opcodes and large(before, after):
+        return ", ".join(opcodes)
+    diff = diff_stage(step.stage, before, after)
+    return ", ".join([*opcodes, *_layouts(diff)] or _others(diff))
+
+
+def large(before: Document, after: Document) -> bool:
+    """Whether it takes long to align two modules, which then says no more than their opcodes do."""
+    return len(before.operations) + len(after.operations) > _LARGE
+
+
+def opcode_changes(before: Document, after: Document) -> list[str]:
+    """How many more or fewer there are of each operation, most first."""
+    net = Counter(operation.opcode for operation in after.operations)
+    net.subtract(operation.opcode for operation in before.operations)
+    moved = sorted((opcode for opcode in net if net[opcode]), key=lambda opcode: (-abs(net[opcode]), opcode))
+    parts = [f"{net[opcode]:+,} {opcode}" for opcode in moved[:_MOST_OPCODES]]
+    more = len(moved) - len(parts)
+    return [*parts, f"{more} more"] if more else parts
+
+
+def _layouts(diff: StageDiff) -> list[str]:
+    """The layouts that are new, and those that became another."""
+    parts = []
+    for change in diff.layouts:
+        if change.left is None and change.right is not None:
+            parts.append(f"new {change.right.alias} {change.right.kind}")
+        elif change.left is not None and change.right is not None:
+            parts.append(describe_layout(change))
+    more = len(parts) - _MOST_LAYOUTS
+    return [*parts[:_MOST_LAYOUTS], f"{more} more layouts"] if more > 0 else parts
+
+
+def _others(diff: StageDiff) -> list[str]:
+    """What to say where no operation and no layout is new."""
+    if diff.equal:
+        return ["names and locations alone"]
+    added = diff.counts.get(Change.ADDED, 0)
+    if added and added == diff.counts.get(Change.REMOVED):
+        return [f"{added:,} moved"]
+    return [summarize(diff).removeprefix("0 added, 0 removed, ")]
+
+
+def touched(step: Step, line: int, document: Documents) -> Mapping[Change, int]:
+    """How many operations of a source line a pass made, took away or changed; {} where none.
+
+    `line` is the kernel's own, counted from 1, whatever was inlined there.
+    """
+    diff = step_diff(step, document)
+    counts: Counter[Change] = Counter()
+    for row in diff.rows if diff is not None else ():
+        if diff is not None and row.change and line in _source_lines(diff, row):
+            counts.update(kind for kind in Change if kind & row.change)
+    return counts
+
+
+def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
+    for document, line in ((diff.left, row.left), (diff.right, row.right)):
+        index = None if line is None else document.operation_of_line.get(line)
+        if index is not None and (location := document.operations[index].location) is not None:
+            yield location.outermost.line
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a pass did to one operation: `line` is where that stands after it, counted from 0."""
+
+    step: Step
+    change: Change
+    line: int
+
+
+def history(through: Sequence[Step], stage: str, line: int, document: Documents) -> list[Event]:
+    """The passes that touched the operation at `line` of what `stage` left, in the order they ran.
+
+    From the pass that made it on: an operation that replaced another begins with that.
+    """
+    events: list[Event] = []
+    last = max((index for index, step in enumerate(through) if step.stage == stage), default=-1)
+    for step in reversed(through[: last + 1]):
+        diff = step_diff(step, document)
+        if diff is None:
+            if step.changed:
+                break
+            continue
+        row = next((row for row in diff.rows if row.right == line), None)
+        if row is None:
+            break
+        if row.change:
+            events.append(Event(step, row.change, line))
+        if row.left is None:
+            break
+        line = row.left
+    return events[::-1]

@@ -1,0 +1,99 @@
+"""Which lines of Python the lines of a stage came from, and what became of a line of Python there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from irscope.diff.opcode_counts import instruction_class
+from irscope.languages.document import OPAQUE, Document, Location
+from irscope.model import Kernel
+
+# A file by its name alone, as captures are read on other machines, and a line in it, from 1.
+Place = tuple[str, int]
+
+
+def place_of(location: Location) -> Place:
+    """The place that a location names, whatever it is inlined in."""
+    return location.file.replace("\\", "/").rpartition("/")[2], location.line
+
+
+class Origins:
+    """The operations of one stage by the Python lines they came from.
+
+    What a helper was inlined for belongs to the helper's line and to each line that called it.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._chains: list[tuple[Place, ...]] = []
+        self._parents: list[int] = []
+        self._at: dict[Place, list[int]] = defaultdict(list)
+        self._opcodes: list[str] = []
+        chains: dict[Location | None, tuple[Place, ...]] = {None: ()}
+        for index, operation in enumerate(document.operations):
+            location = operation.location
+            if location not in chains:
+                chains[location] = tuple(dict.fromkeys(_chain(location)))
+            self._starts.append(operation.line)
+            self._ends.append(operation.end)
+            self._parents.append(operation.parent)
+            self._opcodes.append(operation.opcode)
+            self._chains.append(chains[location])
+            for place in chains[location]:
+                self._at[place].append(index)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def of_line(self, line: int) -> tuple[Place, ...]:
+        """The places a line (from 0) came from: the innermost helper first, the kernel's own line last.
+
+        A line on which no operation starts belongs to the one that it lies in.
+        """
+        index = bisect_right(self._starts, line) - 1
+        while index >= 0 and self._ends[index] <= line:
+            index = self._parents[index]
+        return self._chains[index] if index >= 0 else ()
+
+    def lines(self, place: Place) -> Sequence[int]:
+        """The lines (from 0) of the operations that came from `place`, in order."""
+        return [self._starts[index] for index in self._at.get(place, ())]
+
+    def count(self, place: Place) -> int:
+        """How many operations came from `place`."""
+        return len(self._at.get(place, ()))
+
+    def counts(self, place: Place) -> Counter[str]:
+        """How many operations or instructions of each class came from `place`."""
+        opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
+        return Counter(instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLine:
+    """A line of a kernel's Python: its text, and its number and place in its file (0 and None: in none)."""
+
+    text: str
+    number: int = 0
+    place: Place | None = None
+
+
+def python_lines(kernel: Kernel) -> list[PythonLine]:
+    """The source of a kernel, then of its helpers, each under a comment with its file."""
+    lines: list[PythonLine] = []
+    for function in (kernel.source, *kernel.helpers):
+        lines.append(PythonLine(f"# {function.file}"))
+        for number, text in enumerate(function.text.rstrip("\n").split("\n"), function.line):
+            lines.append(PythonLine(text, number, place_of(Location(function.file, number))))
+        lines.append(PythonLine(""))
+    return lines
+
+
+def _chain(location: Location | None) -> Iterator[Place]:
+    while location is not None:
+        yield place_of(location)
+        location = location.inlined_at

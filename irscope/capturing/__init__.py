@@ -1,0 +1,1 @@
+"""How variants get into a capture: sweeps, recorded programs, imported caches."""

@@ -1,0 +1,169 @@
+"""CPU tensors that pose as CUDA ones: what the program writes of devices, and what it asks of tensors.
+
+A function mode of torch puts "cpu" where the program says "cuda" and answers as a GPU tensor would; what is
+computed of tensors is computing.py's. Imported only where torch is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
+from torch.utils import _device
+from torch.utils._device import _device_constructors
+from torch.utils._pytree import tree_leaves
+
+from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+from irscope.capturing.fake_cuda.unknown_value import NOT_COMPUTED, NotComputed, in_assert
+from irscope.capturing.fake_cuda.tensor_tags import (
+    is_cuda,
+    on_cpu,
+    posed_pointer,
+    set_on_cpu,
+    set_unknown,
+    unknown,
+)
+
+_tensor = torch.Tensor
+_CHECKS = frozenset([torch.allclose, torch.equal, _tensor.allclose, _tensor.equal])
+_TEXTS = frozenset([_tensor.__repr__, _tensor.__format__])
+_ARRAYS = frozenset([_tensor.numpy, _tensor.__array__])
+
+
+class PosingMode(TorchFunctionMode):  # type: ignore[misc]
+    """What the program writes of devices, and asks of tensors."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Answers for the GPU where that is asked for; else computes on the CPU."""
+        answer = _ANSWERS.get(func)
+        if answer is not None:
+            return answer(*args, **(kwargs or {}))
+        leaves = tree_leaves((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        if any(isinstance(leaf, NotComputed) for leaf in leaves):
+            raise NeedsGpuError
+        if any(map(unknown, tensors)) and (answer := _instead_of_values(func, tensors[0])) is not None:
+            return answer
+        return _computed(func, tensors, args, dict(kwargs or {}))
+
+
+def _instead_of_values(func: Any, tensor: torch.Tensor) -> Any:
+    """What a question for the tensor's values is answered with where nobody knows them.
+
+    None where it is no such question. Raises NeedsGpuError where there is no answer.
+    """
+    if func in _CHECKS and in_assert(negated=True):
+        raise NeedsGpuError
+    if func in _CHECKS or (func is _tensor.__bool__ and in_assert()):
+        return True
+    if func in _TEXTS:
+        return f"tensor(not computed without a GPU, size={tuple(tensor.shape)})"
+    if func is _tensor.tolist or (func is _tensor.item and tensor.numel() == 1):
+        return _nested(tuple(tensor.shape) if func is _tensor.tolist else ())
+    if func in _ARRAYS:
+        raise NeedsGpuError
+    return None
+
+
+def _nested(shape: tuple[int, ...]) -> Any:
+    return [_nested(shape[1:]) for _ in range(shape[0])] if shape else NOT_COMPUTED
+
+
+def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the CPU makes of a call, as the program would have it where it says."""
+    device = kwargs.get("device")
+    if device is None and func is _tensor.to and len(args) > 1 and _is_device(args[1]):
+        device = args[1]
+    if device is None and _device.CURRENT_DEVICE is not None and func in _device_constructors():
+        device = kwargs["device"] = _device.CURRENT_DEVICE
+    if device is not None and is_cuda(device):
+        args = (args[0], "cpu", *args[2:]) if len(args) > 1 and args[1] is device else args
+        kwargs |= {"device": "cpu"} if "device" in kwargs else {}
+    kwargs.pop("pin_memory", None)
+    moves = func is _tensor.to and device is not None and on_cpu(tensors[0]) is is_cuda(device)
+    if moves:
+        kwargs["copy"] = True
+    result = func(*args, **kwargs)
+    if not isinstance(result, torch.Tensor | tuple | list):
+        return result
+    if device is not None:
+        set_on_cpu(result, not is_cuda(device))
+    elif all(map(on_cpu, tensors)):
+        set_on_cpu(result, True)
+    return result
+
+
+def _is_device(word: Any) -> bool:
+    return is_cuda(word) or isinstance(word, str | torch.device)
+
+
+def _moved(tensor: torch.Tensor, cpu: bool) -> torch.Tensor:
+    """The tensor on the CPU or the GPU: itself where it is there already, a copy where it is not."""
+    if on_cpu(tensor) is cpu:
+        return tensor
+    moved = tensor.clone()
+    if unknown(tensor):
+        set_unknown(moved)
+    set_on_cpu(moved, cpu)
+    return moved
+
+
+_ANSWERS: dict[Any, Callable[..., Any]] = {
+    _tensor.device.__get__: lambda t: torch.device("cpu") if on_cpu(t) else torch.device("cuda", 0),
+    _tensor.is_cuda.__get__: lambda t: not on_cpu(t),
+    _tensor.is_cpu.__get__: on_cpu,
+    _tensor.get_device: lambda t: -1 if on_cpu(t) else 0,
+    torch.get_device: lambda t: -1 if on_cpu(t) else 0,
+    _tensor.data_ptr: lambda t: t.data_ptr() if on_cpu(t) else posed_pointer(t),
+    _tensor.cuda: lambda t, *_, **__: _moved(t, cpu=False),
+    _tensor.cpu: lambda t, *_, **__: _moved(t, cpu=True),
+    _tensor.pin_memory: lambda t, *_, **__: t,
+    _tensor.is_pinned: lambda t, *_, **__: True,
+}
+
+
+@contextmanager
+def unposed() -> Iterator[None]:
+    """Inside, "cpu" is irscope's own word and not the program's.
+
+    Autograd's engine computes with the function mode on.
+    """
+    if _on_top() is None:
+        yield
+        return
+    with _pop_mode_temporarily():
+        yield
+
+
+def _on_top() -> PosingMode | None:
+    depth = torch._C._len_torch_function_stack()
+    top = torch._C._get_function_stack_at(depth - 1) if depth else None
+    return top if isinstance(top, PosingMode) else None
+
+
+@contextmanager
+def function_mode() -> Iterator[None]:
+    """Inside, what the program writes of devices is as on the GPU."""
+    depth = torch._C._len_torch_function_stack()
+    if any(isinstance(torch._C._get_function_stack_at(i), PosingMode) for i in range(depth)):
+        yield  # twice on, the inner one would take the outer one's "cpu" for the program's
+        return
+    with PosingMode():
+        yield
+
+
+def called_posing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, under which tensors pose though torch's C++ calls it with the program's modes off."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with function_mode():
+            return function(*args, **kwargs)
+
+    return call

@@ -1,0 +1,238 @@
+"""What `torch.cuda` and its neighbours answer while CPU tensors pose as CUDA ones.
+
+Imported only where torch is installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+from irscope.capturing.fake_cuda.dispatch_mode import posing
+from irscope.capturing.record.call_stack import user_frame
+from irscope.capturing.record.patching import replaced
+from irscope.capturing.fake_cuda.function_mode import called_posing
+from irscope.capturing.fake_cuda.tensor_tags import unknown
+from irscope.capturing.fake_cuda.torch_devices import (
+    Event,
+    Generator,
+    Graph,
+    Stream,
+    capability,
+    device_properties,
+)
+from irscope.capturing.fake_cuda.torch_library import mirrored
+from irscope.toolchain.stub_driver import call_once
+from irscope.model import Target
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    def answer(*_: Any, **__: Any) -> Any:
+        return value
+
+    return answer
+
+
+_DOING_NOTHING = (
+    "synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed", "manual_seed_all",
+    "seed", "seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "ipc_collect", "set_stream",
+    "set_rng_state", "set_rng_state_all", "set_per_process_memory_fraction",
+)  # fmt: skip
+_ZERO = (
+    "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
+    "_exchange_device", "_maybe_exchange_device", "utilization",
+)  # fmt: skip
+_NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
+_STREAMS = ("Stream", "stream", "StreamContext", "device", "device_of")
+
+
+def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
+    """Each (module, name, stand-in); torch._dynamo wants each to be a function object of its own."""
+    cuda, properties = torch.cuda, device_properties(target)
+    memory = (properties.total_memory, properties.total_memory)
+    for name in _DOING_NOTHING:
+        yield cuda, name, _constant(None)
+    for name in _ZERO:
+        yield cuda, name, _constant(0)
+    for name in ("is_available", "is_initialized"):
+        yield cuda, name, _constant(True)
+    yield cuda, "is_bf16_supported", _constant(target.backend == "hip" or capability(target) >= (8, 0))
+    yield cuda, "is_current_stream_capturing", _constant(False)
+    yield cuda, "device_count", _constant(_devices())
+    yield cuda, "get_device_properties", _constant(properties)
+    yield cuda, "get_device_capability", _constant((properties.major, properties.minor))
+    yield cuda, "get_device_name", _constant(properties.name)
+    yield cuda, "mem_get_info", _constant(memory)
+    yield cuda, "memory_stats", _constant({})
+    yield cuda, "memory_summary", _constant("")
+    yield cuda, "get_rng_state", lambda *_: Generator("cuda").get_state()
+    yield cuda, "get_rng_state_all", lambda *_: [Generator("cuda").get_state()]
+    yield cuda, "initial_seed", lambda *_: torch.initial_seed()
+    yield cuda, "default_generators", (Generator("cuda"),)
+    yield cuda, "current_stream", _constant(Stream())
+    yield cuda, "default_stream", _constant(Stream())
+    for name in _STREAMS:
+        yield cuda, name, type(name, (Stream,), {})
+    yield cuda, "Event", Event
+    yield cuda, "CUDAGraph", Graph
+    yield cuda, "graph", type("graph", (Stream,), {})
+    for name in _NVTX:
+        yield cuda.nvtx, name, _constant(0)
+    yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
+    yield torch.version, "cuda" if target.backend == "cuda" else "hip", "13.0"
+
+
+def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
+    """The same for what torch has beside `torch.cuda`."""
+    yield torch, "Stream", type("Stream", (Stream,), {})
+    yield torch, "Event", type("Event", (Event,), {})
+    yield torch, "Generator", Generator
+    yield torch.Tensor, "record_stream", _constant(None)  # would not take a stream that is none
+    yield torch, "compile", _not_compiled
+    yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
+    yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
+    yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
+    yield torch.library.Library, "impl", mirrored(torch.library.Library.impl)
+    engine = called_posing(torch.autograd.graph._engine_run_backward)
+    for module in (torch.autograd, torch.autograd.graph):
+        yield module, "_engine_run_backward", engine
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    yield hooks, "__init__", _posing_hooks(hooks.__init__)
+    if hasattr(torch, "accelerator"):
+        for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache"):
+            yield torch.accelerator, name, _constant(None)
+        for name in ("current_device_index", "current_device_idx", "memory_allocated"):
+            yield torch.accelerator, name, _constant(0)
+        yield torch.accelerator, "is_available", _constant(True)
+        yield torch.accelerator, "device_count", _constant(_devices())
+        yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
+        yield torch.accelerator, "current_stream", _constant(Stream())
+        yield torch.accelerator, "device_index", type("device_index", (Stream,), {})
+    yield threading.Thread, "start", _posing_thread(threading.Thread.start)
+    if torch.distributed.is_available():
+        for module in (torch.distributed, torch.distributed.distributed_c10d):
+            yield module, "is_nccl_available", _constant(True)
+            for name in ("init_process_group", "new_group", "barrier"):
+                yield module, name, _on_gloo(getattr(module, name))
+
+
+def _devices() -> int:
+    """As many devices as torchrun started processes here: each takes the one of its number."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def _not_compiled(model: Any = None, **_: Any) -> Any:
+    """`torch.compile` without compiling: its kernels are made for the device that there is not."""
+    _tell_uncompiled()
+    return (lambda function: function) if model is None else model
+
+
+@functools.cache
+def _tell_uncompiled() -> None:
+    """Says so once, and where."""
+    frame = user_frame()
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame else ""
+    told = "torch.compile makes its kernels on a GPU alone; without one, functions run uncompiled"
+    print(f"irscope: {place}{told}", file=sys.stderr)
+
+
+def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
+    """A setting of autocast for CUDA, which holds for the CPU where the tensors lie."""
+
+    @functools.wraps(original)
+    def set_(*args: Any) -> None:
+        if args[0] == "cuda":
+            original("cpu", *args[1:])
+        original(*args)
+
+    return set_
+
+
+def _posing_hooks(init: Callable[..., None]) -> Callable[..., None]:
+    """The hooks of saved tensors, checkpointing's among them, see tensors that pose."""
+
+    @functools.wraps(init)
+    def init_posing(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
+        init(self, called_posing(pack), called_posing(unpack))
+
+    return init_posing
+
+
+def _posing_thread(start: Callable[..., None]) -> Callable[..., None]:
+    """Torch's modes are a thread's own: those that the program starts pose too."""
+
+    @functools.wraps(start)
+    def start_posing(thread: threading.Thread) -> None:
+        run = thread.run
+
+        def run_posing() -> None:
+            with posing():
+                run()
+
+        thread.run = run_posing  # type: ignore[method-assign]
+        start(thread)
+
+    return start_posing
+
+
+def _on_gloo(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A call of torch.distributed with gloo in place of nccl, which takes no tensors of a CPU."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name in ("device_id", "device_ids"):
+            kwargs.pop(name, None)
+        given = ["gloo" if isinstance(word, str) and "nccl" in word else word for word in args]
+        if "nccl" in str(kwargs.get("backend")):
+            kwargs["backend"] = "gloo"
+        return original(*given, **kwargs)
+
+    return call
+
+
+def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
+    def assert_close(actual: Any, expected: Any, *args: Any, **kwargs: Any) -> None:
+        leaves = torch.utils._pytree.tree_leaves((actual, expected))
+        if not any(isinstance(leaf, torch.Tensor) and unknown(leaf) for leaf in leaves):
+            original(actual, expected, *args, **kwargs)
+
+    return assert_close
+
+
+def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
+    """Triton's benchmarks call once and measure nothing, and no autotuner keeps what they made up."""
+    import triton.testing
+    from triton.runtime.autotuner import Autotuner
+
+    def check_disk_cache(self: Any, key: Any, configs: Any, bench: Callable[[], None]) -> bool:
+        bench()
+        return False
+
+    def do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
+        times = call_once(fn, quantiles or (0.5,))
+        return times if quantiles and len(times) > 1 else times[0]
+
+    def do_bench_cudagraph(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
+        return do_bench(fn, quantiles=quantiles)
+
+    yield triton.testing, "do_bench", do_bench
+    yield triton.testing, "do_bench_cudagraph", do_bench_cudagraph
+    yield triton.testing.Mark, "run", _constant(None)
+    yield Autotuner, "check_disk_cache", check_disk_cache
+
+
+@contextmanager
+def posing_as(target: Target) -> Iterator[None]:
+    """Has torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
+    with ExitStack() as stack:
+        for owner, name, value in (*_cuda_answers(target), *_torch_answers(), *_benchmarks()):
+            stack.enter_context(replaced(owner, name, value))
+        stack.enter_context(posing())
+        yield

@@ -1,0 +1,215 @@
+"""From what an earlier run left to a capture: which kind it is, and every compilation of it written."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+import irscope
+from irscope.capturing.importers.autotune_results import SUFFIX, Tuning, benchmarks_of, from_cache
+from irscope.capturing.importers.cache_folder import cache_remains
+from irscope.capturing.importers.dump_folder import DUMP_KEY, dump_remains
+from irscope.capturing.importers.entry_folders import EntryFolder, find_entries
+from irscope.capturing.importers.compilation import Found, Imported, LeftOut, assemble
+from irscope.capturing.importers.python_source import PythonFiles
+from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
+from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
+from irscope.model import Benchmark, Config, UserError, Variant
+from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store.encoding import pack
+
+CACHE, DUMP, TRACE = "Triton cache", "TRITON_KERNEL_DUMP folder", "tritonparse trace"
+# How much of a compilation's key tells variants apart whose configs are the same as far as they are known.
+_SHORT_KEY = 8
+# How many variants may wait in memory for their turn to be written.
+_AHEAD = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """What there is to import: its kind, and its parts (entry folders or traces)."""
+
+    path: Path
+    kind: str
+    parts: tuple[EntryFolder | Path, ...]
+
+
+@dataclass(slots=True)
+class Summary:
+    """What an import did, in numbers of variants: new ones, those there already, those with times.
+
+    `kernels` maps (name, file, line) to whether the Python text was found.
+    """
+
+    added: int = 0
+    known: int = 0
+    measured: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+    kernels: dict[tuple[str, str, int], bool] = field(default_factory=dict)
+
+
+def recognise(path: Path) -> ImportSource:
+    """What `path` is. Raises UserError where it is nothing that can be imported."""
+    if not path.exists():
+        raise UserError(f"{path}: no such file or folder")
+    if not path.is_dir():
+        return ImportSource(path, TRACE, (path,))
+    if entries := find_entries(path):
+        with_metadata = any(f"{stem}.json" in entry.files for entry in entries for stem in entry.stems())
+        return ImportSource(path, CACHE if with_metadata else DUMP, tuple(entries))
+    traces = sorted(file for file in path.iterdir() if is_trace_name(file.name) and not file.is_symlink())
+    if traces:
+        return ImportSource(path, TRACE, tuple(traces))
+    raise UserError(
+        f"{path}: neither a Triton cache nor a TRITON_KERNEL_DUMP folder nor a folder of tritonparse traces"
+    )
+
+
+def import_source(
+    source: ImportSource,
+    open_writer: Callable[[], CaptureWriter],
+    command: str,
+    report: Callable[[int], None],
+) -> Summary:
+    """Writes every compilation of `source` that the capture does not have; one that is bad costs only itself.
+
+    The capture is opened when the first one is there. `report` is told how many parts are done, after
+    each. Raises UserError where no compilation can be imported.
+    """
+    found = _packed(_read_all(source, report))
+    before: list[Found] = []
+    for first in found:
+        if isinstance(first, Imported):
+            break
+        before.append(first)
+    else:
+        reason = next((f" ({item.place}: {item.reason})" for item in before if isinstance(item, LeftOut)), "")
+        raise UserError(f"{source.path}: no {source.kind} with a compilation that can be read{reason}")
+    with open_writer() as writer:
+        book = _Book(writer, source.kind, command)
+        for item in chain(before, [first], found):
+            book.enter(item)
+        book.close()
+    return book.summary
+
+
+def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[Found]:
+    files = PythonFiles()
+    for done, part in enumerate(source.parts, start=1):
+        if isinstance(part, Path):
+            yield from read_trace(part, files)
+        else:
+            for stem in part.stems():
+                yield _read_kernel(source.kind, part, stem, files)
+            for name in part.tunings():
+                yield _read_tuning(part.path / name)
+        report(done)
+
+
+def _read_kernel(kind: str, entry: EntryFolder, stem: str, files: PythonFiles) -> Found:
+    try:
+        remains = cache_remains(entry, stem) if kind == CACHE else dump_remains(entry, stem)
+        return assemble(remains, files)
+    except BadEntryError as error:
+        return LeftOut(str(entry.path), str(error))
+
+
+def _read_tuning(path: Path) -> Found:
+    try:
+        results = parse_object(read_file(path, MAX_JSON_BYTES), path.name)
+        return from_cache(path.name.removesuffix(SUFFIX), results)
+    except BadEntryError as error:
+        return LeftOut(str(path.parent), str(error))
+
+
+def _packed(found: Iterator[Found]) -> Iterator[Found]:
+    """The same in order, with the stages compressed in threads while the next ones are read."""
+    ahead: deque[Future[Found]] = deque()
+    with ThreadPoolExecutor() as threads:
+        for item in found:
+            ahead.append(threads.submit(_pack, item))
+            if len(ahead) > _AHEAD:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _pack(item: Found) -> Found:
+    if not isinstance(item, Imported):
+        return item
+    packed = {stage: pack(content) for stage, content in item.new.artifacts.items()}
+    return replace(item, new=replace(item.new, artifacts=packed))
+
+
+class _Book:
+    """What is in the capture already, by the names that tell compilations and kernels apart."""
+
+    def __init__(self, writer: CaptureWriter, kind: str, command: str) -> None:
+        self.summary = Summary()
+        self._writer, self._kind, self._command = writer, kind, command
+        with Capture(writer.path) as capture:
+            variants = capture.variants()
+            kernels = capture.kernels.values()
+            self._kernels = {(k.name, k.source.file, k.source.line): k.id for k in kernels}
+        self._keys = set(map(_key, variants))
+        self._identities = writer.finished()
+        self._toolchains: dict[str, int] = {}
+        self._configs: dict[str, dict[int, Config]] = {}
+        self._tunings: list[Tuning] = []
+
+    def enter(self, found: Found) -> None:
+        """Writes what was found, or notes it for the end."""
+        if isinstance(found, LeftOut):
+            self.summary.left_out.append(found)
+        elif isinstance(found, Tuning):
+            self._tunings.append(found)
+        elif found.key in self._keys:
+            self.summary.known += 1
+        else:
+            self._add(found)
+            self._keys.add(found.key)
+            self.summary.added += 1
+
+    def close(self) -> None:
+        """Gives the variants the times that autotuners measured of them."""
+        measured: dict[int, list[Benchmark]] = {}
+        for tuning in self._tunings:
+            for id_, benchmark in benchmarks_of(tuning, self._configs.get(tuning.kernel, {})).items():
+                measured.setdefault(id_, []).append(benchmark)
+        for id_, benchmarks in measured.items():
+            self._writer.set_measured(id_, (), tuple(benchmarks))
+        self.summary.measured = len(measured)
+
+    def _add(self, found: Imported) -> None:
+        source = found.source
+        place = (source.name, source.file, source.line)
+        if place not in self._kernels:
+            self._kernels[place] = self._writer.add_kernel(source, (), found.parameters)
+        self.summary.kernels[place] = bool(source.text)
+        if found.triton not in self._toolchains:
+            versions = {"triton": found.triton, "irscope": irscope.__version__, "imported from": self._kind}
+            self._toolchains[found.triton] = self._writer.add_toolchain(versions, self._command)
+        kernel, toolchain = self._kernels[place], self._toolchains[found.triton]
+        new = self._named_apart(kernel, found)
+        id_ = self._writer.add_variant(kernel, toolchain, found.triton, new)
+        self._configs.setdefault(source.name, {})[id_] = new.config
+
+    def _named_apart(self, kernel: int, found: Imported) -> NewVariant:
+        """The variant with a part of its key in its config, where nothing else tells it from another."""
+        values = found.new.config.values
+        for more in ((), (("cache", found.key[:_SHORT_KEY]),), (("cache", found.key),)):
+            new = replace(found.new, config=Config((*values, *more)))
+            identity = self._writer.identity(kernel, found.triton, new)
+            if identity not in self._identities:
+                break
+        self._identities.add(identity)
+        return new
+
+
+def _key(variant: Variant) -> str | None:
+    """What `Imported.key` was for this variant; None where it was not imported and never cached."""
+    return variant.metadata.get("hash") or variant.cache_key.get(DUMP_KEY)

@@ -1,0 +1,169 @@
+"""tritonparse's traces: one JSON record a line, raw (`.ndjson`) or parsed (`.ndjson.gz`).
+
+Written for the records of tritonparse 0.6 (structured_logging.py, `maybe_trace_triton`): an event
+"compilation" holds Triton's metadata, attributes and constants by the parameters' positions, the text
+stages and the kernel's Python. Binaries are not in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from gzip import GzipFile
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from irscope.capturing.importers.autotune_results import from_tritonparse
+from irscope.capturing.importers.compilation import (
+    Found,
+    LeftOut,
+    Remains,
+    assemble,
+    config_options,
+    hash_of,
+    target_of,
+)
+from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, functions_in
+from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
+from irscope.model import Value, parse_value
+from irscope.model.config import DTYPE_NAMES, Dtype
+
+_GZIP_MAGIC = b"\x1f\x8b"
+# What tritonparse adds to Triton's own metadata.
+_ADDED = frozenset(["cache_hit", "env", "src_attrs", "src_cache_key", "src_constants", "times"])
+_DTYPE = re.compile(r"triton\.language\.core\.dtype\('(\w{1,20})'\)")
+# What stands in place of a stage that tritonparse did not read.
+_NO_CONTENT = ("<file too large", "<error reading file")
+_UNREADABLE = (OSError, EOFError, zlib.error)
+
+
+def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
+    """The compilations in a trace; what is no record of one is left out line by line."""
+    number = 0
+    try:
+        with path.open("rb") as raw, _unzipped(raw) as stream:
+            while line := stream.readline(MAX_STAGE_BYTES):
+                number += 1
+                if (found := _read_line(line, f"{path.name}:{number}", files)) is not None:
+                    yield found
+    except _UNREADABLE as error:
+        yield LeftOut(f"{path.name}:{number + 1}", f"the rest cannot be read: {error}")
+
+
+def _unzipped(raw: BufferedReader) -> BufferedReader | GzipFile:
+    return GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP_MAGIC else raw
+
+
+def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
+    """What a line records; None where that is neither a compilation nor a tuning."""
+    try:
+        record = parse_object(line, "the line")
+        match record.get("event_type"):
+            case "compilation":
+                return assemble(_remains(record), files)
+            case "autotune":
+                return from_tritonparse(record)
+        return None
+    except BadEntryError as error:
+        return LeftOut(place, str(error))
+
+
+def _remains(record: Mapping[str, Any]) -> Remains:
+    payload = _object(record, "payload")
+    metadata = _object(payload, "metadata")
+    function = _function(payload.get("python_source"))
+    name = str(metadata.get("name") or "")
+    return Remains(
+        key=hash_of(metadata),
+        name=name or (function.source.name if function else "unknown"),
+        target=target_of(metadata.get("target")),
+        options=config_options(metadata),
+        artifacts=_stages(_object(payload, "file_content")),
+        triton=str(metadata.get("triton_version") or "unknown"),
+        metadata={key: value for key, value in metadata.items() if key not in _ADDED},
+        seconds=_seconds(metadata.get("times")),
+        cache_key=_cache_key(metadata),
+        cached=metadata.get("cache_hit") is True,
+        function=function,
+        constants=_constants(metadata.get("src_constants"), function),
+    )
+
+
+def _object(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = record.get(name)
+    if not isinstance(value, dict):
+        raise BadEntryError(f"a compilation without {name}")
+    return value
+
+
+def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
+    """The stages by name; a file is called NAME.STAGE."""
+    return {
+        name.rpartition(".")[2]: content.encode("utf-8", "replace")
+        for name, content in contents.items()
+        if isinstance(content, str) and not content.startswith(_NO_CONTENT)
+    }
+
+
+def _function(python: Any) -> PythonFunction | None:
+    """The kernel's Python: its own text, or that of its whole file with the line where it begins there."""
+    match python:
+        case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
+            wanted = python.get("function_start_line", first)
+            functions = functions_in(code, file, first)
+            return next((function for function in functions if function.source.line == wanted), None)
+    return None
+
+
+def _constants(constants: Any, function: PythonFunction | None) -> dict[str, Value] | None:
+    """The constants by name: keys are positions, "(4,)", "(4, 0)" for the first of a tuple."""
+    if not isinstance(constants, dict) or function is None:
+        return None
+    named: dict[str, Value] = {}
+    for key, value in constants.items():
+        try:
+            first, *rest = ast.literal_eval(key)
+            name = ".".join([function.parameters[first], *map(str, rest)])
+        except (ValueError, SyntaxError, TypeError, IndexError, MemoryError, RecursionError):
+            continue
+        named[name] = _value(value)
+    return named
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, str):
+        if (match := _DTYPE.fullmatch(value)) and match[1] in DTYPE_NAMES:
+            return Dtype(match[1])
+        dtype = parse_value(value)
+        return dtype if isinstance(dtype, Dtype) else value
+    return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _seconds(times: Any) -> dict[str, float]:
+    """Seconds a stage, out of Triton's CompileTimes in microseconds (triton/knobs.py)."""
+    stages = times.get("lowering_stages") if isinstance(times, dict) else None
+    seconds = {}
+    for row in stages if isinstance(stages, list) else []:
+        match row:
+            case [str(stage), int(spent)]:
+                seconds[stage] = spent / 1e6
+    return seconds
+
+
+def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The components of Triton's cache key that the record has, named as `irscope compile` does."""
+    environment = metadata.get("env")
+    components = {"source": metadata.get("src_cache_key"), "attributes": metadata.get("src_attrs")}
+    components |= {
+        f"environment {name}": value
+        for name, value in (environment if isinstance(environment, dict) else {}).items()
+    }
+    return {name: str(value) for name, value in components.items() if value}
+
+
+def is_trace_name(name: str) -> bool:
+    """Whether a file in a folder is called as tritonparse calls its traces."""
+    return name.endswith((".ndjson", ".ndjson.gz"))

@@ -1,0 +1,1 @@
+"""Facts: measured figures of one variant, with the lines that prove them."""

@@ -1,0 +1,1 @@
+"""The glossary: what each term of the stages, facts and passes means."""

@@ -1,0 +1,1 @@
+"""Triton's MLIR dialects: parser, types, locations, layouts and values."""

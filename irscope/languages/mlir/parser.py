@@ -1,0 +1,212 @@
+"""MLIR as Triton prints it (source, glir, ttir, ttgir) -> `Document`.
+
+The printer puts one operation on a line; one with regions spreads over a header line, the lines of its
+regions, and lines that close one region and may open the next. So lines are what is read, with a stack
+of the operations whose regions are open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.mlir.layouts import layout_kind, parse_layouts
+from irscope.languages.mlir.locations import parse_location, resolve_aliases, split_locations
+
+_ALIAS_LINE = re.compile(r"\s*([#!][\w$.-]+) = (.*)")
+# What `normal` makes neutral; the string branch keeps inline assembly and messages as they are.
+_NAME = re.compile(
+    r'("[^"\\]*(?:\\.[^"\\]*)*"?'  # a string
+    r"|%[\w$.-]+(?:#\d+)?"  # a value, or one result of several
+    r"|#[A-Za-z_][\w$.-]*"  # an attribute or its alias
+    r"|\^[\w$.-]+)"  # a block
+)
+_OPCODE = re.compile(r'"([\w$.]+)"\(|([A-Za-z_][\w$]*(?:\.[\w$]+)+|module\b)')
+_RESULT = re.compile(r"(%[\w$.-]+)(?::(\d{1,9}))?")
+_SYMBOL = re.compile(r'@("[^"\\]*(?:\\.[^"\\]*)*"|[\w$.-]+)')
+# Words that open one more region of the operation before them: of ttg.warp_specialize, scf.index_switch.
+_REGION_WORD = re.compile(r"(?:default|partition\d+|case)\b")
+
+
+def parse(text: str) -> Document:
+    """The document of a module in MLIR's custom assembly.
+
+    A line that is not understood is an OPAQUE operation. The alias table, block labels, comments and
+    lone closing braces are no operations. Never fails; takes time linear in the text.
+    """
+    lines = text.split("\n")
+    attributes, locations = _alias_table(lines)
+    kinds = {alias: f"#{layout_kind(body)}" for alias, (_, body) in attributes.items()}
+    builder = _Builder(kinds, resolve_aliases(locations))
+    for index, line in enumerate(lines):
+        if stripped := line.strip():
+            builder.add(index, stripped)
+    return Document(
+        "mlir", text, builder.finish(len(lines)), tuple(builder.functions), parse_layouts(attributes)
+    )
+
+
+def _alias_table(lines: Sequence[str]) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
+    """Attribute aliases with the index of their line, and location aliases: name -> body."""
+    attributes: dict[str, tuple[int, str]] = {}
+    locations: dict[str, str] = {}
+    for index, line in enumerate(lines):
+        match = _ALIAS_LINE.match(line)
+        if not match or match[1][0] == "!":
+            continue
+        body = match[2].strip()
+        if body.startswith("loc("):
+            locations[match[1]] = body[4:].removesuffix(")")
+        else:
+            attributes[match[1]] = (index, body)
+    return attributes, locations
+
+
+class _Builder:
+    """Takes the lines in order and keeps the operations, and the stack of those with an open region."""
+
+    def __init__(self, kinds: Mapping[str, str], locations: Mapping[str, Location | None]) -> None:
+        self.operations: list[Operation] = []
+        self.functions: list[str] = []
+        self._kinds = kinds
+        self._locations = locations
+        self._stack: list[int] = []
+        self._previous = -1  # the operation before this line in the same region
+        self._normals: dict[int, list[str]] = {}  # the lines that make up an operation with regions
+        self._arguments: dict[int, list[str]] = {}
+
+    def add(self, index: int, line: str) -> None:
+        """Takes the line with this index, without the blanks around it."""
+        if line.startswith("//") or _ALIAS_LINE.match(line):
+            return
+        text, location = split_locations(line)
+        if line[0] == "}" and self._stack:
+            self._close(index, text, location)
+        elif line[0] == "^" and self._stack:
+            self._arguments[self._stack[-1]] += _defined(_NAME.split(text))
+        elif self._previous >= 0 and text.endswith("{") and _REGION_WORD.match(text):
+            self._open(self._previous, text)
+        else:
+            self._operation(index, text, location)
+
+    def finish(self, end: int) -> list[Operation]:
+        """All operations; those still open end with the text, at line `end`."""
+        for owner in self._stack:
+            self.operations[owner].end = end
+        for owner, normals in self._normals.items():
+            self.operations[owner].normal = " ".join(normals)
+        for owner, arguments in self._arguments.items():
+            self.operations[owner].arguments = tuple(arguments)
+        return self.operations
+
+    def _operation(self, index: int, text: str, location: str | None) -> None:
+        results, prefix, rest = _split_results(text)
+        opcode, normal, arguments, operands = self._read(rest)
+        parent = self._stack[-1] if self._stack else -1
+        function = self.operations[parent].function if parent >= 0 else -1
+        if opcode.endswith(".func") and (symbol := _SYMBOL.search(rest)):
+            function = len(self.functions)
+            self.functions.append(symbol[1].strip('"'))
+        operation = Operation(
+            line=index,
+            end=index + 1,
+            opcode=opcode,
+            normal=prefix + normal,
+            results=results,
+            operands=operands,
+            location=self._place(location),
+            parent=parent,
+            function=function,
+            arguments=arguments,
+        )
+        self._previous = len(self.operations)
+        self.operations.append(operation)
+        if text.endswith("{"):
+            self._open(self._previous)
+
+    def _read(self, text: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+        """Opcode, neutral text, names that the operation defines for its regions, and operands."""
+        match = _OPCODE.match(text)
+        opcode = (match[1] or match[2]) if match else OPAQUE
+        parts = _NAME.split(text)
+        defined = _defined(parts) if text.endswith("{") or opcode.endswith(".func") else []
+        inside = set(defined)
+        operands = [name for name in parts[1::2] if name[0] == "%" and name not in inside]
+        return opcode, self._neutral(parts), tuple(defined), tuple(operands)
+
+    def _neutral(self, parts: list[str]) -> str:
+        """Joins what _NAME split, names made neutral; the odd parts are names, `parts` is used up."""
+        for at in range(1, len(parts), 2):
+            name = parts[at]
+            if name[0] in "%^":
+                parts[at] = name[0]
+            elif name[0] == "#" and "." not in name:
+                parts[at] = self._kinds.get(name) or name.rstrip("0123456789")
+        return "".join(parts)
+
+    def _open(self, owner: int, text: str | None = None) -> None:
+        """Opens a region of `owner`; `text` is the line that does it where it is not the header."""
+        operation = self.operations[owner]
+        if owner not in self._normals:
+            self._normals[owner] = [operation.normal]
+            self._arguments[owner] = list(operation.arguments)
+        if text is not None:
+            parts = _NAME.split(text)
+            self._arguments[owner] += _defined(parts)
+            self._normals[owner].append(self._neutral(parts))
+        self._stack.append(owner)
+        self._previous = -1
+
+    def _close(self, index: int, text: str, location: str | None) -> None:
+        """Closes the innermost region, and opens its operation's next one (`} else {`) if the line does."""
+        owner = self._stack.pop()
+        operation = self.operations[owner]
+        operation.end = index + 1
+        if location is not None:
+            operation.location = self._place(location)
+        self._previous = owner
+        if text.endswith("{"):
+            self._open(owner, text)
+        else:
+            self._normals[owner].append(self._neutral(_NAME.split(text)))
+
+    def _place(self, location: str | None) -> Location | None:
+        if location is None:
+            return None
+        if location in self._locations:
+            return self._locations[location]
+        return parse_location(location, self._locations)
+
+
+def _defined(parts: Sequence[str]) -> list[str]:
+    """The names that a line defines for a region: `%k = %c0`, `%x: f32` (a use has a blank before `:`)."""
+    pairs: Iterator[tuple[str, str]] = zip(parts[1::2], parts[2::2], strict=True)
+    return [name for name, after in pairs if name[0] == "%" and after.startswith((": ", " = "))]
+
+
+def _split_results(text: str) -> tuple[tuple[str, ...], str, str]:
+    """The results of an operation's text, their neutral form and the text behind their `=`.
+
+    `%a:3 = ...` has the results `%a#0`, `%a#1`, `%a#2`, as its uses are written.
+    """
+    if text[0] != "%":
+        return (), "", text
+    left, equals, rest = text.partition(" = ")
+    if not equals:
+        return (), "", text
+    names: list[str] = []
+    neutral: list[str] = []
+    for item in left.split(", "):
+        match = _RESULT.fullmatch(item)
+        if match is None:
+            return (), "", text
+        if match[2] is None:
+            names.append(match[1])
+            neutral.append("%")
+        else:
+            # Each result has a type in the text, so a number beyond its length is no count.
+            count = min(int(match[2]), len(text) - len(names))
+            names += (f"{match[1]}#{number}" for number in range(count))
+            neutral.append(f"%:{match[2]}")
+    return tuple(names), f"{', '.join(neutral)} = ", rest

@@ -1,0 +1,74 @@
+"""A layout attribute as TTGIR writes it, and typed access to its fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from irscope.languages.mlir.layouts import layout_fields, layout_kind
+
+
+class UnknownLayoutError(Exception):
+    """A layout that has no conversion here; the message says what is not known."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """`#ttg.blocked<{sizePerThread = [1, 4], ...}>` with no alias in it; `kind` is `ttg.blocked`."""
+
+    text: str
+    kind: str
+    fields: dict[str, str]
+
+    def numbers(self, name: str) -> list[int]:
+        """A list of numbers. Raises UnknownLayoutError where the field is missing or something else."""
+        value = self._json(name)
+        if isinstance(value, list) and all(type(item) is int for item in value):
+            return value
+        raise UnknownLayoutError(f"#{self.kind} has no list of numbers {name}")
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """A number. Raises UnknownLayoutError where it is missing without a default, or something else."""
+        if name not in self.fields and default is not None:
+            return default
+        value = self._json(name)
+        if type(value) is int:
+            return value
+        raise UnknownLayoutError(f"#{self.kind} has no number {name}")
+
+    def flag(self, name: str) -> bool:
+        """Whether a field is there and `true`."""
+        return self.fields.get(name) == "true"
+
+    def vectors(self, name: str) -> list[tuple[int, ...]]:
+        """A list of lists of numbers, [] where there is none. Raises UnknownLayoutError for anything else."""
+        if name not in self.fields:
+            return []
+        value = self._json(name)
+        if isinstance(value, list) and all(
+            isinstance(row, list) and all(type(item) is int for item in row) for row in value
+        ):
+            return [tuple(row) for row in value]
+        raise UnknownLayoutError(f"#{self.kind} has no list of vectors {name}")
+
+    def nested(self, name: str) -> Attribute:
+        """A layout inside this one. Raises UnknownLayoutError where there is none."""
+        if name not in self.fields:
+            raise UnknownLayoutError(f"#{self.kind} has no {name}")
+        return parse_attribute(self.fields[name])
+
+    def _json(self, name: str) -> object:
+        try:
+            return json.loads(self.fields.get(name, "null"))
+        except (ValueError, RecursionError) as error:
+            raise UnknownLayoutError(f"#{self.kind} has no readable {name}") from error
+
+
+_SPACES = re.compile(r"\s+")
+
+
+def parse_attribute(text: str) -> Attribute:
+    """The attribute that `text` is. Never fails: text that is none has the kind "" and fits no conversion."""
+    text = _SPACES.sub(" ", text.strip())
+    return Attribute(text, layout_kind(text), layout_fields(text))

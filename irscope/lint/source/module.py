@@ -1,0 +1,159 @@
+"""A Python file as the rules see it: its imports, scopes, kernels and their launches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.source.evaluate import Evaluator
+from irscope.lint.source.kernel import Kernel, kernel_of
+from irscope.lint.source.scope import Scope, inside, scope_of
+from irscope.lint.source.values import UNKNOWN, Known
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """`kernel[grid](...)`: the kernel is one of the file; `scope` is where it stands."""
+
+    kernel: Kernel
+    grid: ast.expr
+    call: ast.Call
+    scope: Scope
+
+    @property
+    def arguments(self) -> Mapping[str, ast.expr]:
+        """What each parameter gets, as far as that is certain."""
+        found: dict[str, ast.expr] = {}
+        for parameter, value in zip(self.kernel.parameters, self.call.args, strict=False):
+            if isinstance(value, ast.Starred):
+                break
+            found[parameter.name] = value
+        return found | {k.arg: k.value for k in self.call.keywords if k.arg is not None}
+
+
+class Module:
+    """A parsed file. Raises SyntaxError, or ValueError (null bytes), where it is no Python."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self.text = text
+        # As Python counts lines: not by what else splitlines() breaks at.
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        try:
+            self.tree = ast.parse(text, path)
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError("nested too deeply to be parsed") from error
+        self._imports = dict(_imports(self.tree))
+        self.scope = scope_of(self.tree, None)
+        functions = {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
+        once = {name: node for name, node in functions.items() if self.scope.own[name] == 1}
+        self._evaluate = Evaluator(self.dotted, once, lambda name: self._known(name, self.scope, frozenset()))
+
+    def dotted(self, node: ast.expr) -> str:
+        """What a name or attribute stands for by the imports, as "triton.language.arange"; "" for others."""
+        if isinstance(node, ast.Attribute):
+            left = self.dotted(node.value)
+            return f"{left}.{node.attr}" if left else ""
+        return self._imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+    def tl(self, node: ast.AST, *names: str) -> ast.Call | None:
+        """`node` where it is a call of one of these functions of triton.language."""
+        if not isinstance(node, ast.Call):
+            return None
+        room, _, name = self.dotted(node.func).rpartition(".")
+        return node if name in names and room == "triton.language" else None
+
+    def value(self, node: ast.expr, scope: Scope) -> Known:
+        """What an expression is, where the text alone makes that certain; else UNKNOWN."""
+        return self._evaluate(node, lambda name: self._known(name, scope, frozenset()))
+
+    def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
+        """What an expression is whose only names are those in `values`; else UNKNOWN."""
+        return self._evaluate(node, lambda name: values.get(name, UNKNOWN))
+
+    def _known(self, name: str, scope: Scope, met: frozenset[tuple[int, str]]) -> Known:
+        owner = scope.owner(name)
+        node = owner.bindings.get(name) if owner else None
+        if owner is None or node is None or (key := (id(owner), name)) in met:
+            return UNKNOWN
+        return self._evaluate(node, lambda inner: self._known(inner, owner, met | {key}))
+
+    @cached_property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The kernels at the file's top level whose name stands for nothing else."""
+        found = [
+            kernel
+            for node in self.tree.body
+            if isinstance(node, ast.FunctionDef) and (kernel := kernel_of(node, self))
+        ]
+        return {kernel.name: kernel for kernel in found if self.scope.own[kernel.name] == 1}
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes of the file but for those of its kernels, the module's first."""
+        kernels = {kernel.node for kernel in self.kernels.values()}
+        found = [self.scope]
+        for scope in found:
+            found += [scope_of(node, scope) for node in _functions_in(scope.node) if node not in kernels]
+        return tuple(found)
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of the file's own kernels."""
+        scopes = self.scopes if self.kernels else ()
+        return tuple(launch for scope in scopes for launch in self._launches(scope))
+
+    def _launches(self, scope: Scope) -> Iterator[Launch]:
+        for node in inside(scope.node):
+            match node:
+                case ast.Call(func=ast.Subscript(value=ast.Name() as name, slice=grid)):
+                    kernel = self.kernels.get(name.id)
+                    if kernel is not None and scope.owner(name.id) is self.scope:
+                        yield Launch(kernel, grid, node, scope)
+
+    def problem(
+        self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: Kernel | None = None
+    ) -> Problem:
+        """A problem at `node`; a comment on the kernel's `def` or decorators silences it too."""
+        line = getattr(node, "lineno", 1)
+        # ast counts bytes of UTF-8.
+        before = self.lines[line - 1].encode()[: getattr(node, "col_offset", 0)]
+        at = kernel.head_lines if kernel else ()
+        return Problem(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
+
+
+_PASSED_ON = {"triton": "triton", "tl": "triton.language"}
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """What a call gives for the parameter with this position and name; None where it gives nothing."""
+    if position < len(call.args):
+        return call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each imported name with what it stands for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                # Projects import Triton through a module of their own, for where it is not installed.
+                passed_on = _PASSED_ON.get(alias.name)
+                yield alias.asname or alias.name, passed_on or f"{node.module or ''}.{alias.name}"
+
+
+def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
+    """The functions directly in `node`, those in its classes included."""
+    pending = list(ast.iter_child_nodes(node))
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield current
+        else:
+            pending.extend(ast.iter_child_nodes(current))

@@ -1,0 +1,73 @@
+"""A prune function that the autotuner cannot call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.source.kernel import Kernel
+from irscope.lint.source.module import Module
+
+PRUNE = Rule(
+    "IRS104",
+    "prune-signature",
+    "an early_config_prune function that does not take (configs, named_args, **kwargs)",
+)
+
+# Triton calls f(configs, named_args, **kwargs), and `kwargs` always has grid and warmup
+# (Autotuner.prune_configs and KernelInterface.__getitem__ of 3.6 to 3.9).
+_POSITIONAL = 2
+
+
+def prune_signature(module: Module) -> Iterator[Problem]:
+    """Prune functions of the file whose parameters do not fit how Triton calls them."""
+    for kernel in module.kernels.values():
+        function = _prune_function(kernel, module)
+        if function is None:
+            continue
+        if wrong := _misfit(function.args):
+            name = function.name if isinstance(function, ast.FunctionDef) else "the lambda"
+            message = (
+                f"{name} prunes the configs of {kernel.name} but {wrong}: "
+                "Triton calls it as f(configs, named_args, **kwargs), and the launch fails with a TypeError"
+            )
+            fix = "declare it as (configs, named_args, **kwargs)"
+            yield module.problem(PRUNE, function, message, fix, kernel)
+
+
+def _prune_function(kernel: Kernel, module: Module) -> ast.FunctionDef | ast.Lambda | None:
+    by = kernel.autotune.arguments.get("prune_configs_by") if kernel.autotune else None
+    if isinstance(by, ast.Name):
+        by = module.scope.expression(by.id)
+    if not isinstance(by, ast.Dict):
+        return None
+    for key, value in zip(by.keys, by.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == "early_config_prune":
+            return _function(value, module)
+    return None
+
+
+def _function(node: ast.expr, module: Module) -> ast.FunctionDef | ast.Lambda | None:
+    """The function that an expression stands for, if it is one of the file and bare of decorators."""
+    if isinstance(node, ast.Lambda):
+        return node
+    if not isinstance(node, ast.Name):
+        return None
+    found = [
+        one
+        for one in module.tree.body
+        if isinstance(one, ast.FunctionDef) and one.name == node.id and not one.decorator_list
+    ]
+    return found[0] if len(found) == 1 and module.scope.own[node.id] == 1 else None
+
+
+def _misfit(own: ast.arguments) -> str:
+    """What is wrong with the parameters; "" where nothing is."""
+    positional = [*own.posonlyargs, *own.args]
+    if len(positional) < _POSITIONAL and own.vararg is None:
+        return f"takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''}"
+    names = {one.arg for one in [*own.args[_POSITIONAL - len(own.posonlyargs) :], *own.kwonlyargs]}
+    if own.kwarg is None and not {"grid", "warmup"} <= names:
+        return "takes no **kwargs"
+    return ""

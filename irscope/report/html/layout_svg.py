@@ -1,0 +1,135 @@
+"""Layouts as SVG: grids of cells side by side, with titles, legends and notes.
+
+Text is black on pale colours, so that it reads on paper and in both themes of a page: the picture has a
+white ground of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from irscope.layouts.grid import Cell, Grid
+from irscope.report.text import one_line
+
+# Pale backgrounds by group and shade.
+_GROUNDS = (
+    ("#cfe3fa", "#a9cdf4"),
+    ("#fde0c2", "#f9c793"),
+    ("#d3efd0", "#b0dfab"),
+    ("#f8d6e6", "#efb3d0"),
+    ("#fbf0b9", "#f3e07f"),
+    ("#cdf0f0", "#a0e0e0"),
+    ("#e2d8f4", "#c9b6ea"),
+    ("#e6e6e6", "#cfcfcf"),
+)
+_LETTER = 6.1  # pixels, of the 10 pixel monospace font
+_HEIGHT = 18
+_GAP = 28
+_MOST_CELLS = 8192
+
+
+def layout_svg(grids: Sequence[Grid], title: str, words: Sequence[Sequence[str]] = ()) -> str:
+    """The grids side by side under `title`; `words` are sentences below each."""
+    parts: list[str] = []
+    x, height = _GAP, 0.0
+    for index, grid in enumerate(grids):
+        own = words[index] if index < len(words) else ()
+        drawn, width, tall = _grid(grid, x, 64, own)
+        parts += drawn
+        x += int(width) + _GAP
+        height = max(height, tall)
+    width = max(x, int(_length(title) * 1.5) + 2 * _GAP)
+    tall = int(64 + height + _GAP)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{tall}" '
+            f'viewBox="0 0 {width} {tall}" font-family="ui-monospace, Menlo, Consolas, monospace" '
+            'font-size="10">',
+            f'<rect width="{width}" height="{tall}" fill="#ffffff"/>',
+            _text(_GAP, 26, title, size=15, weight="bold"),
+            *parts,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _grid(grid: Grid, x: float, y: float, words: Sequence[str]) -> tuple[list[str], float, float]:
+    """The elements of one grid at a place, its width and its height."""
+    labels = [cell.label for row in grid.cells for cell in row if cell]
+    cell = max([_length(label) for label in [*labels, *grid.columns]] or [0]) + 8
+    margin = max(map(_length, grid.rows), default=0) + 8
+    rows = grid.cells[: max(1, _MOST_CELLS // max(1, len(grid.columns)))]
+    parts = [_text(x, y - 10, grid.title, size=12, weight="bold")]
+    top = y + _HEIGHT
+    for column, label in enumerate(grid.columns):
+        parts.append(_text(x + margin + column * cell + cell / 2, top - 5, label, "#666666", anchor="middle"))
+    for index, row in enumerate(rows):
+        at = top + index * _HEIGHT
+        parts.append(_text(x + margin - 5, at + 12.5, grid.rows[index], "#666666", anchor="end"))
+        parts += _row(row, x + margin, at, cell)
+    below = top + len(rows) * _HEIGHT + 8
+    parts += _legend(grid, x + margin, below)
+    lines = [*words, *grid.notes]
+    if len(rows) < len(grid.cells):
+        lines.append(f"{len(grid.cells) - len(rows)} more rows are not drawn.")
+    below += _HEIGHT if grid.legend else 4
+    for line in lines:
+        below += 14
+        parts.append(_text(x, below, line, "#333333"))
+    width = max(
+        margin + cell * len(grid.columns),
+        _length(grid.title) * 1.25,
+        *map(_length, lines),
+        margin + _legend_width(grid),
+    )
+    return parts, width, below - y
+
+
+def _row(row: Sequence[Cell | None], x: float, y: float, width: float) -> Iterator[str]:
+    for column, cell in enumerate(row):
+        at = x + column * width
+        if cell is None:
+            yield _box(at, y, width, "#ffffff", "#e4e4e4")
+            continue
+        fill = _GROUNDS[cell.group % len(_GROUNDS)][cell.shade % 2]
+        edge, stroke = ("#c00000", 2.0) if cell.marked else ("#ffffff", 1.0)
+        tip = f"<title>{escape(one_line(cell.words))}</title>"
+        yield f"<g>{tip}{_box(at, y, width, fill, edge, stroke)}"
+        yield _text(at + width / 2, y + 12.5, cell.label, anchor="middle") + "</g>"
+
+
+def _legend(grid: Grid, x: float, y: float) -> Iterator[str]:
+    for group, text in grid.legend:
+        yield _box(x, y, 12, _GROUNDS[group % len(_GROUNDS)][1], "#ffffff", height=12)
+        yield _text(x + 16, y + 10, text)
+        x += 28 + _length(text)
+
+
+def _legend_width(grid: Grid) -> float:
+    return sum(28 + _length(text) for _, text in grid.legend)
+
+
+def _box(
+    x: float, y: float, width: float, fill: str, edge: str, stroke: float = 1.0, height: float = _HEIGHT
+) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height}" '
+        f'fill="{fill}" stroke="{edge}" stroke-width="{stroke:g}"/>'
+    )
+
+
+def _text(
+    x: float, y: float, text: str, colour: str = "#000000", size: int = 0, weight: str = "", anchor: str = ""
+) -> str:
+    more = "".join(
+        f" {name}={quoteattr(str(value))}"
+        for name, value in (("font-size", size), ("font-weight", weight), ("text-anchor", anchor))
+        if value
+    )
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{more}>{escape(one_line(text))}</text>'
+
+
+def _length(text: str) -> float:
+    return len(text) * _LETTER

@@ -1,0 +1,109 @@
+"""`irscope diff --format json`: everything that the comparison knows. docs/json-schemas.md describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irscope.facts.fact import Evidence
+from irscope.analysis.finding import Finding
+from irscope.diff.rows import LayoutChange, Row, StageDiff
+from irscope.diff.opcode_counts import by_source_line
+from irscope.diff.summary import summarize
+from irscope.languages.document import Layout
+from irscope.report.comparison import Comparison
+from irscope.report.terminal.diff_rows import Side, sides
+from irscope.report.hunks import KINDS, hunks, kinds_of
+from irscope.report.json.records import variant_record
+
+SCHEMA = "irscope.diff/1"
+
+
+def diff_document(comparison: Comparison, context: int) -> dict[str, Any]:
+    """The JSON document; lines count from 1. Rows are there for the stages asked for."""
+    a, b = (
+        variant_record(variant, name)
+        for variant, name in zip(comparison.variants, comparison.names, strict=True)
+    )
+    return {
+        "schema": SCHEMA,
+        "capture": comparison.capture,
+        "a": a,
+        "b": b,
+        "config_changes": [
+            {"name": name, "a": left or None, "b": right or None}
+            for name, left, right in comparison.config_changes
+        ],
+        "same_machine_code": comparison.identical,
+        "findings": [finding_record(finding) for finding in comparison.findings],
+        "stages": [
+            _stage(diff, context if name in comparison.shown else None)
+            for name, diff in comparison.diffs.items()
+        ],
+    }
+
+
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """What every document says about a finding."""
+    return {
+        "kind": finding.kind,
+        "text": finding.text,
+        "weight": finding.weight,
+        "evidence_a": _evidence(finding.evidence_a),
+        "evidence_b": _evidence(finding.evidence_b),
+    }
+
+
+def _evidence(lines: Sequence[Evidence]) -> list[dict[str, Any]]:
+    return [{"stage": evidence.stage, "line": evidence.line + 1} for evidence in lines]
+
+
+def _stage(diff: StageDiff, context: int | None) -> dict[str, Any]:
+    document = {
+        "stage": diff.stage,
+        "equal": diff.equal,
+        "structural": diff.structural,
+        "summary": summarize(diff),
+        "counts": {kinds_of(kind)[0]: diff.counts.get(kind, 0) for kind in KINDS},
+        "layouts": [_layout_change(change) for change in diff.layouts],
+    }
+    if context is not None:
+        document["source_lines"] = [
+            {"file": c.file, "line": c.line, "opcode": c.opcode, "a": c.left, "b": c.right}
+            for c in by_source_line(diff)
+        ]
+        document["rows"] = [
+            _row(diff, row) for hunk in hunks(diff.rows, context, lambda row: row.change) for row in hunk.rows
+        ]
+    return document
+
+
+def _layout_change(change: LayoutChange) -> dict[str, Any]:
+    return {
+        "a": _layout(change.left),
+        "b": _layout(change.right),
+        "fields": [{"name": name, "a": a, "b": b} for name, a, b in change.fields],
+        "uses": change.uses,
+    }
+
+
+def _layout(layout: Layout | None) -> dict[str, Any] | None:
+    if layout is None:
+        return None
+    return {
+        "alias": layout.alias,
+        "kind": layout.kind,
+        "fields": dict(layout.fields),
+        "line": layout.line + 1,
+    }
+
+
+def _row(diff: StageDiff, row: Row) -> dict[str, Any]:
+    left, right = sides(diff, row)
+    return {"change": kinds_of(row.change), "a": _side(left), "b": _side(right)}
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {"line": side.number, "text": side.text, "spans": [list(span) for span in side.spans]}

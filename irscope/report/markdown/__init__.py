@@ -1,0 +1,1 @@
+"""Reports as Markdown, for an issue or a pull request."""

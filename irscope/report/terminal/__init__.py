@@ -1,0 +1,1 @@
+"""Reports for a person at a terminal."""

@@ -1,0 +1,1 @@
+"""Everything that touches Triton or nvdisasm: loading kernels, signatures, compiling, pass instrumentation."""

@@ -1,0 +1,181 @@
+"""Finding kernels in a user's file, and what is said of them there. Runs in worker processes only."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from irscope.toolchain.signature import Parameter
+from irscope.model import Config, Dtype, SourceFunction, UserError, Value
+from irscope.model.config import DTYPE_NAMES
+
+
+@dataclass(frozen=True)
+class FoundKernel:
+    """A kernel of a user's file.
+
+    `function` is Triton's JITFunction, bare of decorators; `configs` are those of `@triton.autotune`
+    (none: not autotuned); `heuristics` maps parameter names to the functions of `@triton.heuristics`;
+    `pruned` says whether the autotuner has a prune function or performance model.
+    """
+
+    function: Any
+    configs: tuple[Config, ...] = ()
+    heuristics: Mapping[str, Any] = field(default_factory=dict)
+    pruned: bool = False
+
+
+@cache
+def load_file(path: Path) -> Mapping[str, Any]:
+    """The names that the file at `path` defines when imported (its `__main__` part does not run).
+
+    Raises UserError where the file is not there or fails.
+    """
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UserError(f"{path}: no such Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        hint = "; pip install 'irscope[run]'" if error.name == "torch" else ""
+        raise UserError(f"{path}: needs the module '{error.name}', not installed here{hint}") from error
+    except BaseException as error:  # user code: whatever it raises is told, never passed on
+        raise UserError(f"{path}: fails when it is imported: {_one_line(error)}") from error
+    return vars(module)
+
+
+def find_kernel(path: Path, name: str | None) -> FoundKernel:
+    """The kernel called `name` in the file, or its only one. Raises UserError, saying which there are."""
+    found = {
+        key: kernel
+        for key, value in load_file(path).items()
+        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
+    }
+    if not found:
+        raise UserError(f"{path}: defines no @triton.jit function")
+    if name is not None:
+        if name not in found:
+            raise UserError(f"{path}: no kernel '{name}'; it has {', '.join(found)}")
+        return found[name]
+    called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
+    roots = {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
+    if len(roots) != 1:
+        raise UserError(f"{path}: has the kernels {', '.join(roots or found)}; name one as {path}::KERNEL")
+    return next(iter(roots.values()))
+
+
+def parameters(function: Any) -> tuple[Parameter, ...]:
+    """The parameters of a JITFunction."""
+    return tuple(
+        Parameter(
+            name=parameter.name,
+            constexpr=parameter.is_constexpr,
+            has_default=parameter.has_default,
+            default=plain_value(parameter.default) if parameter.has_default else None,
+            specialized=not parameter.do_not_specialize,
+            aligned=not parameter.do_not_specialize_on_alignment,
+        )
+        for parameter in function.params
+    )
+
+
+def called_functions(function: Any) -> list[Any]:
+    """The JITFunctions that `function` calls, directly or not, in the order they are met."""
+    met: dict[int, Any] = {}
+    pending = [function]
+    while pending:
+        for callee in _names_resolved(pending.pop()):
+            if callee is not function and id(callee) not in met:
+                met[id(callee)] = callee
+                pending.append(callee)
+    return list(met.values())
+
+
+def source_function(function: Any) -> SourceFunction:
+    """The text of a JITFunction as it stands in its file, decorators included."""
+    lines, first = inspect.getsourcelines(function.fn)
+    file = inspect.getsourcefile(function.fn) or function.fn.__code__.co_filename
+    return SourceFunction(function.fn.__name__, file, first, "".join(lines))
+
+
+def plain_value(value: Any) -> Value:
+    """A constexpr value as the model holds it: element types of tl and torch by Triton's name.
+
+    What is none of the model's values is kept as its text.
+    """
+    value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    name = str(value).rpartition(".")[2]
+    name = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}.get(name, name)
+    return Dtype(name) if name in DTYPE_NAMES else str(value)
+
+
+def triton_value(value: Value) -> Any:
+    """The model's value as Triton takes it: an element type becomes `tl.dtype`."""
+    if isinstance(value, Dtype):
+        import triton.language as tl
+
+        return tl.dtype(value.name)
+    return value
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def unwrap(value: Any) -> FoundKernel | None:
+    """A JITFunction under its decorators, with what they say; None for anything else."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+    from triton.runtime.jit import JITFunction
+
+    configs: tuple[Config, ...] = ()
+    heuristics: dict[str, Any] = {}
+    pruned = False
+    while isinstance(value, Autotuner | Heuristics):
+        if isinstance(value, Autotuner):
+            configs = tuple(_config(config) for config in value.configs)
+            pruned = bool(value.perf_model) or value.early_config_prune is not None
+        else:
+            heuristics = {**value.values, **heuristics}
+        value = value.fn
+    return FoundKernel(value, configs, heuristics, pruned) if isinstance(value, JITFunction) else None
+
+
+def _config(config: Any) -> Config:
+    kwargs = {name: plain_value(value) for name, value in config.all_kwargs().items()}
+    # One CTA is the default and what nearly every config says: naming it tells nothing.
+    return Config(tuple((k, v) for k, v in kwargs.items() if (k, v) != ("num_ctas", 1)))
+
+
+def _defined_in(function: Any, path: Path) -> bool:
+    return Path(function.fn.__code__.co_filename).resolve() == path.resolve()
+
+
+def _names_resolved(function: Any) -> list[Any]:
+    """The JITFunctions that the names and attributes in a function's text stand for."""
+    from triton.runtime.jit import JITFunction
+
+    scope = {**vars(function.fn).get("__globals__", {}), **function.fn.__globals__}
+    scope |= inspect.getclosurevars(function.fn).nonlocals
+    found = []
+    for node in ast.walk(function.parse()):
+        value = None
+        if isinstance(node, ast.Name):
+            value = scope.get(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            value = getattr(scope.get(node.value.id), node.attr, None)
+        if isinstance(value, JITFunction):
+            found.append(value)
+    return found

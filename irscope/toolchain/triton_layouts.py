@@ -1,0 +1,188 @@
+"""Triton's own linear layouts of every tensor and buffer in a TTGIR module.
+
+Triton's layout functions end the process on what they do not take, so they run in one of its own, which
+tells of each layout before and after it asks for it. One that ends the process is left out the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+from irscope.model import Target
+
+# "64x32 #ttg.blocked<{...}>" -> input dimension -> the vectors of its bits.
+Layouts = dict[str, dict[str, list[list[int]]]]
+
+# The input dimensions of a linear layout, and what Gluon's classes call their bases.
+_FIELDS = {
+    "register": "reg_bases",
+    "lane": "lane_bases",
+    "warp": "warp_bases",
+    "offset": "offset_bases",
+    "row": "rows",
+    "col": "cols",
+    "block": "block_bases",
+}
+_RESULT = "irscope layout "
+_TYPE = re.compile(r"(?:tensor|!ttg\.memdesc)<(?P<shape>(?:\d+x)+)")
+_ALLOCATED = re.compile(r", (\d+(?:x\d+)*)>$")
+_MOST_ABORTS = 8
+
+
+def installed_triton() -> str | None:
+    """The version of the Triton that is installed, without importing it; None where there is none."""
+    try:
+        return metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def triton_layouts(ttgir: str, target: Target, seconds: float = 60) -> Layouts:
+    """The linear layouts of a module's types, by shape and layout as `layout_key` writes them.
+
+    `seconds` is the time limit of each attempt. What Triton cannot convert is left out; {} where it cannot
+    read the module, as that of another version.
+    """
+    found: Layouts = {}
+    fatal: list[str] = []
+    while len(fatal) < _MOST_ABORTS:
+        asked, answered = _ask(ttgir, target, [*found, *fatal], seconds)
+        found |= answered
+        unanswered = asked - answered.keys()
+        if not unanswered:
+            break
+        fatal += unanswered
+    return {key: bases for key, bases in found.items() if bases}
+
+
+def _ask(ttgir: str, target: Target, skip: list[str], seconds: float) -> tuple[set[str], Layouts]:
+    """The layouts that a process of its own asked Triton for, and the answers that it got."""
+    request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
+    try:
+        printed = subprocess.run(
+            [sys.executable, "-m", "irscope.toolchain.triton_layouts"],
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        ).stdout
+    except subprocess.TimeoutExpired as error:
+        printed = error.stdout or b""
+    asked: set[str] = set()
+    answered: Layouts = {}
+    for line in printed.decode("utf-8", "replace").splitlines():
+        if line.startswith(_RESULT) and line.endswith("]"):
+            key, bases = json.loads(line.removeprefix(_RESULT))
+            asked.add(key)
+            if bases is not None:
+                answered[key] = bases
+    return asked, answered
+
+
+def layout_key(shape: list[int], layout: str) -> str:
+    """The name of a layout of a shape: `64x32 #ttg.blocked<{...}>`, without aliases."""
+    return f"{'x'.join(map(str, shape))} {layout}"
+
+
+def serve() -> None:
+    """Answers the request on stdin, a line for each layout on stdout."""
+    request = json.load(sys.stdin)
+    for key, bases in _converted(request["ttgir"], request["target"], set(request["skip"])):
+        print(_RESULT + json.dumps([key, bases]), flush=True)
+
+
+def _converted(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tuple[str, Any]]:
+    from triton._C.libtriton import gluon_ir, ir
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import make_backend
+
+    backend, arch, warp_size = target
+    context = ir.context()
+    ir.load_dialects(context)
+    triton_target = GPUTarget(backend, int(arch) if backend == "cuda" else arch, warp_size)
+    make_backend(triton_target).load_dialects(context)
+    with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
+        file.write(ttgir)
+        file.flush()
+        module = ir.parse_mlir_module(file.name, context)
+    builder = gluon_ir.GluonOpBuilder(context)
+    values: dict[str, Any] = {}
+
+    def visit(operation: Any) -> None:
+        for index in range(operation.get_num_results()):
+            value = operation.get_result(index)
+            values.setdefault(str(value.get_type()), value)
+
+    module.walk(visit)
+    seen = set(skip)
+    for type_, value in values.items():
+        if (named := _named(type_)) is None or named[0] in seen:
+            continue
+        key, shape = named
+        seen.add(key)
+        yield key, None
+        yield key, _bases(builder, value, type_, shape)
+
+
+def _named(type_: str) -> tuple[str, list[int]] | None:
+    """The key of a type's layout and the shape that it is a layout of; None for a type without one.
+
+    A view of a part of a buffer has the layout of the whole.
+    """
+    match = _TYPE.match(type_)
+    start = type_.find(", #")
+    if match is None or start < 0:
+        return None
+    allocated = _ALLOCATED.search(type_) if type_.startswith("!") else None
+    shape = [int(size) for size in (allocated[1] if allocated else match["shape"][:-1]).split("x")]
+    layout = _attribute(type_[start + 2 :])
+    return layout_key(shape, layout), shape
+
+
+def _attribute(text: str) -> str:
+    """The attribute that `text` begins with, to its closing bracket."""
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == "<") - (char == ">" and text[at - 1] != "-")
+        if depth == 0 and char in ">,":
+            return text[: at + (char == ">")]
+    return text
+
+
+def _bases(builder: Any, value: Any, type_: str, shape: list[int]) -> dict[str, list[list[int]]]:
+    """Triton's bases of a value's layout; {} where this version has none to give."""
+    try:
+        if type_.startswith("tensor"):
+            layout = builder.get_gluon_layout_from_tensor(value)
+        elif metadata.version("triton").startswith("3.6.") or "#ttg.padded_shared" in type_:
+            return {}  # it would end the process
+        else:
+            layout = builder.get_gluon_layout_from_memdesc(value)
+            # A buffer of several: the layout is that of one.
+            shape = shape[-_rank(layout) :]
+        linear = builder.to_linear_layout(layout._to_ir(builder), shape)
+    except (AssertionError, AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+        return {}
+    return {
+        dimension: getattr(linear, field) for dimension, field in _FIELDS.items() if hasattr(linear, field)
+    }
+
+
+def _rank(layout: Any) -> int:
+    """The number of dimensions of a Gluon layout of a buffer."""
+    for name in ("rank", "order", "block", "shape"):
+        known = getattr(layout, name, None)
+        if known is not None:
+            return known if isinstance(known, int) else len(known)
+    return 2  # scales in tensor memory
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,1 @@
+"""The API boundary: an open capture answers every question once, for every view."""

@@ -1,0 +1,152 @@
+"""What real programs do around their kernels, as the texts of small ones; each checks itself."""
+
+from tests.record.programs import KERNELS
+
+# Numbers read from kernels' outputs are printed, added up and asserted on; outputs are found by address.
+VALUES = f"""{KERNELS}
+scale[(1,)](x, 4096, 2.0, BLOCK=256)
+total = 0.0
+for _ in range(2):
+    total += x.mean().item() / 2
+print(f"loss {{total:.4f}}", x[:2].tolist(), round(x.max().item(), 2))
+assert total < 3 and x.sum().item() != 0
+assert torch.isfinite(x).all(), "not finite"
+by_address = torch.empty(64, device="cuda")
+assert torch.allclose(by_address, torch.ones(64, device="cuda"))
+by_address.copy_(torch.ones(64))
+assert by_address.sum().item() == 64.0
+assert torch.zeros(3, device="cuda").sum().item() + 1 == 1.0
+torch.set_default_device("cuda")
+assert torch.zeros(3).is_cuda and torch.tensor([1]).is_cuda and not torch.zeros(3, device="cpu").is_cuda
+torch.set_default_device(None)
+with torch.device("cuda"):
+    assert torch.nn.Linear(2, 2).weight.is_cuda
+assert torch.sparse_coo_tensor([[0]], [1.0], (3,), device="cuda").is_cuda
+torch.cuda.nvtx.range_push("step")
+start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+assert start.elapsed_time(end) >= 100  # a loop until 100 ms are measured ends at once
+"""
+
+# (what the program does with a number that no kernel has computed, what it would have to know it for)
+ASKING = [
+    "x[x > 0]",
+    "range(int(x[0]))",
+    "x * x[0].item()",
+    "scale[(1,)](x, x[0].item(), 2.0, BLOCK=64)",
+    "max(x[0].item(), 1.0)",
+    "x.cpu().numpy()",
+    "1 if x.any() else 2",
+]
+ASKS = f"""{KERNELS}
+from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+scale[(1,)](x, 4096, 2.0, BLOCK=256)
+for code in {ASKING!r}:
+    try:
+        eval(code)
+        print("went on:", code)
+    except NeedsGpuError:
+        pass
+try:
+    assert not torch.equal(x, x + 1)
+    print("went on")
+except NeedsGpuError:
+    pass
+"""
+
+# Implementations of the program's own operators see tensors that pose, whichever device they are for.
+OPERATORS = f"""{KERNELS}
+seen = []
+
+
+@torch.library.custom_op("patterns::default", mutates_args=())
+def default(given: torch.Tensor) -> torch.Tensor:
+    seen.append(("default", given.device.type, given.device.index))
+    return torch.empty_like(given)
+
+
+@torch.library.custom_op("patterns::both", mutates_args=(), device_types="cpu")
+def both(given: torch.Tensor) -> torch.Tensor:
+    seen.append(("cpu", given.device.type, given.device.index))
+    return torch.empty_like(given)
+
+
+@both.register_kernel("cuda")
+def _(given):
+    seen.append(("cuda", given.device.type, given.device.index))
+    scale[(1,)](given, 4096, 2.0, BLOCK=32)
+    return torch.empty_like(given)
+
+
+library = torch.library.Library("patterns_too", "DEF")
+library.define("only(Tensor given) -> Tensor")
+library.impl("only", lambda given: given.clone(), "CUDA")
+assert default(x).is_cuda and both(x).is_cuda and torch.ops.patterns_too.only(x).is_cuda
+assert not both(torch.ones(3)).is_cuda
+print(seen)
+"""
+
+TRAINING = f"""{KERNELS}
+import threading
+from torch.utils.checkpoint import checkpoint
+
+
+class Half(torch.autograd.Function):
+    @staticmethod
+    def forward(context, given):
+        return torch.empty_like(given)
+
+    @staticmethod
+    def backward(context, gradient):
+        assert gradient.is_cuda and gradient.dtype == torch.float16
+        scale[(1,)](gradient, 64, 2.0, BLOCK=16)
+        return gradient
+
+
+Half.apply(torch.randn(64, device="cuda", dtype=torch.float16, requires_grad=True)).float().sum().backward()
+linear = torch.nn.Linear(8, 8, device="cuda")
+checkpoint(linear, torch.randn(2, 8, device="cuda", requires_grad=True), use_reentrant=False).sum().backward()
+with torch.autocast("cuda", dtype=torch.float16):
+    assert linear(torch.randn(2, 8, device="cuda")).dtype == torch.float16
+assert linear(torch.randn(2, 8, device="cuda")).dtype == torch.float32
+thread = threading.Thread(target=lambda: scale[(1,)](torch.ones(64, device="cuda"), 64, 2.0, BLOCK=64))
+thread.start()
+thread.join()
+torch.compile(linear)(torch.randn(2, 8, device="cuda"))
+"""
+
+# A script that starts others in four ways; run under torchrun, its ranks are one each.
+CHILDREN = f"""{KERNELS}
+import multiprocessing
+import os
+import subprocess
+
+
+def work(block):
+    scale[(1,)](x, 4096, 2.0, BLOCK=block)
+
+
+if __name__ == "__main__":
+    work(16)
+    for start, block in (("spawn", 32), ("fork", 64)):
+        process = multiprocessing.get_context(start).Process(target=work, args=(block,))
+        process.start()
+        process.join()
+        print(start, process.exitcode)
+    for code in ("from script import work; work(128)", "print('no torch')"):
+        subprocess.run([sys.executable, "-c", code], check=True)
+"""
+RANKS = f"""{KERNELS}
+import os
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+ranks = torch.full((1,), rank + 1, device="cuda")
+dist.all_reduce(ranks)
+scale[(1,)](x, 4096, 2.0, BLOCK=16 << rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).cuda(), device_ids=[rank])
+model(torch.randn(2, 4, device="cuda")).sum().backward()
+sys.stdout.write(f"sum of ranks {{ranks.item()}}\\n")
+dist.destroy_process_group()
+"""

@@ -1,0 +1,80 @@
+"""What real programs do around their kernels passes without a GPU, or stops where it must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from irscope.store.reader import Capture
+from tests.conftest import Irscope
+from tests.record import patterns
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+Run = Callable[[str], tuple[list[str], list[str]]]
+
+
+@pytest.fixture
+def run(irscope: Irscope, tmp_path: Path) -> Run:
+    """Runs a program that is to end well; its lines on stdout, and on stderr those of irscope."""
+
+    def call(text: str) -> tuple[list[str], list[str]]:
+        (tmp_path / "script.py").write_text(text)
+        done = irscope("run", "--target", "cuda:90", "script.py")
+        assert done.returncode == 0, done.stderr
+        said = [line for line in done.stderr.splitlines() if line.startswith("irscope: ")]
+        return done.stdout.splitlines(), said
+
+    return call
+
+
+def blocks(path: Path) -> list[object]:
+    with Capture(path) as capture:
+        return [variant.config.get("BLOCK") for variant in capture.variants()]
+
+
+def test_values_of_kernels_are_printed_added_up_and_asserted_on(run: Run):
+    printed, _ = run(patterns.VALUES)
+    assert printed == ["loss ? [?, ?] ?"]
+
+
+def test_a_value_that_must_be_known_stops_the_program(run: Run):
+    printed, _ = run(patterns.ASKS)
+    assert printed == []
+
+
+def test_the_programs_own_operators_see_tensors_that_pose(run: Run, tmp_path: Path):
+    printed, _ = run(patterns.OPERATORS)
+    assert printed == ["[('default', 'cuda', 0), ('cuda', 'cuda', 0), ('cpu', 'cpu', None)]"]
+    assert blocks(tmp_path / "script.irscope") == [32]
+
+
+def test_checkpoints_autocast_threads_and_backward_passes_pose(run: Run, tmp_path: Path):
+    _, said = run(patterns.TRAINING)
+    assert said[0].startswith("irscope: script.py:")
+    assert "torch.compile makes its kernels on a GPU alone" in said[0]
+    assert blocks(tmp_path / "script.irscope") == [16, 64]
+
+
+def test_processes_that_the_program_starts_write_captures_of_their_own(run: Run, tmp_path: Path):
+    printed, said = run(patterns.CHILDREN)
+    assert printed == ["spawn 0", "fork 0", "no torch"]
+    assert blocks(tmp_path / "script.irscope") == [16]
+    others = sorted(tmp_path.glob("script.*.irscope"))
+    assert sorted(str(block) for path in others for block in blocks(path)) == ["128", "32", "64"]
+    assert all(path.name.split(".")[1].isdigit() for path in others)
+    assert len(said) == 4
+
+
+def test_each_rank_of_torchrun_writes_its_capture_and_merge_joins_them(irscope: Irscope, tmp_path: Path):
+    (tmp_path / "train.py").write_text(patterns.RANKS)
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py")
+    done = irscope("run", "--target", "cuda:90", "-o", "train.irscope", *launcher)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["sum of ranks 3"] * 2
+    ranks = [f"train.rank{rank}.irscope" for rank in (0, 1)]
+    assert [blocks(tmp_path / name) for name in ranks] == [[16], [32]]
+    assert irscope("merge", *ranks, "-o", "both.irscope").returncode == 0
+    assert blocks(tmp_path / "both.irscope") == [16, 32]

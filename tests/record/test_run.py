@@ -1,0 +1,230 @@
+"""`irscope run` without a GPU, run as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from irscope.store.reader import Capture
+from tests.conftest import Irscope
+from tests.record import programs
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+TUNED = [
+    f"EVEN=False,BLOCK={block},num_warps={warps},num_stages=3" for block in (64, 128) for warps in (2, 4)
+]
+DATA = Path(__file__).parent.parent / "data" / "scripts"
+
+
+@pytest.fixture
+def script(tmp_path: Path):
+    def write(text: str) -> str:
+        (tmp_path / "script.py").write_text(text)
+        return "script.py"
+
+    return write
+
+
+def captured(path: Path) -> dict[str, list[str]]:
+    with Capture(path) as capture:
+        found: dict[str, list[str]] = {}
+        for variant in capture.variants():
+            found.setdefault(variant.kernel.name, []).append(str(variant.config))
+        return found
+
+
+def test_the_specialization_is_the_one_of_a_real_launch(irscope: Irscope, tmp_path: Path):
+    done = irscope("run", "--target", "cuda:90", "-o", "s.irscope", str(DATA / "specialization.py"))
+    assert done.returncode == 0, done.stderr
+    # The last line of the same file on an H200.
+    assert done.stdout.splitlines()[-1] == "SPEC 23 7527bfaffb83c400"
+    with Capture(tmp_path / "s.irscope") as capture:
+        variants = capture.variants()
+        assert len(variants) == 23
+        assert all(variant.failure is None and "cubin" in variant.artifacts for variant in variants)
+        assert [str(variant.specialization[0]) for variant in variants[:4]] == [
+            "*fp32:16", "*fp32", "*fp16:16", "*fp16",
+        ]  # fmt: skip
+
+
+def test_a_program_keeps_its_output_and_exit_code(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:80", script(programs.ORDINARY), "--kernel", "7")
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.splitlines() == [
+        "arguments ['script.py', '--kernel', '7'] __main__ script.py",
+        "NVIDIA A100-SXM4-80GB 108 (8, 0) cuda:0 True",
+        "True True",
+    ]
+    ours = [line for line in done.stderr.splitlines() if line.startswith("irscope: ")]
+    assert "on stderr" in done.stderr
+    assert ours == [
+        "irscope: script.irscope: 6 variants of 2 kernels, 0 failed; browse: irscope script.irscope"
+    ]
+    assert captured(tmp_path / "script.irscope") == {
+        "scale": ["BLOCK=256,num_warps=4,num_stages=3", "BLOCK=512,num_warps=8,num_stages=3"],
+        "tuned": TUNED,
+    }
+
+
+def test_every_config_that_pruning_left_is_captured_with_its_launch(irscope: Irscope, tmp_path: Path, script):
+    irscope("run", "--target", "cuda:80", "--kernel", "tuned", script(programs.ORDINARY))
+    with Capture(tmp_path / "script.irscope") as capture:
+        variants = capture.variants()
+    assert [str(variant.config) for variant in variants] == TUNED
+    assert [variant.launches[0].grid for variant in variants] == [(4, 1, 1)] * 2 + [(2, 1, 1)] * 2
+    assert variants[0].launches[0].arguments == (("x", "float32[4096]"), ("y", "float32[4096]"), ("n", "200"))
+    assert not any(variant.benchmarks for variant in variants)
+
+
+def test_made_up_times_are_not_kept_for_the_programs_own_runs(irscope: Irscope, tmp_path: Path, script):
+    cache = tmp_path / "cache"
+    irscope("run", "--target", "cuda:80", script(programs.ORDINARY), TRITON_CACHE_DIR=str(cache))
+    assert list(cache.glob("**/tuned.cubin"))
+    assert not list(cache.glob("**/*autotune*"))
+
+
+def test_sweep_and_limit(irscope: Irscope, tmp_path: Path, script):
+    words = (
+        "run",
+        "--target",
+        "hip:gfx942",
+        "--sweep",
+        "scale:BLOCK=64,128",
+        "--sweep",
+        "scale:num_warps=1,2",
+    )
+    irscope(*words, "--kernel", "scale", "--max-variants", "6", script(programs.ORDINARY))
+    with Capture(tmp_path / "script.irscope") as capture:
+        variants = capture.variants()
+    assert len(variants) == 6
+    assert all("hsaco" in variant.artifacts for variant in variants)
+    assert "BLOCK=128,num_warps=2,num_stages=2" in [str(variant.config) for variant in variants]
+
+
+def test_a_value_of_a_kernel_stops_the_program_with_one_line(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:90", script(programs.ASKS))
+    assert done.returncode == 1
+    assert "not here" not in done.stdout
+    assert done.stdout == "here tensor(not computed without a GPU, size=(4096,))\n"
+    (line,) = [line for line in done.stderr.splitlines() if "script.py:" in line]
+    assert "if x.sum().item() > 0:: asks for a value" in line
+    with Capture(tmp_path / "script.irscope") as capture:
+        assert [dict(v.launches[0].arguments)["n"] for v in capture.variants()] == ["4096", "16"]
+
+
+def test_an_exception_is_printed_as_always_and_the_capture_is_there(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:90", script(programs.RAISES))
+    assert done.returncode == 1
+    alone = done.stderr.partition("Traceback")[2].partition("irscope: ")[0]
+    assert alone.splitlines()[1].startswith('  File "script.py", line ')
+    assert alone.rstrip().endswith("ValueError: the program's own")
+    assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
+
+
+def test_backward_passes_and_modules_pose_too(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:90", script(programs.BACKWARD))
+    assert done.returncode == 0, done.stderr
+    blocks = [config.partition(",")[0] for config in captured(tmp_path / "script.irscope")["scale"]]
+    assert blocks == ["BLOCK=64", "BLOCK=32", "BLOCK=16"]
+
+
+@pytest.mark.parametrize("who", ["parent", "program"])
+def test_a_run_that_is_killed_leaves_what_was_finished(tmp_path: Path, script, who: str):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", script(programs.HANGS)],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    word, program = process.stdout.readline().split()
+    assert word == "compiled"
+    os.kill(process.pid if who == "parent" else int(program), signal.SIGKILL)
+    if who == "parent":
+        process.wait()
+        os.kill(int(program), signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == (-9 if who == "parent" else 137)
+    assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_moment_the_capture_opens_and_has_what_was_finished(tmp_path: Path, script, seed: int):
+    chosen = random.Random(seed)
+    both = seed % 2  # the program alone, or with irscope itself
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", script(programs.COMPILES_ON)],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    program = int(process.stdout.readline().split()[1])
+    for _ in range(chosen.randrange(5)):
+        process.stdout.readline()
+    time.sleep(chosen.uniform(0, 0.5))
+    if both:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        os.kill(program, signal.SIGKILL)
+    said = process.communicate(timeout=120)[0].split()
+    assert process.returncode == (-9 if both else 137)
+    with Capture(tmp_path / "script.irscope") as capture:
+        variants = capture.variants()
+        for variant in variants:
+            assert variant.failure is None
+            assert "cubin" in variant.artifacts
+            assert all(capture.read(variant, stage) for stage in variant.artifacts)
+    # What is on its way when irscope itself is killed is lost; when the program is, nothing.
+    if not both and said:
+        assert len(variants) >= int(said[-1])
+
+
+def test_a_sweep_of_a_name_that_the_kernel_does_not_have_is_told(irscope: Irscope, script):
+    sweep = ("--sweep", "scale:BLOCKS=1,2", "--sweep", "nothing:BLOCK=1", "--kernel", "scale")
+    done = irscope("run", "--target", "cuda:80", *sweep, script(programs.ORDINARY))
+    assert "irscope: --sweep scale:BLOCKS: neither a tl.constexpr nor an option of it" in done.stderr
+    assert "irscope: --sweep nothing: no launch of a kernel called so" in done.stderr
+    assert "2 variants of 1 kernel, 0 failed" in done.stderr
+
+
+def test_resume_compiles_what_is_not_there_yet(irscope: Irscope, tmp_path: Path, script):
+    words = ("run", "--target", "cuda:90", script(programs.ORDINARY))
+    assert irscope("run", "--target", "cuda:90", "--max-variants", "2", "script.py").returncode == 7
+    again = irscope(*words)
+    assert again.returncode == 2
+    assert "script.irscope exists" in again.stderr
+    assert again.stdout == ""
+    resumed = irscope("run", "--resume", "--target", "cuda:90", "script.py")
+    assert "there already" in resumed.stderr
+    with Capture(tmp_path / "script.irscope") as capture:
+        assert len(capture.variants()) == 6
+
+
+def test_modules_and_code_run_as_python_runs_them(irscope: Irscope, tmp_path: Path, script):
+    script("import sys; print(sys.argv[1:], __name__)")
+    assert irscope("run", "-m", "script", "-x", "--help").stdout == "['-x', '--help'] __main__\n"
+    assert irscope("run", "-c", "import sys; print(sys.argv)", "-v").stdout == "['-c', '-v']\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name a SCRIPT.py"),
+        (["nowhere.py"], "nowhere.py: no such file"),
+        (["--target", "cuda:1", "-c", "1"], "known: cuda:70"),
+        (["--sweep", "scale", "-c", "1"], "not KERNEL:NAME=V1,V2"),
+        (["-j", "0", "-c", "1"], "-j must be at least 1"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line(irscope: Irscope, words: list[str], said: str):
+    done = irscope("run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
