@@ -136,8 +136,8 @@ def launch(case: Case) -> Any:
 
 def counted(ttgir: str, ptx: str) -> Any:
     """What irscope says of the load in a compiled kernel."""
-    from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.languages.registry import parse
+    from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.model import parse_target
 
     kernel = KernelLayouts(parse(ttgir, "mlir"), parse_target("cuda:90"), triton.__version__, ptx)

@@ -13,9 +13,9 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-from irscope.lint.diagnostic import Problem
+from irscope.lint.diagnostic import Diagnostic
 from irscope.lint.source.checks import CHECKS, lint_source
-from irscope.lint.source.module import Module
+from irscope.lint.source.module import PythonModule
 
 RULES = frozenset(rule.name for rule in CHECKS)
 
@@ -55,14 +55,14 @@ def main() -> None:
         print(f"{rule.name:24} {total[rule.name]:5}")
 
 
-def lint(file: Path, name: str) -> tuple[int, list[Problem]] | None:
+def lint(file: Path, name: str) -> tuple[int, list[Diagnostic]] | None:
     """The number of kernels in a file, and what is found; None where it is no Python or has no kernel."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()
         if "triton" not in text:
             return None
-        return len(Module(text, name).kernels), lint_source(text, name, RULES)
+        return len(PythonModule(text, name).kernels), lint_source(text, name, RULES)
     except (SyntaxError, ValueError) as error:
         print(f"{name}: not read: {error}")
         return None

@@ -14,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from irscope.glossary.glossary import Entry, topics
+from irscope.glossary.glossary import GlossaryEntry, topics
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "site" / "pages"
@@ -92,7 +92,7 @@ def glossary() -> str:
     return "\n".join(lines)
 
 
-def _body(entry: Entry) -> list[str]:
+def _body(entry: GlossaryEntry) -> list[str]:
     text = [_plain(entry.text), ""]
     if entry.names:
         text += ["Also: " + ", ".join(f"`{name}`" for name in entry.names), ""]

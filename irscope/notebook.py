@@ -11,7 +11,7 @@ from irscope.model import UserError, Value, parse_target
 
 if TYPE_CHECKING:
     from irscope.capturing.record.in_process import CapturedBlock
-    from irscope.report.table import Section
+    from irscope.report.table import TableSection
 
 # A notebook shows no more rows of a kernel than this; the capture has all.
 MOST_ROWS = 100
@@ -47,8 +47,8 @@ def capture(
     name under which its launches are compiled too; `timeout` is in seconds, a variant. Raises UserError
     where `path` exists (unless `force`) or a name is not known.
     """
-    from irscope.capturing.record.in_process import CapturedBlock
     from irscope.capturing.messages import RunOptions
+    from irscope.capturing.record.in_process import CapturedBlock
 
     axes = {(of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()}
     where = None if target is None else _target(target)
@@ -92,9 +92,9 @@ def compile(  # noqa: A001 - it is irscope.compile
 
 def html_of(path: Path) -> str:
     """The variants of a capture and what is known of each, as HTML; one line where it is no capture."""
-    from irscope.facts.registry import FACT_KINDS
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
+    from irscope.facts.registry import FACT_KINDS
     from irscope.report.table import entries, sections
     from irscope.store.names import variant_names
 
@@ -108,7 +108,7 @@ def html_of(path: Path) -> str:
     return f"<p><code>irscope {escape(str(path))}</code></p>{tables or '<p>no variants</p>'}"
 
 
-def _html_table(section: Section) -> str:
+def _html_table(section: TableSection) -> str:
     from irscope.report.table import default_kinds
 
     kinds = default_kinds(section)

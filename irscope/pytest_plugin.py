@@ -36,14 +36,14 @@ def irscope_check() -> IrscopeCheck:
         __tracebackhide__ = True
         from pathlib import Path
 
-        from irscope.cli.check import Rule, check
+        from irscope.cli.check import CheckRule, check
         from irscope.model import UserError
         from irscope.report.terminal.check_report import check_text
 
         if not expectations:
             pytest.fail("irscope_check was given no expectation", pytrace=False)
         try:
-            checked = check(Path(capture), [Rule(expectations, kernel, target, variant)])
+            checked = check(Path(capture), [CheckRule(expectations, kernel, target, variant)])
         except UserError as error:
             pytest.fail(str(error), pytrace=False)
         if checked.failures:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from irscope.analysis.axis_info import AxisInfo, scalar, unknown
 from irscope.analysis.axis_rules import transfer
-from irscope.diff.def_use import Source, sources
+from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
 
 # What the JIT finds of an argument that it specializes: `tt.divisibility = 16`.
@@ -21,11 +21,11 @@ _TYPE = re.compile(r": (!tt\.ptr|i\d+\b)?")
 # Of `scf.for %i = %from to %to step %by iter_args(%x = %first, ...)`: operands before the carried ones.
 _BOUNDS = 3
 
-_Infos = dict[Source, AxisInfo]
+_Infos = dict[Definition, AxisInfo]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterAxis:
     """A parameter of a function in TTIR: its name, what it is, and what divides it as far as is known."""
 
     name: str
@@ -39,27 +39,27 @@ class AxisFlow:
 
     def __init__(self, ttir: Document) -> None:
         self.operations = ttir.operations
-        self.sources = sources(ttir)
+        self.sources = definitions(ttir)
         self._lines = ttir.lines
-        self._known: dict[frozenset[Source], Mapping[Source, AxisInfo]] = {}
+        self._known: dict[frozenset[Definition], Mapping[Definition, AxisInfo]] = {}
 
     @cached_property
-    def parameters(self) -> Mapping[Source, Parameter]:
+    def parameters(self) -> Mapping[Definition, ParameterAxis]:
         """The parameters of all functions."""
-        found: dict[Source, Parameter] = {}
+        found: dict[Definition, ParameterAxis] = {}
         for index, operation in enumerate(self.operations):
             if operation.opcode == "tt.func":
                 read = _parameters(operation, self._lines[operation.line])
-                found.update({Source(index, True, at): parameter for at, parameter in enumerate(read)})
+                found.update({Definition(index, True, at): parameter for at, parameter in enumerate(read)})
         return found
 
-    def infos(self, aligned: frozenset[Source] = frozenset()) -> Mapping[Source, AxisInfo]:
+    def infos(self, aligned: frozenset[Definition] = frozenset()) -> Mapping[Definition, AxisInfo]:
         """The axis info by value, were the parameters `aligned` divisible by 16; unknown where missing."""
         if aligned not in self._known:
             self._known[aligned] = self._flow(aligned)
         return self._known[aligned]
 
-    def origins(self, value: Source, pointer: bool = False) -> frozenset[Source]:
+    def origins(self, value: Definition, pointer: bool = False) -> frozenset[Definition]:
         """The parameters that a value is made from; `pointer`: only those that a pointer points into."""
         met, pending = {value}, [value]
         while pending:
@@ -74,7 +74,7 @@ class AxisFlow:
                     pending.append(source)
         return frozenset(met & self.parameters.keys())
 
-    def _leading_to(self, value: Source) -> tuple[Source | None, ...]:
+    def _leading_to(self, value: Definition) -> tuple[Definition | None, ...]:
         """The values that a value is made from; what a loop carries, from what it starts with."""
         before = tuple(self.sources[value.owner])
         if self.operations[value.owner].opcode != "scf.for":
@@ -82,7 +82,7 @@ class AxisFlow:
         carried = value.position - value.argument
         return before[:_BOUNDS] if carried < 0 else before[_BOUNDS + carried : _BOUNDS + carried + 1]
 
-    def _flow(self, aligned: frozenset[Source]) -> Mapping[Source, AxisInfo]:
+    def _flow(self, aligned: frozenset[Definition]) -> Mapping[Definition, AxisInfo]:
         given = {
             value: scalar(ALIGNED if value in aligned else parameter.divisibility)
             for value, parameter in self.parameters.items()
@@ -109,15 +109,15 @@ class AxisFlow:
             self._yield(operation.parent, operands, infos, carried)
         elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
             text = operation.normal.partition(" = ")[2]
-            infos[Source(index, False, 0)] = transfer(operation.opcode, text, operands)
+            infos[Definition(index, False, 0)] = transfer(operation.opcode, text, operands)
 
     def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:
         """Takes values back to the head of a loop and to its results, or to those of an `scf.if`."""
         opcode = self.operations[owner].opcode
         for number, info in enumerate(operands):
-            result = Source(owner, False, number)
+            result = Definition(owner, False, number)
             if opcode == "scf.for":
-                argument = Source(owner, True, number + 1)
+                argument = Definition(owner, True, number + 1)
                 start = carried.get(argument)
                 if start is not None:
                     carried[argument] = infos[result] = start.join(info or unknown(start.shape))
@@ -132,14 +132,14 @@ def _enter_loop(
     """What the loop's counter and what it carries start with, and what earlier passes found."""
     first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
     if loop.arguments and first and step:
-        infos[Source(index, True, 0)] = scalar(first.join(step).divisibility[0])
+        infos[Definition(index, True, 0)] = scalar(first.join(step).divisibility[0])
     for number, info in enumerate(operands[_BOUNDS:], 1):
-        argument = Source(index, True, number)
+        argument = Definition(index, True, number)
         if info is not None:
             infos[argument] = carried[argument] = info.join(carried.get(argument, info))
 
 
-def _parameters(function: Operation, header: str) -> list[Parameter]:
+def _parameters(function: Operation, header: str) -> list[ParameterAxis]:
     """The parameters of a `tt.func`, read from its line: `%n: i32 {tt.divisibility = 16 : i32} ...`."""
     starts = []
     at = 0
@@ -155,5 +155,5 @@ def _parameters(function: Operation, header: str) -> list[Parameter]:
         kind, divisor = _TYPE.match(text), _DIVISIBILITY.search(text)
         word = (kind and kind[1]) or ""
         divisibility = int(divisor[1]) if divisor else 1
-        found.append(Parameter(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility))
+        found.append(ParameterAxis(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility))
     return found

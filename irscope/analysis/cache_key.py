@@ -26,7 +26,7 @@ _ATTRIBUTES = {("tt.divisibility", 16): "divisible by 16", ("tt.pointer_range", 
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Input:
+class CacheKeyInput:
     """One input of a compilation: `kind` is one of KINDS, `name` that of the argument, option, function."""
 
     kind: str
@@ -38,13 +38,16 @@ def has_key(variant: Variant) -> bool:
     return all(name in variant.cache_key for name in _WHOLE)
 
 
-def inputs(variant: Variant, whole: bool) -> dict[Input, str]:
+def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
     """Every input of a compilation with its value as text; without `whole`, what the variant itself says."""
     kernel = variant.kernel
-    values = {Input("target"): str(variant.target), Input("triton"): _compiler(variant, whole)}
+    values = {
+        CacheKeyInput("target"): str(variant.target),
+        CacheKeyInput("triton"): _compiler(variant, whole),
+    }
     if kernel.source.text:
-        values[Input("source", kernel.name)] = _digest(kernel.source)
-    values |= {Input("helper", helper.name): _digest(helper) for helper in kernel.helpers}
+        values[CacheKeyInput("source", kernel.name)] = _digest(kernel.source)
+    values |= {CacheKeyInput("helper", helper.name): _digest(helper) for helper in kernel.helpers}
     return values | (_from_key(variant) if whole else _from_variant(variant))
 
 
@@ -75,20 +78,20 @@ def _compiler(variant: Variant, whole: bool) -> str:
     return f"{version} (build {variant.cache_key['triton'][:12]})" if whole else version
 
 
-def _from_key(variant: Variant) -> dict[Input, str]:
+def _from_key(variant: Variant) -> dict[CacheKeyInput, str]:
     """The inputs that Triton's key names."""
     key, kernel = variant.cache_key, variant.kernel
-    values = {Input("backend"): key["backend"]}
+    values = {CacheKeyInput("backend"): key["backend"]}
     functions = (kernel.source, *kernel.helpers)
-    values |= {Input("line", function.name): str(function.line) for function in functions}
+    values |= {CacheKeyInput("line", function.name): str(function.line) for function in functions}
     for component, text in key.items():
         kind, _, name = component.partition(" ")
         if kind in ("global", "option", "environment") and name:
-            values[Input(kind, name)] = text
+            values[CacheKeyInput(kind, name)] = text
     return values | _parameters_of_key(variant)
 
 
-def _parameters_of_key(variant: Variant) -> dict[Input, str]:
+def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
     """Each parameter by its type, its constants and its attributes in the key."""
     key = variant.cache_key
     attributes = _attributes(key["attributes"], variant.kernel.parameters)
@@ -101,7 +104,7 @@ def _parameters_of_key(variant: Variant) -> dict[Input, str]:
         said = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
         type_ = "" if fixed and types.get(name) == "constexpr" else types.get(name, "")
         kind = "constexpr" if name in chosen else "argument"
-        values[Input(kind, name)] = " ".join(filter(None, [type_, *fixed, *said]))
+        values[CacheKeyInput(kind, name)] = " ".join(filter(None, [type_, *fixed, *said]))
     return values
 
 
@@ -130,15 +133,17 @@ def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
         return {}
 
 
-def _from_variant(variant: Variant) -> dict[Input, str]:
+def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
     """The inputs that a variant itself shows, where there is no key."""
     chosen = _constexprs(variant)
-    values: dict[Input, str] = {}
+    values: dict[CacheKeyInput, str] = {}
     for argument in variant.specialization:
         kind = "constexpr" if argument.name in chosen else "argument"
-        values[Input(kind, argument.name)] = _words(argument)
-    values |= {Input("constexpr", name): str(value) for name, value in variant.config.meta.items()}
-    return values | {Input("option", name): str(value) for name, value in variant.config.options.items()}
+        values[CacheKeyInput(kind, argument.name)] = _words(argument)
+    values |= {CacheKeyInput("constexpr", name): str(value) for name, value in variant.config.meta.items()}
+    return values | {
+        CacheKeyInput("option", name): str(value) for name, value in variant.config.options.items()
+    }
 
 
 def _words(argument: Argument) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from irscope.analysis.cache_key import KINDS, Input, belongs, has_key, inputs
+from irscope.analysis.cache_key import KINDS, CacheKeyInput, belongs, cache_key_inputs, has_key
 from irscope.model import Variant
 
 # Options that the backends set by the architecture (parse_options and the defaults in
@@ -27,25 +27,25 @@ _OF_THE_TARGET = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ChangedInput:
     """An input that differs. `a` and `b` are its values as text, None where a side does not have it.
 
     The value of a source is the start of its sha256. `components` are those of Triton's cache key that
     differ because of it, `following` the inputs that differ only because of it.
     """
 
-    input: Input
+    input: CacheKeyInput
     a: str | None
     b: str | None
     components: tuple[str, ...] = ()
-    following: tuple[Input, ...] = ()
+    following: tuple[CacheKeyInput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recompilation:
     """Why B is not A. `whole`: both have Triton's whole key; else `unknown` says what was not compared."""
 
-    reasons: tuple[Reason, ...]
+    reasons: tuple[ChangedInput, ...]
     whole: bool
     unknown: tuple[str, ...] = ()
 
@@ -53,7 +53,7 @@ class Recompilation:
 def recompilation(a: Variant, b: Variant) -> Recompilation:
     """Every input in which two variants differ, in the order of KINDS."""
     whole = has_key(a) and has_key(b)
-    ours, theirs = inputs(a, whole), inputs(b, whole)
+    ours, theirs = cache_key_inputs(a, whole), cache_key_inputs(b, whole)
     differing = [name for name in (ours | theirs) if ours.get(name) != theirs.get(name)]
     # The first line of a function that only one side has is no news.
     differing = [name for name in differing if name.kind != "line" or (name in ours and name in theirs)]
@@ -63,7 +63,7 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     following = _following(differing, a, b, frozenset(ours.keys() & theirs.keys()))
     followers = {name for names in following.values() for name in names}
     reasons = [
-        Reason(name, ours.get(name), theirs.get(name), following=tuple(sorted(following.get(name, ()))))
+        ChangedInput(name, ours.get(name), theirs.get(name), following=tuple(sorted(following.get(name, ()))))
         for name in sorted(differing, key=lambda name: KINDS.index(name.kind))
         if name not in followers
     ]
@@ -94,18 +94,18 @@ def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
     return found
 
 
-def _is_specialization(reason: Reason) -> bool:
+def _is_specialization(reason: ChangedInput) -> bool:
     """Whether two values of an argument have one type and differ in what the JIT knew of the value."""
     types = {text.partition(" ")[0] for text in (reason.a, reason.b) if text is not None and text != "1"}
     return None not in (reason.a, reason.b) and len(types) == 1 and "None" not in types
 
 
 def _following(
-    differing: Iterable[Input], a: Variant, b: Variant, both: frozenset[Input]
-) -> dict[Input, list[Input]]:
+    differing: Iterable[CacheKeyInput], a: Variant, b: Variant, both: frozenset[CacheKeyInput]
+) -> dict[CacheKeyInput, list[CacheKeyInput]]:
     """What differs only because the target or the compiler does, by that input."""
-    target, compiler = Input("target"), Input("triton")
-    following: dict[Input, list[Input]] = {target: [], compiler: []}
+    target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
+    following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
     vendors = a.target.backend != b.target.backend
     by_hand = {name for variant in (a, b) for name, _ in variant.config.values}
     for name in differing:
@@ -118,7 +118,7 @@ def _following(
     return following
 
 
-def _accounted(reasons: Iterable[Reason], a: Variant, b: Variant) -> Iterator[Reason]:
+def _accounted(reasons: Iterable[ChangedInput], a: Variant, b: Variant) -> Iterator[ChangedInput]:
     """`reasons` with the components that each accounts for, and one more for each that none does."""
     names = a.cache_key.keys() | b.cache_key.keys()
     left = changed = {name for name in names if a.cache_key.get(name) != b.cache_key.get(name)}
@@ -131,10 +131,12 @@ def _accounted(reasons: Iterable[Reason], a: Variant, b: Variant) -> Iterator[Re
         left = left - own
         yield replace(reason, components=tuple(sorted(own)))
     for name in sorted(left):
-        yield Reason(Input("component", name), a.cache_key.get(name), b.cache_key.get(name), (name,))
+        yield ChangedInput(
+            CacheKeyInput("component", name), a.cache_key.get(name), b.cache_key.get(name), (name,)
+        )
 
 
-def _shows_in(name: Input, component: str) -> bool:
+def _shows_in(name: CacheKeyInput, component: str) -> bool:
     """Whether a difference of this input shows in that component of the key."""
     if name.kind in ("argument", "constexpr"):
         what, _, path = component.partition(" ")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from irscope.analysis.cache_key import Input
-from irscope.analysis.cache_key_diff import Reason, Recompilation
+from irscope.analysis.cache_key import CacheKeyInput
+from irscope.analysis.cache_key_diff import ChangedInput, Recompilation
 from irscope.model import Variant
 
 _WITHOUT = "nothing"
@@ -26,7 +26,7 @@ def verdict(a: Variant, b: Variant, identical: bool) -> str:
     return "Yes: it is another program"
 
 
-def reason_text(reason: Reason) -> str:
+def reason_text(reason: ChangedInput) -> str:
     """A reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
     kind, name = reason.input.kind, reason.input.name
     if kind in ("source", "helper"):
@@ -36,7 +36,7 @@ def reason_text(reason: Reason) -> str:
     return f"{input_text(reason.input)}: {_arrow(reason)}{_with_it(reason)}"
 
 
-def input_text(name: Input) -> str:
+def input_text(name: CacheKeyInput) -> str:
     """What an input is called."""
     words = {
         "triton": "compiler: triton",
@@ -51,7 +51,7 @@ def input_text(name: Input) -> str:
     return words.get(name.kind, f"{name.kind} {name.name}".rstrip())
 
 
-def value_text(name: Input, value: str | None) -> str:
+def value_text(name: CacheKeyInput, value: str | None) -> str:
     """A value of an input, short enough for a line."""
     if value is None:
         return "unset" if name.kind in ("environment", "option") else _WITHOUT
@@ -73,7 +73,7 @@ def key_sentence(why: Recompilation, number: int) -> str:
     return "the capture does not have Triton's cache key; by what it does have"
 
 
-def _arrow(reason: Reason) -> str:
+def _arrow(reason: ChangedInput) -> str:
     a, b = value_text(reason.input, reason.a), value_text(reason.input, reason.b)
     if a == b and reason.a is not None and reason.b is not None:
         # They differ behind the point where they were cut.
@@ -87,12 +87,12 @@ def _around_difference(a: str, b: str) -> tuple[str, str]:
     return f"...{a[start : start + _LONG]}", f"...{b[start : start + _LONG]}"
 
 
-def _changed(reason: Reason) -> str:
+def _changed(reason: ChangedInput) -> str:
     if reason.a is None:
         return "is new: A does not call it"
     return "is gone: B does not call it" if reason.b is None else "changed"
 
 
-def _with_it(reason: Reason) -> str:
+def _with_it(reason: ChangedInput) -> str:
     names = [name.name or "assembler" for name in reason.following]
     return f" (and with it {', '.join(names)})" if names else ""

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irscope.facts.fact import Fact, FactKind, FactValue
+from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import effect
-from irscope.analysis.duplicates import same_program
+from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Kernel, Variant
 
 Facts = Mapping[int, Mapping[str, Fact]]
@@ -169,7 +169,7 @@ def _codes(variants: Iterable[Variant], facts: Facts) -> set[FactValue]:
 
 def _pair(a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> Pair:
     # Another name is no other program.
-    identical = same_program(a, replace(b, kernel=a.kernel), facts_a, facts_b)
+    identical = are_duplicates(a, replace(b, kernel=a.kernel), facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b), *_seconds_change(a, b)]
     if not identical:
         changes += _moved(facts_a, facts_b)

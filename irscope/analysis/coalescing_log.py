@@ -22,7 +22,7 @@ _PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class CoalescingDecision:
     """What the compiler knew of one operation's pointer, and what it made of it.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have an entry a dimension.
@@ -39,9 +39,9 @@ class Reason:
     per_thread: int
 
 
-def parse_reasons(text: str) -> list[Reason]:
+def parse_reasons(text: str) -> list[CoalescingDecision]:
     """The reasons in `text`, in order. What is not understood is left out; never fails."""
-    found: list[Reason] = []
+    found: list[CoalescingDecision] = []
     fields: dict[str, object] = {}
     for line in text.splitlines():
         said = line.removeprefix(_MARK)
@@ -56,7 +56,7 @@ def parse_reasons(text: str) -> list[Reason]:
     return [*found, *_finished(fields)]
 
 
-def match_reasons(reasons: Sequence[Reason], ttir: Document) -> Mapping[int, Reason]:
+def match_reasons(reasons: Sequence[CoalescingDecision], ttir: Document) -> Mapping[int, CoalescingDecision]:
     """The reasons by the index of the TTIR operation they are about; none where they do not fit the text."""
     considered = [
         (index, operation)
@@ -72,10 +72,10 @@ def match_reasons(reasons: Sequence[Reason], ttir: Document) -> Mapping[int, Rea
     return {index: reason for (index, _), reason in pairs}
 
 
-def _finished(fields: Mapping[str, object]) -> list[Reason]:
+def _finished(fields: Mapping[str, object]) -> list[CoalescingDecision]:
     """The reason that was read, if it is whole and its parts fit each other."""
-    if len(fields) != len(Reason.__slots__):
+    if len(fields) != len(CoalescingDecision.__slots__):
         return []
-    reason = Reason(**fields)  # type: ignore[arg-type]
+    reason = CoalescingDecision(**fields)  # type: ignore[arg-type]
     sizes = {len(reason.shape), len(reason.contiguity), len(reason.divisibility), len(reason.constancy)}
     return [reason] if len(sizes) == 1 else []

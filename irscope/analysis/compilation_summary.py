@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.compilations import ArgumentSet, Compilations, Varied
 from irscope.analysis.cache_key_text import input_text, value_text
+from irscope.analysis.compilations import ArgumentSet, Compilations, Varied
 
 # The JSON of `irscope why` has all of them.
 _MAX_VALUES = 8

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
+from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
-from irscope.analysis.duplicates import groups
-from irscope.analysis.cache_key import KINDS, Input, has_key, inputs
 from irscope.model import Variant
 
 # What a target or a compiler brings along is no reason of its own.
@@ -19,7 +19,7 @@ _TOLD = frozenset(KINDS) - {"backend", "line"}
 class Varied:
     """An input that is not the same in all compilations: its values (None: not there), with counts."""
 
-    input: Input
+    input: CacheKeyInput
     values: tuple[tuple[str | None, int], ...]
 
 
@@ -61,9 +61,9 @@ def compilations(
 ) -> Compilations:
     """What `variants`, all those of the kernel called `kernel`, were compiled for; `facts` by variant id."""
     whole = all(map(has_key, variants))
-    values = [inputs(variant, whole) for variant in variants]
+    values = [cache_key_inputs(variant, whole) for variant in variants]
     varied = _varied(variants, values)
-    again = {later.id for _, *others in groups(variants, facts) for later in others}
+    again = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
     timed = [variant for variant in variants if variant.seconds]
     return Compilations(
         kernel=kernel,
@@ -82,7 +82,7 @@ def _seconds(variant: Variant) -> float:
     return sum(variant.seconds.values())
 
 
-def _varied(variants: Sequence[Variant], values: Sequence[Mapping[Input, str]]) -> tuple[Varied, ...]:
+def _varied(variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]) -> tuple[Varied, ...]:
     names = dict.fromkeys(name for own in values for name in own if name.kind in _TOLD)
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     told = []
@@ -102,7 +102,7 @@ def _varied(variants: Sequence[Variant], values: Sequence[Mapping[Input, str]]) 
 
 
 def _argument_sets(
-    variants: Sequence[Variant], values: Sequence[Mapping[Input, str]], varied: Sequence[Varied]
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[Varied]
 ) -> tuple[ArgumentSet, ...]:
     """What a warm-up has to call the kernel with: the arguments, and what constants no config sets."""
     by_hand = {name for variant in variants for name, _ in variant.config.values}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.finding import Finding
-from irscope.analysis.pass_history import Documents, Module, Step, large, opcode_changes
+from irscope.analysis.pass_history import Documents, PassModule, PassStep, large, opcode_changes
 from irscope.diff.align import Block, common_blocks
 from irscope.diff.constants import is_constant
 from irscope.diff.rows import Change, StageDiff
@@ -22,11 +22,11 @@ KINDS = ("operations", "layouts", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PassPair:
     """Steps of A and B that correspond: one of each, or those in a row that only one of them has."""
 
-    a: tuple[Step, ...]
-    b: tuple[Step, ...]
+    a: tuple[PassStep, ...]
+    b: tuple[PassStep, ...]
 
     @property
     def name(self) -> str:
@@ -41,13 +41,13 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class Divergence:
     """The first moment after which A and B differ in a way and stay so.
 
     None: they came to the first pass so. `summary` is the difference of the two modules after it.
     """
 
-    moment: Moment | None
+    moment: PassPair | None
     summary: str
 
     @property
@@ -61,7 +61,7 @@ class Parting:
 
 
 @dataclass(frozen=True, slots=True)
-class Partings:
+class Divergences:
     """Where two variants part for good.
 
     `operations`: operations that only one has, or that work on others. `layouts`: layouts.
@@ -70,25 +70,27 @@ class Partings:
     what a later pass undoes.
     """
 
-    operations: Parting | None = None
-    layouts: Parting | None = None
-    attributes: Parting | None = None
+    operations: Divergence | None = None
+    layouts: Divergence | None = None
+    attributes: Divergence | None = None
 
     @property
-    def first(self) -> Parting | None:
+    def first(self) -> Divergence | None:
         """The first real difference: of operations or layouts, of attributes where there is no other."""
         found = [parting for parting in (self.operations, self.layouts) if parting is not None]
         return min(found, key=_place, default=self.attributes)
 
 
-def _place(parting: Parting) -> int:
+def _place(parting: Divergence) -> int:
     steps = () if parting.moment is None else (*parting.moment.a, *parting.moment.b)
     return min((step.number for step in steps), default=0)
 
 
-def partings(a: Sequence[Step], b: Sequence[Step], document_a: Documents, document_b: Documents) -> Partings:
+def divergences(
+    a: Sequence[PassStep], b: Sequence[PassStep], document_a: Documents, document_b: Documents
+) -> Divergences:
     """Where two variants part."""
-    found: dict[str, Parting] = {}
+    found: dict[str, Divergence] = {}
     for moment, left, right in _since_equal(list(_states(a, b))):
         stage = moment.stage if moment else a[0].stage
         # Below TTGIR the modules are large, and lose their layouts.
@@ -98,14 +100,14 @@ def partings(a: Sequence[Step], b: Sequence[Step], document_a: Documents, docume
         kinds, summary = _difference(stage, document_a(left), document_b(right))
         for kind in KINDS:
             if kind in kinds:
-                found.setdefault(kind, Parting(moment, summary))
+                found.setdefault(kind, Divergence(moment, summary))
             # A note that was used is gone, and what it led to stays.
             elif not below and (kind != "attributes" or not kinds):
                 found.pop(kind, None)
-    return Partings(**found)
+    return Divergences(**found)
 
 
-def parting_findings(found: Partings) -> Iterator[Finding]:
+def divergence_findings(found: Divergences) -> Iterator[Finding]:
     """Where two variants part, as findings: operations and layouts, attributes where nothing else does."""
     first = found.first
     for parting, what in ((first, "A and B"), (found.layouts, "Their layouts")):
@@ -113,21 +115,21 @@ def parting_findings(found: Partings) -> Iterator[Finding]:
             yield Finding(f"{what} part {parting.place}: {parting.summary}", _WEIGHT, "passes")
 
 
-def moments(a: Sequence[Step], b: Sequence[Step]) -> Iterator[Moment]:
+def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPair]:
     """Two variants' steps side by side, aligned by stage and name, in order."""
     ours, theirs = ([(step.stage, step.name) for step in side] for side in (a, b))
     i = j = 0
     for block in (*common_blocks(ours, theirs), Block(len(a), len(b), 0)):
         if i < block.left or j < block.right:
-            yield Moment(tuple(a[i : block.left]), tuple(b[j : block.right]))
+            yield PassPair(tuple(a[i : block.left]), tuple(b[j : block.right]))
         i, j = block.left + block.size, block.right + block.size
         for left, right in zip(a[block.left : i], b[block.right : j], strict=True):
-            yield Moment((left,), (right,))
+            yield PassPair((left,), (right,))
 
 
-def pairs(a: Sequence[Step], b: Sequence[Step]) -> Iterator[tuple[Step | None, Step | None]]:
+def pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[tuple[PassStep | None, PassStep | None]]:
     """The same a line each: a step that only one side has stands alone."""
-    for moment in moments(a, b):
+    for moment in pass_pairs(a, b):
         if len(moment.a) == len(moment.b) == 1:
             yield moment.a[0], moment.b[0]
         else:
@@ -135,17 +137,17 @@ def pairs(a: Sequence[Step], b: Sequence[Step]) -> Iterator[tuple[Step | None, S
             yield from ((None, step) for step in moment.b)
 
 
-_State = tuple[Moment | None, Module, Module]
+_State = tuple[PassPair | None, PassModule, PassModule]
 
 
-def _states(a: Sequence[Step], b: Sequence[Step]) -> Iterator[_State]:
+def _states(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[_State]:
     """The modules of both before the first pass, and after each moment that changed one, where comparable."""
     if not a or not b:
         return
     left, right = a[0].before, b[0].before
     if left and right:
         yield None, left, right
-    for moment in moments(a, b):
+    for moment in pass_pairs(a, b):
         left = moment.a[-1].after if moment.a else left
         right = moment.b[-1].after if moment.b else right
         changed = any(step.changed for step in (*moment.a, *moment.b))

@@ -34,7 +34,9 @@ def code_digest(content: bytes) -> str:
     return digest.hexdigest()
 
 
-def groups(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]) -> list[tuple[Variant, ...]]:
+def duplicate_groups(
+    variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
+) -> list[tuple[Variant, ...]]:
     """The groups of two or more `variants` that are the same program, in order; `facts` by variant id.
 
     Variants of one group have one kernel, target, machine code and launch, so autotune measures the same
@@ -48,7 +50,7 @@ def groups(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]])
     return [tuple(group) for group in found.values() if len(group) > 1]
 
 
-def same_program(a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> bool:
+def are_duplicates(a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> bool:
     """Whether two variants are the same program; False where that is not known."""
     known = _code_known(facts_a) and _code_known(facts_b)
     return known and _program(a, facts_a) == _program(b, facts_b)

@@ -40,7 +40,7 @@ _AND = re.compile(r"and\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FactComparison:
     """One comparison: `fact` is the table's name, `text` how it was written."""
 
     text: str
@@ -53,12 +53,12 @@ class Comparison:
 class Unmet:
     """A comparison that does not hold: with the fact's value, None where it is not known, and why."""
 
-    comparison: Comparison
+    comparison: FactComparison
     value: FactValue
     reason: str
 
 
-def parse_expectation(text: str) -> tuple[Comparison, ...]:
+def parse_expectation(text: str) -> tuple[FactComparison, ...]:
     """The comparisons that `text` joins with `and`. Raises UserError, saying what is wrong with it."""
     comparisons, position = [], 0
     while True:
@@ -77,7 +77,7 @@ def parse_expectation(text: str) -> tuple[Comparison, ...]:
             raise UserError(f"'{text}': between two comparisons stands 'and', not '{text[position:]}'")
 
 
-def unmet(comparisons: tuple[Comparison, ...], facts: Mapping[str, Fact]) -> Iterator[Unmet]:
+def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) -> Iterator[Unmet]:
     """The comparisons that do not hold for a variant's facts; one of an unknown fact never holds."""
     for comparison in comparisons:
         fact = facts.get(comparison.fact)
@@ -86,7 +86,7 @@ def unmet(comparisons: tuple[Comparison, ...], facts: Mapping[str, Fact]) -> Ite
             yield Unmet(comparison, value, reason)
 
 
-def _comparison(match: re.Match[str]) -> Comparison:
+def _comparison(match: re.Match[str]) -> FactComparison:
     name, sign, written = match.groups()
     fact = ALIASES.get(name, name)
     if fact not in _NAMES:
@@ -97,7 +97,7 @@ def _comparison(match: re.Match[str]) -> Comparison:
         raise UserError(f"'{match[0].strip()}': {sign} compares with a number, not with '{value}'")
     if sign == "contains":
         value = written.strip('"')
-    return Comparison(match[0].strip(), fact, sign, value)
+    return FactComparison(match[0].strip(), fact, sign, value)
 
 
 def _value(text: str) -> float | str:
@@ -109,7 +109,7 @@ def _value(text: str) -> float | str:
         return text
 
 
-def _failure(comparison: Comparison, value: FactValue) -> str:
+def _failure(comparison: FactComparison, value: FactValue) -> str:
     """Why the comparison does not hold; "" where it does."""
     sign, expected = comparison.operator, comparison.value
     if value is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.line_findings import line_findings
-from irscope.facts.fact import Evidence, Fact
+from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding, effect
-from irscope.analysis.duplicates import same_program
+from irscope.analysis.line_findings import line_findings
 from irscope.backends.resources import ptxas_warnings
 from irscope.diff.rows import Change, LayoutChange, StageDiff
+from irscope.facts.fact import Evidence, Fact
 from irscope.model import Variant, stages_for
 
 __all__ = ["Finding", "findings"]
@@ -47,7 +47,7 @@ def findings(
     is not known on one side says nothing.
     """
     found = [*_launch("A", a, facts_a), *_launch("B", b, facts_b)]
-    if same_program(a, b, facts_a, facts_b):
+    if are_duplicates(a, b, facts_a, facts_b):
         text = "The machine code is identical: A and B are the same program, measuring both tells nothing"
         found.append(Finding(text, 500, "identical"))
     found += _spills(facts_a, facts_b)

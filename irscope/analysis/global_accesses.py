@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from irscope.analysis.axis_info import AxisInfo, pointee_bytes
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
+from irscope.analysis.axis_info import AxisInfo, pointee_bytes
 from irscope.analysis.instruction_mix import Place, kernel_place
-from irscope.diff.def_use import Source
+from irscope.diff.def_use import Definition
 from irscope.languages.document import Document
 
 WIDEST = 16  # bytes
@@ -33,8 +33,8 @@ class Access:
     index: int
     kind: str
     place: Place
-    pointer: Source
-    mask: Source | None
+    pointer: Definition
+    mask: Definition | None
     pointers: tuple[str, ...]
     size: int
 
@@ -86,7 +86,7 @@ def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
     return found
 
 
-def limits(access: Access, infos: Mapping[Source, AxisInfo], threads: int) -> Limits | None:
+def limits(access: Access, infos: Mapping[Definition, AxisInfo], threads: int) -> Limits | None:
     """The limits of an access by `infos`, in a block of so many threads; None where they are not known."""
     info = infos.get(access.pointer)
     if info is None:
@@ -130,6 +130,6 @@ def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
     )
 
 
-def _width(access: Access, flow: AxisFlow, aligned: Sequence[Source], threads: int) -> int:
+def _width(access: Access, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
     found = limits(access, flow.infos(frozenset(aligned)), threads)
     return found.width if found else 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irscope.facts.fact import Evidence
-from irscope.facts.instruction_scan import Doing, scan
+from irscope.facts.instruction_scan import InstructionKind, scan
 from irscope.languages.document import Document, Location
 from irscope.model import Kernel
 
@@ -14,10 +14,10 @@ Place = tuple[str, int] | None  # file and line of the kernel's own code; None: 
 
 
 @dataclass(slots=True)
-class Work:
+class InstructionMix:
     """What the instructions of one place do: how often each thing, and on which lines of the stage."""
 
-    counts: dict[Doing, int] = field(default_factory=dict)
+    counts: dict[InstructionKind, int] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
 
     def evidence(self, stage: str) -> tuple[Evidence, ...]:
@@ -30,12 +30,12 @@ class Work:
         return max((doing.width for doing in self.counts), default=0)
 
 
-def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], Work]:
+def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
     """The instructions of note in a "ptx" or "amdgcn" stage, by kind and the place they were made from."""
-    found: dict[tuple[str, Place], Work] = {}
+    found: dict[tuple[str, Place], InstructionMix] = {}
     for doing, lines in scan(document.text, stage).lines.items():
         for line in lines:
-            work = found.setdefault((doing.kind, _place_of(document, line)), Work())
+            work = found.setdefault((doing.kind, _place_of(document, line)), InstructionMix())
             work.counts[doing] = work.counts.get(doing, 0) + 1
             work.lines.append(line)
     return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.finding import Finding, effect
-from irscope.facts.instruction_scan import Doing
-from irscope.analysis.instruction_mix import Place, Work, kernel_place, place_text, work_by_line
+from irscope.analysis.global_accesses import WIDEST
+from irscope.analysis.instruction_mix import InstructionMix, Place, kernel_place, place_text, work_by_line
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.diff.rows import StageDiff
+from irscope.facts.instruction_scan import InstructionKind
 from irscope.languages.document import Document
 from irscope.model import Variant
 
@@ -51,7 +51,7 @@ def line_findings(
         if kind not in _KINDS:
             continue
         key = kind, place
-        was, now = left.get(key, Work()), right.get(key, Work())
+        was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         same_kinds = was.counts.keys() == now.counts.keys()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
         what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
@@ -87,7 +87,7 @@ def _narrow_weight(kind: str, width: int) -> float:
     return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
 
 
-def _bulk(work: Work) -> bool:
+def _bulk(work: InstructionMix) -> bool:
     return any("bulk" in doing.name for doing in work.counts)
 
 
@@ -114,7 +114,7 @@ def _memory_layouts(document: Document, place: Place) -> set[str]:
     return {alias for line in lines for alias in _ALIAS.findall(line)}
 
 
-def _weight(kind: str, a: Work, b: Work) -> float:
+def _weight(kind: str, a: InstructionMix, b: InstructionMix) -> float:
     """By the width of an access, by the kind of a matrix instruction or copy; little by numbers alone."""
     importance = _KINDS[kind][0]
     number = effect(sum(a.counts.values()), sum(b.counts.values()))
@@ -127,11 +127,11 @@ def _weight(kind: str, a: Work, b: Work) -> float:
     return importance * 0.5
 
 
-def _mean_width(work: Work) -> float:
+def _mean_width(work: InstructionMix) -> float:
     total = sum(doing.width * number for doing, number in work.counts.items())
     return total / sum(work.counts.values())
 
 
-def _counts_text(counts: Mapping[Doing, int]) -> str:
+def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
     ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
     return ", ".join(f"{n} x {doing.name or f'{doing.width}-byte'}" for doing, n in ordered) or "none"

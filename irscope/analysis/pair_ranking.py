@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from irscope.facts.fact import Fact
 from irscope.analysis.finding import effect
 from irscope.analysis.findings import findings
+from irscope.facts.fact import Fact
 from irscope.model import Variant, format_value
 
 # A measured time is what the other figures are for: a doubling of it counts more than one of any of them.
@@ -30,7 +30,7 @@ class _Candidate:
     weight: float
 
 
-def telling_pairs(variants: Sequence[Variant], facts: _Facts, most: int) -> list[Pair]:
+def rank_pairs(variants: Sequence[Variant], facts: _Facts, most: int) -> list[Pair]:
     """At most `most` pairs of `variants` that tell most, by their facts alone; `facts` by variant id.
 
     Both of a pair are of one kernel and target, could be launched, and are not the same program. For each

@@ -22,7 +22,7 @@ _LARGE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class PassModule:
     """A module between two passes; `language` is the stage table's word."""
 
     artifact: Artifact
@@ -30,7 +30,7 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PassStep:
     """A pass as it ran: on what, and what it left.
 
     `number` counts from 1 over all stages. `name` is MLIR's, "" where no pass but Triton itself changed
@@ -42,8 +42,8 @@ class Step:
     name: str
     options: str
     seconds: float
-    before: Module | None
-    after: Module | None
+    before: PassModule | None
+    after: PassModule | None
     failed: bool = False
 
     @property
@@ -53,40 +53,42 @@ class Step:
 
 
 # The parsed text of a module.
-Documents = Callable[[Module], Document]
+Documents = Callable[[PassModule], Document]
 
 
 def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Documents:
     """Reads and parses modules by `content`, each once as long as it is among the `most` last used."""
 
     @lru_cache(maxsize=most)
-    def document(module: Module) -> Document:
+    def document(module: PassModule) -> Document:
         return parse(content(module.artifact).decode("utf-8", "replace"), module.language)
 
     return document
 
 
-def steps(passes: Sequence[Pass]) -> list[Step]:
+def steps(passes: Sequence[Pass]) -> list[PassStep]:
     """The passes of a variant with the modules before and after each, in order.
 
     What a stage received is no step, unless it is another module than the stage before it left.
     """
-    found: list[Step] = []
-    module: Module | None = None
+    found: list[PassStep] = []
+    module: PassModule | None = None
     for each in passes:
         language = pass_language(each.name)
         after = module
         if each.artifact is not None and (module is None or each.artifact.digest != module.artifact.digest):
-            after = Module(each.artifact, language)
+            after = PassModule(each.artifact, language)
         if each.name or (module is not None and after != module):
             name, options = pass_name(each.name), pass_options(each.name)
             failed = bool(each.name) and not each.seconds
-            found.append(Step(len(found) + 1, each.stage, name, options, each.seconds, module, after, failed))
+            found.append(
+                PassStep(len(found) + 1, each.stage, name, options, each.seconds, module, after, failed)
+            )
         module = after
     return found
 
 
-def step_diff(step: Step, document: Documents) -> StageDiff | None:
+def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
     """What a pass changed; None where that is nothing, or the module went to another language."""
     if step.before is None or step.after is None or not step.changed:
         return None
@@ -95,7 +97,7 @@ def step_diff(step: Step, document: Documents) -> StageDiff | None:
     return diff_stage(step.stage, document(step.before), document(step.after))
 
 
-def summary(step: Step, document: Documents) -> str:
+def summary(step: PassStep, document: Documents) -> str:
     """What a pass did, in a line: the operations that it made and took away, layouts, attributes."""
     if step.failed:
         return "failed"
@@ -148,7 +150,7 @@ def _others(diff: StageDiff) -> list[str]:
     return [summarize(diff).removeprefix("0 added, 0 removed, ")]
 
 
-def touched(step: Step, line: int, document: Documents) -> Mapping[Change, int]:
+def touched(step: PassStep, line: int, document: Documents) -> Mapping[Change, int]:
     """How many operations of a source line a pass made, took away or changed; {} where none.
 
     `line` is the kernel's own, counted from 1, whatever was inlined there.
@@ -169,20 +171,20 @@ def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PassEvent:
     """What a pass did to one operation: `line` is where that stands after it, counted from 0."""
 
-    step: Step
+    step: PassStep
     change: Change
     line: int
 
 
-def history(through: Sequence[Step], stage: str, line: int, document: Documents) -> list[Event]:
+def history(through: Sequence[PassStep], stage: str, line: int, document: Documents) -> list[PassEvent]:
     """The passes that touched the operation at `line` of what `stage` left, in the order they ran.
 
     From the pass that made it on: an operation that replaced another begins with that.
     """
-    events: list[Event] = []
+    events: list[PassEvent] = []
     last = max((index for index, step in enumerate(through) if step.stage == stage), default=-1)
     for step in reversed(through[: last + 1]):
         diff = step_diff(step, document)
@@ -194,7 +196,7 @@ def history(through: Sequence[Step], stage: str, line: int, document: Documents)
         if row is None:
             break
         if row.change:
-            events.append(Event(step, row.change, line))
+            events.append(PassEvent(step, row.change, line))
         if row.left is None:
             break
         line = row.left

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
-from irscope.analysis.duplicates import groups
 from irscope.model import Variant, stages_for
 
 
@@ -39,7 +39,7 @@ def sharing(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
     was not compiled in this sweep and saved nothing in it.
     """
     saved: dict[int, float | None] = {}
-    for group in groups(variants, facts):
+    for group in duplicate_groups(variants, facts):
         made = [variant for variant in group if not variant.cached]
         for variant in made:
             if taken := list(taken_stages(variant)):

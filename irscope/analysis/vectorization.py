@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from irscope.analysis.global_accesses import WIDEST, Access, Blame, accesses, blamed, limits
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
-from irscope.analysis.instruction_mix import Place, Work
+from irscope.analysis.coalescing_log import CoalescingDecision, match_reasons, parse_reasons
+from irscope.analysis.global_accesses import WIDEST, Access, Blame, accesses, blamed, limits
+from irscope.analysis.instruction_mix import InstructionMix, Place
 from irscope.facts.occupancy import threads_of
-from irscope.analysis.coalescing_log import Reason, match_reasons, parse_reasons
 from irscope.languages.document import Document
 from irscope.model import Variant
 
@@ -33,7 +33,7 @@ class MemoryUse:
     narrow: Mapping[Key, str] = field(default_factory=dict)
 
 
-def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, Work]) -> MemoryUse:
+def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionMix]) -> MemoryUse:
     """The memory use of a variant. `work` is what its assembly does: a reason that would give another
     width than the one that is there is left out.
     """
@@ -58,7 +58,9 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, Work]) -> Me
     return MemoryUse(pointers, narrow)
 
 
-def _reason(access: Access, flow: AxisFlow, threads: int, width: int, told: Mapping[int, Reason]) -> str:
+def _reason(
+    access: Access, flow: AxisFlow, threads: int, width: int, told: Mapping[int, CoalescingDecision]
+) -> str:
     """Why the access is `width` bytes wide and not 16; "" where that is not known."""
     found = limits(access, flow.infos(), threads)
     if found is None or width >= WIDEST or found.width * access.size != width:
@@ -80,7 +82,7 @@ def _blame_text(blame: Blame) -> str:
     return f"{_listed(names)} {_are(names)} {divisible}" if names else ""
 
 
-def _knew_text(access: Access, reason: Reason) -> str:
+def _knew_text(access: Access, reason: CoalescingDecision) -> str:
     """What the compiler knew of the pointer along its most contiguous dimension, as far as that limits it."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"

@@ -21,7 +21,7 @@ _SVAL, _BVAL = 4, 2
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE, _NUM_BARRIERS = 0x2F, 0x11, 0x12, 0x4C
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     """One section: `data` is its content, empty for one that takes no room in the file."""
 
     name: str
@@ -43,7 +43,7 @@ class KernelInfo:
     barriers: int | None
 
 
-def sections(content: bytes) -> list[Section]:
+def sections(content: bytes) -> list[ElfSection]:
     """The sections of a 64-bit little-endian ELF file. Raises ValueError for anything else."""
     if len(content) < 64 or content[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
@@ -55,7 +55,7 @@ def sections(content: bytes) -> list[Section]:
     headers = list(_SECTION.iter_unpack(view[offset : offset + size * number]))
     names = bytes(_data(view, headers[names_index]))
     return [
-        Section(_text(names, header[0]), header[1], header[2], header[5], _data(view, header))
+        ElfSection(_text(names, header[0]), header[1], header[2], header[5], _data(view, header))
         for header in headers
     ]
 
@@ -83,7 +83,7 @@ def kernel_info(content: bytes, kernel: str) -> KernelInfo:
     return KernelInfo(registers, stack, barriers)
 
 
-def _attributes(section: Section | None) -> Iterator[tuple[int, bytes]]:
+def _attributes(section: ElfSection | None) -> Iterator[tuple[int, bytes]]:
     """The (attribute, value) pairs of a .nv.info section."""
     data = bytes(section.data) if section else b""
     at = 0
@@ -98,7 +98,7 @@ def _attributes(section: Section | None) -> Iterator[tuple[int, bytes]]:
             at += 4
 
 
-def _symbol_index(by_name: dict[str, Section], kernel: str) -> int | None:
+def _symbol_index(by_name: dict[str, ElfSection], kernel: str) -> int | None:
     """The index of the function `kernel` in the symbol table; .nv.info names functions by it."""
     symbols, names = by_name.get(".symtab"), by_name.get(".strtab")
     if symbols is None or names is None:

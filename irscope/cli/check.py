@@ -31,7 +31,7 @@ _KEYS = ("that", "kernel", "target", "variant")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CheckRule:
     """Expectations, and the variants that they are of: None is all; `kernel` is a glob."""
 
     that: tuple[str, ...]
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what does not hold; 1 where there is something. Raises UserError for wrong use."""
-    rules = [Rule(tuple(args.expect), args.kernel, args.target, args.variant)] if args.expect else []
+    rules = [CheckRule(tuple(args.expect), args.kernel, args.target, args.variant)] if args.expect else []
     if args.file is not None:
         rules += read_rules(args.file)
     if not rules:
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if checked.failures else 0
 
 
-def check(path: Path, rules: Sequence[Rule]) -> Checked:
+def check(path: Path, rules: Sequence[CheckRule]) -> Checked:
     """Checks a capture. Raises UserError for a rule that cannot be read or is of no variant."""
     from irscope.analysis.expectations import parse_expectation, unmet
     from irscope.cli.facts import facts_of
@@ -100,7 +100,7 @@ def check(path: Path, rules: Sequence[Rule]) -> Checked:
     return Checked(str(path), len(wanted), comparisons, failures)
 
 
-def read_rules(path: Path) -> list[Rule]:
+def read_rules(path: Path) -> list[CheckRule]:
     """The rules of a TOML file: a list `expect` of tables. Raises UserError, in one line."""
     if sys.version_info >= (3, 11):
         import tomllib
@@ -119,7 +119,7 @@ def read_rules(path: Path) -> list[Rule]:
     return [_rule(path, table) for table in tables]
 
 
-def _rule(path: Path, table: Any) -> Rule:
+def _rule(path: Path, table: Any) -> CheckRule:
     if not isinstance(table, Mapping) or (unknown := [key for key in table if key not in _KEYS]):
         what = f"no key '{unknown[0]}'" if isinstance(table, Mapping) else "[[expect]] is a table"
         raise UserError(f"{path}: {what}; there is: {', '.join(_KEYS)}")
@@ -128,10 +128,10 @@ def _rule(path: Path, table: Any) -> Rule:
     rest = {key: value for key, value in table.items() if key != "that"}
     if not isinstance(that, list) or not that or not all(isinstance(x, str) for x in [*that, *rest.values()]):
         raise UserError(f'{path}: an [[expect]] has that = ["spills == 0", ...], and text for {_KEYS[1:]}')
-    return Rule(tuple(that), **rest)
+    return CheckRule(tuple(that), **rest)
 
 
-def _chosen(variants: Sequence[Variant], rule: Rule) -> list[Variant]:
+def _chosen(variants: Sequence[Variant], rule: CheckRule) -> list[Variant]:
     """The variants that a rule is of. Raises UserError where there is none."""
     fitting = [
         variant

@@ -71,8 +71,8 @@ def compare(
 
     `asked` is the value of --stage; `also` are stages to be compared that are not by themselves.
     """
+    from irscope.analysis.duplicates import are_duplicates
     from irscope.analysis.findings import findings
-    from irscope.analysis.duplicates import same_program
     from irscope.cli.facts import measured
     from irscope.report.comparison import Comparison
 
@@ -85,7 +85,7 @@ def compare(
         capture=str(stages.capture.path),
         variants=pair,
         names=(names[a.id], names[b.id]),
-        identical=same_program(a, b, *facts),
+        identical=are_duplicates(a, b, *facts),
         findings=sorted(
             [*findings(a, b, *facts, diffs), *_parting(stages, pair)], key=lambda found: -found.weight
         ),
@@ -96,13 +96,13 @@ def compare(
 
 def _parting(stages: Stages, pair: tuple[Variant, Variant]) -> Iterator[Finding]:
     """In which pass the two part, where the capture has the passes of both."""
-    from irscope.analysis.divergence import parting_findings, partings
+    from irscope.analysis.divergence import divergence_findings, divergences
     from irscope.analysis.pass_history import documents, steps
 
     a, b = (steps(stages.capture.passes(variant)) for variant in pair)
     if a and b:
         document = documents(stages.capture.content)
-        yield from parting_findings(partings(a, b, document, document))
+        yield from divergence_findings(divergences(a, b, document, document))
 
 
 def _diffs(stages: Stages, a: Variant, b: Variant, named: Sequence[str], every: bool) -> dict[str, StageDiff]:

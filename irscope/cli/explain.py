@@ -18,7 +18,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.glossary.glossary import Entry
+    from irscope.glossary.glossary import GlossaryEntry
     from irscope.report.terminal.paint import Paint
 
 NAME = "explain"
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _found(word: str) -> Sequence[Entry]:
+def _found(word: str) -> Sequence[GlossaryEntry]:
     from irscope.glossary.glossary import close_to, looked_up
 
     found = looked_up(word)
@@ -63,7 +63,7 @@ def _found(word: str) -> Sequence[Entry]:
     return found
 
 
-def _texts(found: Sequence[Entry], width: int | None, paint: Paint) -> Iterator[str]:
+def _texts(found: Sequence[GlossaryEntry], width: int | None, paint: Paint) -> Iterator[str]:
     for index, entry in enumerate(found):
         if index:
             yield ""
@@ -75,14 +75,14 @@ def _texts(found: Sequence[Entry], width: int | None, paint: Paint) -> Iterator[
             yield f"see: {entry.see.title}" + (f", {entry.see.url}" if entry.see.url else "")
 
 
-def _list(found: Sequence[Entry]) -> Iterator[str]:
+def _list(found: Sequence[GlossaryEntry]) -> Iterator[str]:
     """A line a word: the word, where it occurs, and its first sentence."""
     wide = max(len(entry.word) for entry in found)
     for entry in found:
         yield f"{entry.word:<{wide}}  {entry.stages[0]:<6}  {entry.text.partition('. ')[0].rstrip('.')}"
 
 
-def _record(entry: Entry) -> dict[str, object]:
+def _record(entry: GlossaryEntry) -> dict[str, object]:
     return {
         "word": entry.word,
         "names": list(entry.names),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from irscope.cli.stages import Stages
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACTS_VERSION, from_json, measure, to_json
-from irscope.cli.stages import Stages
 from irscope.model import Variant
 from irscope.store import Capture, CaptureWriter
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irscope.capturing.importers.import_capture import Summary
+    from irscope.capturing.importers.import_capture import ImportSummary
 
 NAME = "import"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.capturing.importers.import_capture import import_source, recognise
     from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
-    from irscope.report.text import counted
+    from irscope.report.text import pluralize
     from irscope.store import CaptureWriter
 
     begun = time.monotonic()
@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
         keep_facts(path, report)
     _say(summary, source.kind)
     name = shlex.quote(str(path))
-    kernels = counted(len(summary.kernels), "kernel")
-    done = [f"{counted(summary.added, 'variant')} of {kernels} from a {source.kind}"]
+    kernels = pluralize(len(summary.kernels), "kernel")
+    done = [f"{pluralize(summary.added, 'variant')} of {kernels} from a {source.kind}"]
     done += [f"{summary.known} there already"] if summary.known else []
     done += [f"{summary.measured} with measured times"] if summary.measured else []
     print(f"{name}: {', '.join(done)}, {time.monotonic() - begun:.1f} s")
@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
     return 1 if summary.left_out else 0
 
 
-def _say(summary: Summary, kind: str) -> None:
+def _say(summary: ImportSummary, kind: str) -> None:
     """Tells on stderr what was left out and what such a source does not hold."""
-    from irscope.report.text import counted, one_line
+    from irscope.report.text import one_line, pluralize
 
     lines = [f"left out {item.place}: {item.reason}" for item in summary.left_out[:_NAMED]]
     if (more := len(summary.left_out) - _NAMED) > 0:
@@ -88,6 +88,8 @@ def _say(summary: Summary, kind: str) -> None:
     bare = [name for (name, _, _), found in summary.kernels.items() if not found]
     if bare:
         names = ", ".join(bare[:_NAMED]) + (", ..." if len(bare) > _NAMED else "")
-        lines.append(f"no Python source (gone, or changed since) for {counted(len(bare), 'kernel')}: {names}")
+        lines.append(
+            f"no Python source (gone, or changed since) for {pluralize(len(bare), 'kernel')}: {names}"
+        )
     for line in lines:
         print(f"irscope: {one_line(line)}", file=sys.stderr)

@@ -24,9 +24,9 @@ from irscope.model import UserError, Variant
 from irscope.store import CaptureWriter, find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.layouts.shared_accesses import Counted
     from irscope.layouts.grid import Grid, Window
     from irscope.layouts.kernel_layouts import KernelLayouts, Picture
+    from irscope.layouts.shared_accesses import Counted
     from irscope.layouts.tensors import Tensor
 
 NAME = "layout"
@@ -81,8 +81,8 @@ class _Side:
     """One variant, and what is asked of it."""
 
     def __init__(self, stages: Stages, variant: Variant, name: str, asked: dict[int, dict[str, Any]]) -> None:
-        from irscope.layouts.kernel_layouts import KernelLayouts
         from irscope.languages.registry import parse
+        from irscope.layouts.kernel_layouts import KernelLayouts
 
         self.variant, self.name = variant, name
         text = stages.text(variant, "ttgir")
@@ -167,8 +167,8 @@ def _window(args: argparse.Namespace) -> Window:
 
 def _words(args: argparse.Namespace, side: _Side, picture: Picture) -> list[str]:
     """The sentences below a picture."""
-    from irscope.layouts.kernel_layouts import held_words
     from irscope.layouts.describe import turns_text
+    from irscope.layouts.kernel_layouts import held_words
 
     words = list(picture.words)
     for one in side.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():

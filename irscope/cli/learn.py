@@ -22,7 +22,7 @@ from irscope.model import UserError
 if TYPE_CHECKING:
     from irscope.capturing.compile.request import SweepRequest
     from irscope.capturing.compile.sweep import Progress
-    from irscope.learn.lesson import Lesson, Sweep
+    from irscope.learn.lesson import Lesson, LessonSweep
 
 NAME = "learn"
 SUMMARY = "learn why autotune recompiles, lesson by lesson, on IR made here"
@@ -78,7 +78,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
                 raise UserError(f"{sweep.kernel} did not compile; irscope list {path} says why")
 
 
-def _request(sweep: Sweep) -> SweepRequest:
+def _request(sweep: LessonSweep) -> SweepRequest:
     from irscope.capturing.compile.request import SweepRequest
     from irscope.model import parse_target
 

@@ -18,7 +18,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.lint.diagnostic import Problem
+    from irscope.lint.diagnostic import Diagnostic
     from irscope.report.terminal.lint_report import Linted
 
 NAME = "lint"
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints what is found; 1 where there is something. Raises UserError for wrong use."""
     from irscope.lint.rules import RULES
-    from irscope.report.terminal.lint_report import lint_document, lint_text, sarif_document
     from irscope.report.json.records import to_json
+    from irscope.report.terminal.lint_report import lint_document, lint_text, sarif_document
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     linted = lint(args.paths, select, ignore)
@@ -62,7 +62,7 @@ def lint(paths: list[Path], select: list[str], ignore: list[str]) -> Linted:
     from irscope.report.terminal.lint_report import Linted
 
     check_rules(select + ignore, "--select and --ignore")
-    problems: list[Problem] = []
+    problems: list[Diagnostic] = []
     unread: list[tuple[str, str]] = []
     files = 0
     for path in paths:
@@ -93,25 +93,25 @@ def check_rules(names: list[str], where: str) -> None:
         raise UserError(f"{where}: no rule '{wrong[0]}'; there is: {there}")
 
 
-def _source(file: Path, select: list[str], ignore: list[str]) -> list[Problem]:
+def _source(file: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
     import tokenize
 
     from irscope.lint.rules import RULES
-    from irscope.lint.suppressions import chosen
     from irscope.lint.source.checks import lint_source
+    from irscope.lint.suppressions import chosen
 
     with tokenize.open(file) as stream:
         text = stream.read()
     return lint_source(text, str(file), chosen(RULES, select, ignore))
 
 
-def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Problem]:
+def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
+    from irscope.cli.facts import facts_of
+    from irscope.cli.stages import Stages
     from irscope.lint.capture.checks import lint_compiled
     from irscope.lint.capture.compiled import Compiled
     from irscope.lint.rules import RULES
     from irscope.lint.suppressions import chosen
-    from irscope.cli.facts import facts_of
-    from irscope.cli.stages import Stages
     from irscope.store import variant_names
 
     with Stages(path) as stages:

@@ -15,7 +15,7 @@ _KEYS = ("select", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LintSettings:
     """`[tool.irscope.lint]` of a pyproject.toml: the rules to look for (none: all) and those not to."""
 
     file: Path | None = None
@@ -33,20 +33,20 @@ def python_files(path: Path) -> Iterator[Path]:
             yield file
 
 
-def settings_for(file: Path) -> Settings:
+def settings_for(file: Path) -> LintSettings:
     """The settings of the nearest pyproject.toml above a file. Raises UserError where it has bad ones."""
     return _settings(file.resolve().parent)
 
 
 @lru_cache(maxsize=1024)
-def _settings(folder: Path) -> Settings:
+def _settings(folder: Path) -> LintSettings:
     file = folder / "pyproject.toml"
     if file.is_file():
         return _read(file)
-    return Settings() if folder.parent == folder else _settings(folder.parent)
+    return LintSettings() if folder.parent == folder else _settings(folder.parent)
 
 
-def _read(file: Path) -> Settings:
+def _read(file: Path) -> LintSettings:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -65,4 +65,4 @@ def _read(file: Path) -> Settings:
         raise UserError(
             f"{file}: [tool.irscope.lint] has lists of rules, {' and '.join(_KEYS)}, nothing else"
         )
-    return Settings(file, table.get("select", []), table.get("ignore", []))
+    return LintSettings(file, table.get("select", []), table.get("ignore", []))

@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the list. Raises UserError where the capture cannot be read."""
-    from irscope.report.terminal.listing import list_document, list_text
     from irscope.report.json.records import to_json
+    from irscope.report.terminal.listing import list_document, list_text
     from irscope.store import Capture, variant_names
 
     with Capture(args.capture) as capture:

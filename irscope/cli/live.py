@@ -16,7 +16,7 @@ from irscope.capturing.compile.sweep import Sweep, compile_sweep, lay_out, plann
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
-from irscope.tui.live import Ended, Finished, Planned, Refused, StageMade, Started, Tell, Unchanged
+from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Tell, Unchanged, VariantFinished
 
 _SHARED = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
 
@@ -90,7 +90,7 @@ class LiveSweep:
                 self.left -= 1
                 self.compiled += new.failure is None
                 self.failed += new.failure is not None
-                tell(Finished(_finished(variants[job], new)))
+                tell(VariantFinished(_finished(variants[job], new)))
         except (OSError, sqlite3.Error) as error:  # the disk is full
             tell(Refused(str(error)))
         tell(Ended())

@@ -27,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Joins. Raises UserError where a capture cannot be read or FILE cannot be written."""
-    from irscope.report.text import counted
+    from irscope.report.text import pluralize
     from irscope.store.merge import merge_captures
 
     merged = merge_captures(args.captures, args.output, args.force)
     name = shlex.quote(str(args.output))
     twice = merged.read - merged.variants
-    made = f"{counted(merged.variants, 'variant')} of {counted(merged.kernels, 'kernel')}"
-    print(f"{name}: {made} from {counted(len(args.captures), 'capture')}, {twice} there more than once")
+    made = f"{pluralize(merged.variants, 'variant')} of {pluralize(merged.kernels, 'kernel')}"
+    print(f"{name}: {made} from {pluralize(len(args.captures), 'capture')}, {twice} there more than once")
     print(f"browse: irscope {name}   compare: irscope table {name}")
     return 0

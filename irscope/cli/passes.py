@@ -21,9 +21,9 @@ from irscope.model import UserError, Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.pass_history import Documents, Event, Step
+    from irscope.analysis.pass_history import Documents, PassEvent, PassStep
     from irscope.diff.rows import StageDiff
-    from irscope.report.passes import Pair, Told
+    from irscope.report.passes import Pair, PassSummary
 
 NAME = "passes"
 SUMMARY = "say what each compiler pass did, or in which one two variants part"
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def steps_of(stages: Stages, variant: Variant) -> list[Step]:
+def steps_of(stages: Stages, variant: Variant) -> list[PassStep]:
     """The passes of a variant. Raises UserError where they were not kept."""
     from irscope.analysis.pass_history import steps
 
@@ -86,13 +86,13 @@ def _list(
     args: argparse.Namespace,
     chosen: Sequence[Variant],
     names: Sequence[str],
-    sides: Sequence[Sequence[Step]],
+    sides: Sequence[Sequence[PassStep]],
     document: Documents,
 ) -> Iterator[str]:
-    from irscope.analysis.divergence import partings
+    from irscope.analysis.divergence import divergences
     from irscope.report.passes import PassReport
 
-    found = partings(sides[0], sides[1], document, document) if len(sides) > 1 else None
+    found = divergences(sides[0], sides[1], document, document) if len(sides) > 1 else None
     rows = list(_rows(args, sides, document))
     report = PassReport(str(args.capture), chosen, names, rows, sides[0], found)
     if args.format == "json":
@@ -106,7 +106,9 @@ def _list(
         yield from passes_text(report, document, options.width_of(args), options.paint())
 
 
-def _rows(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: Documents) -> Iterator[Pair]:
+def _rows(
+    args: argparse.Namespace, sides: Sequence[Sequence[PassStep]], document: Documents
+) -> Iterator[Pair]:
     from irscope.analysis.divergence import pairs
 
     alone = ((step, None) for step in sides[0])
@@ -121,18 +123,20 @@ def _rows(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: D
             yield left, right
 
 
-def _told(step: Step | None, line: int | None, document: Documents) -> Told | None:
+def _told(step: PassStep | None, line: int | None, document: Documents) -> PassSummary | None:
     from irscope.analysis.pass_history import summary, touched
-    from irscope.report.passes import Told
+    from irscope.report.passes import PassSummary
 
     if step is None:
         return None
     if line is None:
-        return Told(step, summary(step, document))
-    return Told(step, summary(step, document) if step.changed else "", touched(step, line, document))
+        return PassSummary(step, summary(step, document))
+    return PassSummary(step, summary(step, document) if step.changed else "", touched(step, line, document))
 
 
-def _shown(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: Documents) -> Iterator[str]:
+def _shown(
+    args: argparse.Namespace, sides: Sequence[Sequence[PassStep]], document: Documents
+) -> Iterator[str]:
     from irscope.analysis.pass_history import step_diff
     from irscope.diff.summary import summarize
     from irscope.report.text import one_line
@@ -148,12 +152,12 @@ def _shown(args: argparse.Namespace, sides: Sequence[Sequence[Step]], document: 
             yield from _diff_lines(diff, args)
 
 
-def _named(text: str, sides: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
+def _named(text: str, sides: Sequence[Sequence[PassStep]]) -> list[tuple[PassStep, ...]]:
     """The passes with that number or name, as A (and B) ran them. Raises UserError where there are none."""
     from irscope.analysis.divergence import pairs
 
     both = pairs(sides[0], sides[1]) if len(sides) > 1 else ((step, None) for step in sides[0])
-    there: list[tuple[Step, ...]] = [(a, b) if b is not None else (a,) for a, b in both if a is not None]
+    there: list[tuple[PassStep, ...]] = [(a, b) if b is not None else (a,) for a, b in both if a is not None]
     found = [pair for pair in there if text in (str(pair[0].number), pair[0].name)]
     if not found:
         raise UserError(f"no pass '{text}' here; irscope passes without --show lists them")
@@ -161,7 +165,7 @@ def _named(text: str, sides: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]
     return [pair for pair in found if any(step.changed for step in pair)] or found
 
 
-def _after_both(pair: Sequence[Step], document: Documents) -> StageDiff | None:
+def _after_both(pair: Sequence[PassStep], document: Documents) -> StageDiff | None:
     from irscope.diff.stage_diff import diff_stage
 
     left, right = (step.after for step in pair)
@@ -181,7 +185,7 @@ def _diff_lines(diff: StageDiff, args: argparse.Namespace) -> Iterator[str]:
         yield from unified(diff, args.context, options.paint())
 
 
-def _history(place: str, through: Sequence[Step], document: Documents) -> Iterator[str]:
+def _history(place: str, through: Sequence[PassStep], document: Documents) -> Iterator[str]:
     from irscope.analysis.pass_history import history
     from irscope.report.text import one_line
 
@@ -196,7 +200,7 @@ def _history(place: str, through: Sequence[Step], document: Documents) -> Iterat
         yield one_line(_event_text(event, document))
 
 
-def _event_text(event: Event, document: Documents) -> str:
+def _event_text(event: PassEvent, document: Documents) -> str:
     from irscope.languages.strip_debug import line_without_location
     from irscope.report.hunks import kinds_of
 

@@ -86,8 +86,8 @@ def report_of(
     are shown (None: all that are compared), `kernel` and `target` what the tables have (None: all). Raises
     UserError where a name fits nothing.
     """
-    from irscope.facts.registry import FACT_KINDS
     from irscope.cli.facts import facts_of
+    from irscope.facts.registry import FACT_KINDS
     from irscope.report.report import Report
     from irscope.report.table import entries, sections
 
@@ -108,10 +108,10 @@ def _pairs(
     variants: Sequence[Variant],
     facts: Mapping[int, Mapping[str, Fact]],
 ) -> list[tuple[Variant, Variant]]:
-    from irscope.analysis.pair_ranking import telling_pairs
+    from irscope.analysis.pair_ranking import rank_pairs
 
     if asked is None:
-        return telling_pairs(variants, facts, _PAIRS)
+        return rank_pairs(variants, facts, _PAIRS)
     return [(find_variant(everything, a), find_variant(everything, b)) for a, b in asked]
 
 

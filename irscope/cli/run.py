@@ -64,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit code is the program's."""
-    from irscope.capturing.record.subprocesses import Children
+    from irscope.capturing.record.background_writer import Writing, summary
     from irscope.capturing.record.run import run as run_captured
     from irscope.capturing.record.session import no_gpu_note
-    from irscope.capturing.record.background_writer import Writing, summary
+    from irscope.capturing.record.subprocesses import Subprocesses
     from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
     from irscope.store.writer import CaptureWriter
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     open_ = partial(CaptureWriter.resume, path) if again else partial(CaptureWriter.create, path, args.force)
     existing = "force" if args.force else "resume" if args.resume else ""
     command = shlex.join(sys.argv)
-    children = Children(options, str(path.absolute().with_suffix("")), existing, command)
+    children = Subprocesses(options, str(path.absolute().with_suffix("")), existing, command)
     with _telling() as told:
         writing = Writing(open_, command, told)
         code = run_captured(program, children, writing)

@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
         variant = find_variant(stages.capture.variants(), args.variant)
         content = stages.content(variant, stage.name)
     if args.no_loc and stage.language:
-        from irscope.languages.strip_debug import without_locations
+        from irscope.languages.strip_debug import strip_debug
 
-        text = without_locations(content.decode("utf-8", "replace"), stage.language)
+        text = strip_debug(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()
     if args.output:
         _write(args.output, content, args.force)

@@ -12,12 +12,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from irscope.facts.fact import FactKind
-from irscope.facts.registry import FACT_KINDS, kinds_for
 from irscope.cli import options
 from irscope.cli.facts import facts_of
 from irscope.cli.stages import Stages
-from irscope.report.table import Section, chosen_kinds, default_kinds, entries, sections
+from irscope.facts.fact import FactKind
+from irscope.facts.registry import FACT_KINDS, kinds_for
+from irscope.report.table import TableSection, chosen_kinds, default_kinds, entries, sections
 from irscope.store import variant_names
 
 NAME = "table"
@@ -49,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _formatted(args: argparse.Namespace, tables: Sequence[Section], chosen: list[FactKind] | None) -> str:
+def _formatted(
+    args: argparse.Namespace, tables: Sequence[TableSection], chosen: list[FactKind] | None
+) -> str:
     from irscope.report import table_formats
 
     backends = {section.backend for section in tables}

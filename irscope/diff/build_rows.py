@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
-from irscope.diff.non_op_lines import kind, meaning
 from irscope.diff.matching import UNPAIRED
+from irscope.diff.non_op_lines import kind, meaning
 from irscope.diff.rows import Change, Row
 from irscope.languages.document import Document, Operation
 
@@ -14,7 +14,7 @@ _Anchor = tuple[int, int, Change]
 _KeyOf = Callable[[str, str], Hashable]
 
 
-def lay_rows(
+def build_rows(
     left: Document,
     right: Document,
     partner: Sequence[int],

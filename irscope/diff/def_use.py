@@ -23,7 +23,7 @@ _COMMUTATIVE = re.compile(
 )
 
 
-class Source(NamedTuple):
+class Definition(NamedTuple):
     """What defines a value: operation `owner`, as its result or its regions' argument at `position`."""
 
     owner: int
@@ -31,10 +31,10 @@ class Source(NamedTuple):
     position: int
 
 
-Sources = Sequence[Sequence["Source | None"]]
+Definitions = Sequence[Sequence["Definition | None"]]
 
 
-def sources(document: Document) -> Sources:
+def definitions(document: Document) -> Definitions:
     """For each operation the source of each operand; None for what the document does not define.
 
     A name that is defined again counts from there on, in the order of the text.
@@ -42,8 +42,8 @@ def sources(document: Document) -> Sources:
     operations = document.operations
     if document.language not in _VALUE_LANGUAGES:
         return [()] * len(operations)
-    names: dict[int, dict[str, Source]] = defaultdict(dict)
-    found: list[tuple[Source | None, ...]] = []
+    names: dict[int, dict[str, Definition]] = defaultdict(dict)
+    found: list[tuple[Definition | None, ...]] = []
     forward = []
     for index, operation in enumerate(operations):
         defined = names[operation.function]
@@ -52,9 +52,9 @@ def sources(document: Document) -> Sources:
             forward.append(index)
         found.append(read)
         for position, name in enumerate(operation.results):
-            defined[name] = Source(index, False, position)
+            defined[name] = Definition(index, False, position)
         for position, name in enumerate(operation.arguments):
-            defined[name] = Source(index, True, position)
+            defined[name] = Definition(index, True, position)
     for index in forward:  # used above its definition: an operand of a phi, or of a loop's head
         defined = names[operations[index].function]
         found[index] = tuple(
@@ -65,7 +65,7 @@ def sources(document: Document) -> Sources:
 
 
 def operand_changes(
-    left: Document, right: Document, partner: Sequence[int], flow: tuple[Sources, Sources]
+    left: Document, right: Document, partner: Sequence[int], flow: tuple[Definitions, Definitions]
 ) -> dict[int, Change]:
     """Operations of `left` whose operands come from others than their counterparts' operands do.
 
@@ -96,7 +96,7 @@ class _Matcher:
     """Knows which value of the right document is the counterpart of one of the left."""
 
     def __init__(
-        self, left: Document, right: Document, partner: Sequence[int], ours: Sources, theirs: Sources
+        self, left: Document, right: Document, partner: Sequence[int], ours: Definitions, theirs: Definitions
     ) -> None:
         self.left, self.right = left.operations, right.operations
         self.owner = _with_moved(left, right, partner)
@@ -105,7 +105,7 @@ class _Matcher:
             if other != UNPAIRED and len(self.left[index].arguments) != len(self.right[other].arguments):
                 self.carried[index] = self._carried(index, other, ours[index], theirs[other])
 
-    def counterpart(self, source: Source | None) -> Source | None:
+    def counterpart(self, source: Definition | None) -> Definition | None:
         """The right document's source that `source` should be, owner UNPAIRED where there is none."""
         if source is None:
             return None
@@ -116,9 +116,9 @@ class _Matcher:
             if position >= before:
                 behind = self._bounds(self.right[owner]) if source.argument else 0
                 position = self.carried[source.owner].get(position - before, UNPAIRED - behind) + behind
-        return Source(owner, source.argument, position)
+        return Definition(owner, source.argument, position)
 
-    def turned(self, was: Source | None, now: Source | None) -> Change:
+    def turned(self, was: Definition | None, now: Definition | None) -> Change:
         """What it is for an operand to come from `now` instead of `was`."""
         if was is None or now is None:
             return Change.REWIRED
@@ -128,7 +128,7 @@ class _Matcher:
         return Change.EQUAL if ours.normal == theirs.normal else Change.CONSTANT
 
     def _carried(
-        self, index: int, other: int, ours: Sequence[Source | None], theirs: Sequence[Source | None]
+        self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
     ) -> dict[int, int]:
         """Which loop-carried value became which, told by what they start from: left to right position.
 

@@ -26,7 +26,7 @@ _Key = Callable[[int], Hashable]
 _DIGITS = re.compile(r"\d+")
 
 
-def pair_operations(left: Document, right: Document) -> list[int]:
+def match_operations(left: Document, right: Document) -> list[int]:
     """For each operation of `left` the index of its counterpart in `right`, or UNPAIRED.
 
     Counterparts have equal opcodes and stand in the same order in both, regions within regions.

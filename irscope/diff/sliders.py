@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from irscope.diff.def_use import Definition, Definitions
 from irscope.diff.matching import UNPAIRED
-from irscope.diff.def_use import Source, Sources
 from irscope.languages.document import Document, Operation
 
 # Positions tried to either side of a run: longer repetitions than this are all alike (zeroed registers).
@@ -25,11 +25,11 @@ _Layouts = Sequence[Hashable]
 _Move = list[tuple[int, int]]
 
 
-def settle(
+def fix_sliders(
     left: Document,
     right: Document,
     partner: list[int],
-    flow: tuple[Sources, Sources],
+    flow: tuple[Definitions, Definitions],
     layouts: tuple[_Layouts, _Layouts],
 ) -> None:
     """Moves runs of unpaired operations, in place, to where they disturb least.
@@ -44,7 +44,7 @@ def settle(
         if not users:
             users.extend(map(_users, flow))
         operands = sum(
-            theirs != (ours and Source(partner[ours.owner], ours.argument, ours.position))
+            theirs != (ours and Definition(partner[ours.owner], ours.argument, ours.position))
             for ours, theirs in zip(flow[0][i], flow[1][j], strict=False)
         )
         used = {(partner[user], place) for user, place in users[0].get(i, ())}
@@ -63,7 +63,7 @@ def settle(
             break
 
 
-def _users(sources: Sources) -> _Users:
+def _users(sources: Definitions) -> _Users:
     """For each operation who uses its results, and as which operand."""
     users: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for user, operands in enumerate(sources):

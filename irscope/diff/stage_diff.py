@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import difference
-from irscope.diff.build_rows import lay_rows
+from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layouts import LayoutMatch, carried
-from irscope.diff.matching import UNPAIRED, pair_operations
+from irscope.diff.matching import UNPAIRED, match_operations
 from irscope.diff.rows import Change, Row, StageDiff
-from irscope.diff.sliders import settle
-from irscope.diff.def_use import operand_changes, sources
+from irscope.diff.sliders import fix_sliders
 from irscope.languages.document import Document
 
 _KINDS = [change for change in Change if change]
@@ -19,11 +19,11 @@ _KINDS = [change for change in Change if change]
 
 def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
     """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
-    partner = pair_operations(left, right)
+    partner = match_operations(left, right)
     turned = _turned(left, right, partner)
     layouts = LayoutMatch(left, right, partner)
     changes = _classified(left, right, partner, layouts, turned)
-    rows = lay_rows(left, right, partner, changes, layouts.definitions())
+    rows = build_rows(left, right, partner, changes, layouts.definitions())
     counts = _counted(changes, partner, len(right.operations), rows)
     return StageDiff(stage, left, right, rows, layouts.changes(), counts)
 
@@ -33,8 +33,8 @@ def _turned(left: Document, right: Document, partner: list[int]) -> dict[int, Ch
 
     The sources of all operands are large, and needed here only.
     """
-    flow = sources(left), sources(right)
-    settle(left, right, partner, flow, (carried(left), carried(right)))
+    flow = definitions(left), definitions(right)
+    fix_sliders(left, right, partner, flow, (carried(left), carried(right)))
     return operand_changes(left, right, partner, flow)
 
 

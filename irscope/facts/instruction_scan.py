@@ -27,7 +27,7 @@ _AMDGCN_MATRIX = ("v_mfma_", "v_wmma_", "v_smfmac_", "v_swmmac_")
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class InstructionKind:
     """What an instruction does.
 
     `kind` is "global load", "global store", "shared load", "shared store", "local load", "local store",
@@ -45,25 +45,25 @@ class Scan:
     """How many instructions a text has, and the lines (index from 0) of those that do something."""
 
     instructions: int
-    lines: Mapping[Doing, list[int]]
+    lines: Mapping[InstructionKind, list[int]]
 
 
 def scan(text: str, language: str) -> Scan:
     """One pass over `text` in `language` ("ptx" or "amdgcn")."""
     pattern = _PTX if language == "ptx" else _AMDGCN
     instructions = 0
-    lines: dict[Doing, list[int]] = {}
+    lines: dict[InstructionKind, list[int]] = {}
     for index, line in enumerate(text.split("\n")):
         match = pattern.match(line)
         if match is None:
             continue
         instructions += 1
-        for doing in doings(match[1], line, language):
+        for doing in instruction_kinds(match[1], line, language):
             lines.setdefault(doing, []).append(index)
     return Scan(instructions, lines)
 
 
-def doings(opcode: str, line: str, language: str) -> tuple[Doing, ...]:
+def instruction_kinds(opcode: str, line: str, language: str) -> tuple[InstructionKind, ...]:
     """What the instruction `opcode` of the text `line` does: nothing of note, or one or two things."""
     if language == "ptx":
         size = _PTX_COPY_SIZE.search(line) if opcode.startswith("cp.async.ca.") else None
@@ -74,7 +74,7 @@ def doings(opcode: str, line: str, language: str) -> tuple[Doing, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _ptx(opcode: str, size: int) -> tuple[Doing, ...]:
+def _ptx(opcode: str, size: int) -> tuple[InstructionKind, ...]:
     """PTX ISA, chapters 9.7.9 (data movement), 9.7.14 to 9.7.16 (matrix instructions)."""
     parts = opcode.split(".")
     if parts[0] in ("ld", "st"):
@@ -82,22 +82,22 @@ def _ptx(opcode: str, size: int) -> tuple[Doing, ...]:
     if parts[0] == "cp":
         return _ptx_copy(opcode, parts, size)
     if parts[0] == "ldmatrix":
-        return (Doing("ldmatrix"),)
+        return (InstructionKind("ldmatrix"),)
     return _ptx_matrix(opcode, parts)
 
 
-def _ptx_matrix(opcode: str, parts: list[str]) -> tuple[Doing, ...]:
+def _ptx_matrix(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
     """`mma.sync.aligned.m16n8k16...`; the shape of tcgen05.mma stands in a descriptor, not the opcode."""
     if opcode.startswith("tcgen05.mma"):
         kinds = [part for part in parts if part.startswith("kind::")]
-        return (Doing("matrix", ".".join(["tcgen05.mma", *kinds])),)
+        return (InstructionKind("matrix", ".".join(["tcgen05.mma", *kinds])),)
     shape = _PTX_SHAPE.search(opcode)
     if shape is None or parts[0] not in _PTX_MATRIX:
         return ()
-    return (Doing("matrix", f"{_PTX_MATRIX[parts[0]]}.{shape[1]}"),)
+    return (InstructionKind("matrix", f"{_PTX_MATRIX[parts[0]]}.{shape[1]}"),)
 
 
-def _ptx_access(opcode: str, parts: list[str]) -> tuple[Doing, ...]:
+def _ptx_access(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
     """`ld.global.v4.b32`: 4 x 4 bytes."""
     spaces = [part.partition("::")[0] for part in parts]
     space = next((space for space in ("global", "shared", "local") if space in spaces), None)
@@ -106,37 +106,39 @@ def _ptx_access(opcode: str, parts: list[str]) -> tuple[Doing, ...]:
         return ()
     vector = _PTX_VECTOR.search(opcode)
     width = int(kind[1]) * (int(vector[1]) if vector else 1) // 8
-    return (Doing(f"{space} {'load' if parts[0] == 'ld' else 'store'}", width=width),)
+    return (InstructionKind(f"{space} {'load' if parts[0] == 'ld' else 'store'}", width=width),)
 
 
-def _ptx_copy(opcode: str, parts: list[str], size: int) -> tuple[Doing, ...]:
+def _ptx_copy(opcode: str, parts: list[str], size: int) -> tuple[InstructionKind, ...]:
     """`cp.async.cg` always copies 16 bytes, `.ca` says how many; bulk copies are the tensor unit's."""
     if opcode.startswith("cp.async.cg."):
-        return Doing("async copy", "cp.async"), Doing("global load", width=16)
+        return InstructionKind("async copy", "cp.async"), InstructionKind("global load", width=16)
     if opcode.startswith("cp.async.ca."):
-        return Doing("async copy", "cp.async"), Doing("global load", width=size)
+        return InstructionKind("async copy", "cp.async"), InstructionKind("global load", width=size)
     moved = [part for part in parts if part.partition("::")[0] in ("shared", "global")]
     if "bulk" not in parts or not moved:
         return ()
     unit = "cp.async.bulk.tensor" if "tensor" in parts else "cp.async.bulk"
     if "reduce" in parts:
         unit = unit.replace("cp.", "cp.reduce.")
-    return (Doing("async copy", f"{unit} {'store' if moved[0] == 'global' else 'load'}"),)
+    return (InstructionKind("async copy", f"{unit} {'store' if moved[0] == 'global' else 'load'}"),)
 
 
 @lru_cache(maxsize=4096)
-def _amdgcn(opcode: str, spill: bool, to_lds: bool) -> tuple[Doing, ...]:
+def _amdgcn(opcode: str, spill: bool, to_lds: bool) -> tuple[InstructionKind, ...]:
     """AMD's ISA documents (CDNA3, CDNA4, RDNA3, RDNA4), chapters on memory and matrix instructions."""
     if opcode.startswith(_AMDGCN_MATRIX):
-        return (Doing("matrix", opcode),)
+        return (InstructionKind("matrix", opcode),)
     if match := _AMDGCN_LDS.match(opcode):
         direction = "load" if match[1] in ("read", "load") else "store"
-        return (Doing(f"shared {direction}", width=int(match[3]) * (2 if match[2] else 1) // 8),)
+        return (InstructionKind(f"shared {direction}", width=int(match[3]) * (2 if match[2] else 1) // 8),)
     if match := _AMDGCN_MEMORY.match(opcode):
         local = spill or match[1] == "scratch"
-        access = Doing(f"{'local' if local else 'global'} {match[2]}", width=_amdgcn_width(match[3]))
+        access = InstructionKind(
+            f"{'local' if local else 'global'} {match[2]}", width=_amdgcn_width(match[3])
+        )
         if to_lds or "lds" in match[3].split("_"):
-            return Doing("async copy", "load to LDS"), access
+            return InstructionKind("async copy", "load to LDS"), access
         return (access,)
     return ()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from irscope.facts.fact import Evidence, Fact, FactValue, ReadStage
 from irscope.analysis.duplicates import code_digest
-from irscope.facts.instruction_scan import Doing, Scan, scan
-from irscope.facts.registry import FACT_KINDS, kinds_for
-from irscope.facts.occupancy import BlockUse, count, fits, occupancy, threads_of
-from irscope.backends.resources import Resources, cuda_resources, hip_resources
 from irscope.analysis.stage_reuse import taken_stages
+from irscope.backends.resources import Resources, cuda_resources, hip_resources
+from irscope.facts.fact import Evidence, Fact, FactValue, ReadStage
+from irscope.facts.instruction_scan import InstructionKind, Scan, scan
+from irscope.facts.occupancy import BlockUse, count, fits, occupancy, threads_of
+from irscope.facts.registry import FACT_KINDS, kinds_for
 from irscope.facts.ttgir_scan import tensors
 from irscope.model import Variant
 from irscope.model.devices import device_of
@@ -136,7 +136,7 @@ def _instructions(scanned: Scan | None, stage: str) -> _Values:
         widest = max(doings, key=lambda doing: doing.width, default=None)
         lines = scanned.lines[widest] if widest else []
         values[f"{what}_width"] = (widest.width if widest else 0, _evidence(stage, lines))
-    ldmatrix = scanned.lines.get(Doing("ldmatrix"), [])
+    ldmatrix = scanned.lines.get(InstructionKind("ldmatrix"), [])
     values["ldmatrix"] = (len(ldmatrix), _evidence(stage, ldmatrix))
     return values
 

@@ -29,7 +29,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GlossaryEntry:
     """A word with what it means. `names` are its other names, `*` in them stands for anything."""
 
     word: str
@@ -45,7 +45,7 @@ class Entry:
 
 
 @lru_cache(maxsize=1)
-def topics() -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
     """The title of each topic, and its entries."""
     folder = Path(__file__).with_name("entries")
     texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _FILES]
@@ -53,12 +53,12 @@ def topics() -> tuple[tuple[str, tuple[Entry, ...]], ...]:
 
 
 @lru_cache(maxsize=1)
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[GlossaryEntry, ...]:
     """All entries, by topic."""
     return tuple(entry for _, topic in topics() for entry in topic)
 
 
-def entry_for(token: str) -> Entry | None:
+def entry_for(token: str) -> GlossaryEntry | None:
     """The entry of a token as it stands in IR text: `ld.global.v4.b32`, `#ttg.blocked`, `LDG.E.128`.
 
     Where the token itself is no name, the longest pattern that fits it counts, then what is left of it
@@ -74,7 +74,7 @@ def entry_for(token: str) -> Entry | None:
     return None
 
 
-def looked_up(text: str) -> list[Entry]:
+def looked_up(text: str) -> list[GlossaryEntry]:
     """What a person means by `text`: its entry, those with that name in any case, or those that start so."""
     if not (text := text.strip()):
         return []
@@ -108,14 +108,14 @@ def _spellings(token: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def _words() -> dict[str, Entry]:
+def _words() -> dict[str, GlossaryEntry]:
     """Entries by name; a word comes before a name of another."""
     named = [(name, entry) for entry in entries() for name in entry.plain_names[1:]]
     words = [(entry.word, entry) for entry in entries()]
     return dict([*named, *words])
 
 
-def _by_pattern(token: str) -> Entry | None:
+def _by_pattern(token: str) -> GlossaryEntry | None:
     fitting = [(name, entry) for name, pattern, entry in _patterns() if pattern.fullmatch(token)]
     # A suffix (`*_dpp`) says more of an instruction than how it begins.
     ranked = sorted(fitting, key=lambda pair: (pair[0].startswith("*"), len(pair[0])))
@@ -123,7 +123,7 @@ def _by_pattern(token: str) -> Entry | None:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[str, re.Pattern[str], Entry], ...]:
+def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
     """The names with one `*`, as patterns."""
     return tuple(
         (name, re.compile(re.escape(name).replace(r"\*", ".*")), entry)
@@ -133,7 +133,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str], Entry], ...]:
     )
 
 
-def _parsed(text: str) -> Iterator[Entry]:
+def _parsed(text: str) -> Iterator[GlossaryEntry]:
     head, *sections = re.split(r"^## +", text, flags=re.M)
     defaults, _ = _fields(head)
     for section in sections:
@@ -141,7 +141,7 @@ def _parsed(text: str) -> Iterator[Entry]:
         own, lines = _fields(body)
         fields = defaults | own
         title, _, url = fields.get("see", "").partition(" | ")
-        yield Entry(
+        yield GlossaryEntry(
             word=word.strip(),
             names=tuple(_split(own.get("also", ""))),
             stages=tuple(_split(fields.get("stage", ""))),

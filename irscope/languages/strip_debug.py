@@ -16,7 +16,7 @@ _ASSEMBLY_LINE = re.compile(r"\s*\.(?:loc|file|cfi_\w+)\b|(?:\$L__|\.L)(?:tmp|fu
 _SECTION = re.compile(r"\s*\.(?:section|text)\b\s*(\.debug_)?")
 
 
-def without_locations(text: str, language: str) -> str:
+def strip_debug(text: str, language: str) -> str:
     """`text`, in a language of the stage table, without debug locations; the rest stands as it was.
 
     A text of another language comes back unchanged.

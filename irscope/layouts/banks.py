@@ -23,7 +23,7 @@ _MOST_BITS = 13  # of registers and warps: no real block has more elements for e
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Wavefronts:
     """What one pass of a warp asks of the banks: `lanes` in it and the byte that each begins at."""
 
     lanes: tuple[int, ...]
@@ -61,7 +61,7 @@ class Conflicts:
     turns: int
     least: int
     ways: int
-    worst: Turns
+    worst: Wavefronts
 
 
 class Addresses:
@@ -188,7 +188,7 @@ class _Access:
             for instruction in instructions:
                 for members in passes:
                     addresses = tuple(self._addresses.at(first ^ instruction ^ lanes[i]) for i in members)
-                    one = Turns(members, addresses, width)
+                    one = Wavefronts(members, addresses, width)
                     turns += one.count if warp == 0 else 0
                     if worst is None or one.count > worst.count:
                         worst = one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from irscope.layouts.banks import Conflicts
-from irscope.layouts.ownership import summary
 from irscope.layouts.linear import LinearLayout
+from irscope.layouts.ownership import summary
 from irscope.layouts.shared import PLAIN, paddings
 from irscope.layouts.tensors import Tensor
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.banks import BANKS, Addresses, Turns, bank
-from irscope.layouts.ownership import MOST_ELEMENTS, Place, holders, longest_run, tile
+from irscope.layouts.banks import BANKS, Addresses, Wavefronts, bank
 from irscope.layouts.linear import LinearLayout, Vector
+from irscope.layouts.ownership import MOST_ELEMENTS, Place, holders, longest_run, tile
 
 # A tensor of one dimension is drawn in lines of so many cells.
 _LINE = 8
@@ -21,7 +21,7 @@ _CHUNK = 16  # bytes: what a thread moves at most, and a swizzle keeps together
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """One cell: its label, `group` for its colour (warp, bank, lane), `shade` (0 or 1) to tell neighbours
     apart, whether it is `marked`, and `words`, a sentence about it.
     """
@@ -43,7 +43,7 @@ class Grid:
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cells: tuple[tuple[Cell | None, ...], ...]
+    cells: tuple[tuple[GridCell | None, ...], ...]
     legend: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | 
 
 def _held(
     frame: _Frame, places: dict[Vector, list[Place]], row: int, column: int, lanes: int, mark: int | None
-) -> Cell:
+) -> GridCell:
     elements = [
         frame.element(row + r, column + c) for r in range(frame.size[0]) for c in range(frame.size[1])
     ]
@@ -123,7 +123,7 @@ def _held(
         + (f", and {others} more thread{'s' if others > 1 else ''}" if others else "")
     )
     label = f"T{thread}:{registers}" + (f"+{others}" if others else "")
-    return Cell(label, own.warp, own.lane % 2, mark is not None and mark in holds, words)
+    return GridCell(label, own.warp, own.lane % 2, mark is not None and mark in holds, words)
 
 
 def memory_grid(
@@ -154,14 +154,14 @@ def memory_grid(
     )
 
 
-def _placed(frame: _Frame, addresses: Addresses, bits: int, row: int, column: int) -> Cell:
+def _placed(frame: _Frame, addresses: Addresses, bits: int, row: int, column: int) -> GridCell:
     element = frame.element(row, column)
     byte = addresses.byte(element)
     count = prod(frame.size)
     end = byte + max(1, count * bits // 8) - 1
     banks = f"{bank(byte)}" if bank(byte) == bank(end) else f"{bank(byte)}-{bank(end)}"
     words = f"element {frame.name(element)}: byte {byte}, bank{'s' if '-' in banks else ''} {banks}"
-    return Cell(f"{byte} b{bank(byte)}", bank(byte) // 4, bank(byte) // 2 % 2, False, words)
+    return GridCell(f"{byte} b{bank(byte)}", bank(byte) // 4, bank(byte) // 2 % 2, False, words)
 
 
 def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid:
@@ -179,7 +179,7 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
             lane, first = min(places[element])
             more = f"-{first + run - 1}" if run > 1 else ""
             words = f"element {frame.name(element)}: lane {lane}, column {first}{more} of tensor memory"
-            line.append(Cell(f"r{lane} c{first}{more}", lane // 16, first // run % 2, False, words))
+            line.append(GridCell(f"r{lane} c{first}{more}", lane // 16, first // run % 2, False, words))
         cells.append(tuple(line))
     groups = sorted({cell.group for row in cells for cell in row})
     return Grid(
@@ -200,7 +200,7 @@ def _column_run(layout: LinearLayout, run: int) -> bool:
     )
 
 
-def turns_grid(turns: Turns, title: str, who: str = "lane") -> Grid:
+def turns_grid(turns: Wavefronts, title: str, who: str = "lane") -> Grid:
     """One pass of a warp over the banks: a row for each turn, in it the lanes that each bank serves."""
     wanted: dict[int, list[tuple[int, list[int]]]] = {}
     for which, words in turns.words.items():
@@ -209,7 +209,7 @@ def turns_grid(turns: Turns, title: str, who: str = "lane") -> Grid:
     step = max(1, turns.width // 4)
     rows = []
     for turn in range(turns.count):
-        row: list[Cell | None] = []
+        row: list[GridCell | None] = []
         for first in range(0, BANKS, step):
             served = wanted.get(first, [])
             row.append(_served(served[turn], first, step, turn, who) if turn < len(served) else None)
@@ -219,7 +219,7 @@ def turns_grid(turns: Turns, title: str, who: str = "lane") -> Grid:
     return Grid(title, names, columns, tuple(rows))
 
 
-def _wanting(turns: Turns, word: int) -> list[int]:
+def _wanting(turns: Wavefronts, word: int) -> list[int]:
     return [
         lane
         for lane, address in zip(turns.lanes, turns.addresses, strict=True)
@@ -227,12 +227,12 @@ def _wanting(turns: Turns, word: int) -> list[int]:
     ]
 
 
-def _served(served: tuple[int, list[int]], first: int, step: int, turn: int, who: str) -> Cell:
+def _served(served: tuple[int, list[int]], first: int, step: int, turn: int, who: str) -> GridCell:
     word, lanes = served
     label = f"{who[0].upper()}{lanes[0]}" + (f"+{len(lanes) - 1}" if len(lanes) > 1 else "")
     banks = f"bank {first}" if step == 1 else f"banks {first}-{first + step - 1}"
     words = f"turn {turn + 1}: {banks} serve {who} {', '.join(map(str, lanes))} from byte {word * 4}"
-    return Cell(label, lanes[0] // 4 % 8, lanes[0] % 2, turn > 0, words)
+    return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, turn > 0, words)
 
 
 def _frame(

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from irscope.languages.document import Document
 from irscope.layouts import grid as grids
+from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.banks import Addresses
+from irscope.layouts.convert import Version, linear_layout
+from irscope.layouts.describe import sentences, turns_text
+from irscope.layouts.grid import Grid, Window
+from irscope.layouts.linear import LinearLayout
+from irscope.layouts.ownership import held, longest_run
+from irscope.layouts.shared import paddings, without_swizzle
 from irscope.layouts.shared_accesses import (
     Conversion,
     Counted,
@@ -16,16 +25,7 @@ from irscope.layouts.shared_accesses import (
     counted,
     shared_accesses,
 )
-from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.banks import Addresses
-from irscope.layouts.convert import Version, linear_layout
-from irscope.layouts.grid import Grid, Window
-from irscope.layouts.ownership import held, longest_run
-from irscope.layouts.linear import LinearLayout
-from irscope.layouts.shared import paddings, without_swizzle
 from irscope.layouts.tensors import Layouts, Tensor, Told, layout_shape, tensors_of
-from irscope.layouts.describe import sentences, turns_text
-from irscope.languages.document import Document
 from irscope.model import Target
 
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")

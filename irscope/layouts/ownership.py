@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class OwnershipSummary:
     """A layout in numbers.
 
     `registers` is how many elements one thread holds, `lanes` and `warps` how many threads there are.
@@ -68,7 +68,7 @@ def held(layout: LinearLayout, warp: int, lane: int, block: int = 0) -> list[Vec
     return [_xor(first, moved) for moved in layout.elements("register")]
 
 
-def summary(layout: LinearLayout) -> Summary:
+def summary(layout: LinearLayout) -> OwnershipSummary:
     """The layout in numbers. Raises UnknownLayoutError for a layout in memory."""
     if not layout.in_registers:
         raise UnknownLayoutError("a layout in memory is held by no thread")
@@ -80,7 +80,7 @@ def summary(layout: LinearLayout) -> Summary:
     in_thread = len(vectors["register"]) - Span(vectors["register"]).rank
     copies = len(every) - Span(every).rank
     dimension, run = longest_run(layout)
-    return Summary(
+    return OwnershipSummary(
         layout.size("register"),
         layout.size("lane"),
         layout.size("warp"),

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.banks import Conflicts, conflicts
-from irscope.layouts.convert import Version, linear_layout
-from irscope.layouts.conversion_cost import Move, move
-from irscope.layouts.shared import paddings, without_swizzle
-from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, layout_shape, typed_tensor
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.values import operand_types
+from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.banks import Conflicts, conflicts
+from irscope.layouts.conversion_cost import Move, move
+from irscope.layouts.convert import Version, linear_layout
+from irscope.layouts.shared import paddings, without_swizzle
+from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, layout_shape, typed_tensor
 from irscope.model import Target
 
 # Operations by which threads move a tensor to or from shared memory, and what each does.

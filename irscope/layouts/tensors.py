@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
-from irscope.layouts.convert import Version, linear_layout
-from irscope.layouts.linear import LinearLayout
-from irscope.layouts.tile import MOST_BITS
 from irscope.languages.document import Document
 from irscope.languages.mlir.layouts import spelled_out
 from irscope.languages.mlir.types import ShapedType
 from irscope.languages.mlir.values import shaped_values
+from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
+from irscope.layouts.convert import Version, linear_layout
+from irscope.layouts.linear import LinearLayout
+from irscope.layouts.tile import MOST_BITS
 
 # Bits of an element, where they are not in its name ("f16", "i1").
 _BITS = {"bf16": 16, "index": 64, "tf32": 32}

@@ -8,8 +8,8 @@ from irscope.analysis.expectations import parse_expectation, unmet
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.registry import parse
+from irscope.learn.context import LessonContext, ReadStage, pair_of
 from irscope.learn.lesson import Claim, Lesson
-from irscope.learn.context import ReadStage, Seen, pair_of
 from irscope.model import Variant, stage_named
 
 
@@ -25,7 +25,7 @@ def broken_claims(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) 
                 yield f"{step.title}: {why}"
 
 
-def broken(claim: Claim, a: Seen, b: Seen) -> str | None:
+def broken(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
     """Why a claim does not hold; None where it does, or is not made of this version of Triton."""
     if not _made_of(claim, a.variant.toolchain.versions.get("triton", "")):
         return None
@@ -51,7 +51,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2])
 
 
-def _error(claim: Claim, a: Seen) -> str | None:
+def _error(claim: Claim, a: LessonContext) -> str | None:
     failure = a.variant.failure
     if failure is None:
         return "it compiled"
@@ -60,7 +60,7 @@ def _error(claim: Claim, a: Seen) -> str | None:
     return f"the error is {failure.kind}: {failure.summary}"
 
 
-def _lines(claim: Claim, a: Seen, b: Seen) -> str | None:
+def _lines(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
     for name, seen, wanted in (("A", a, claim.a), ("B", b, claim.b)):
         if wanted is None:
             continue
@@ -70,14 +70,14 @@ def _lines(claim: Claim, a: Seen, b: Seen) -> str | None:
     return None
 
 
-def _diff(claim: Claim, a: Seen, b: Seen) -> str | None:
+def _diff(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
     language = stage_named(claim.stage).language or ""
     left, right = (parse(seen.text(claim.stage), language) for seen in (a, b))
     told = summarize(diff_stage(claim.stage, left, right))
     return None if claim.diff in told else f"the diff of {claim.stage} says: {told}"
 
 
-def _order(claim: Claim, a: Seen, b: Seen) -> str | None:
+def _order(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
     name = claim.more or claim.less or claim.same
     of_a, of_b = a.facts[name].value, b.facts[name].value
     if isinstance(of_a, int | float) and isinstance(of_b, int | float):
@@ -87,7 +87,7 @@ def _order(claim: Claim, a: Seen, b: Seen) -> str | None:
     return None if holds else f"{name} is {of_a} in A and {of_b} in B"
 
 
-def _facts(claim: Claim, a: Seen, b: Seen) -> str | None:
+def _facts(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
     for name, seen, expected in (("A", a, claim.a), ("B", b, claim.b)):
         if expected is None:
             continue

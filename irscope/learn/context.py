@@ -9,9 +9,9 @@ from functools import partial
 
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
-from irscope.languages.strip_debug import without_locations
-from irscope.learn.lesson import Step
+from irscope.languages.strip_debug import strip_debug
 from irscope.learn.extras import file_text, layout_text, lint_text
+from irscope.learn.lesson import LessonStep
 from irscope.model import Variant, stage_named
 from irscope.store import find_variant, variant_names
 
@@ -22,7 +22,7 @@ ReadStage = Callable[[Variant, str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LessonContext:
     """A variant, its short name in the capture, its facts by name, and what reads a stage of it."""
 
     variant: Variant
@@ -55,7 +55,7 @@ class Seen:
 
     def lines(self, stage: str) -> list[str]:
         """A stage without source locations."""
-        return without_locations(self.text(stage), language_of(stage)).splitlines()
+        return strip_debug(self.text(stage), language_of(stage)).splitlines()
 
     def count(self, stage: str, pattern: str) -> int:
         """How many lines of a stage match."""
@@ -67,13 +67,15 @@ def language_of(stage: str) -> str:
     return _BESIDE.get(stage) or stage_named(stage).language or ""
 
 
-def pair_of(step: Step, variants: Sequence[Variant], read: ReadStage) -> tuple[Seen, Seen]:
+def pair_of(
+    step: LessonStep, variants: Sequence[Variant], read: ReadStage
+) -> tuple[LessonContext, LessonContext]:
     """The two variants that a step is about. Raises UserError where the capture lacks one."""
     names = variant_names(variants)
     a, b = (_seen(find_variant(variants, name), names, read) for name in (step.a, step.b))
     return a, b
 
 
-def _seen(variant: Variant, names: Mapping[int, str], read: ReadStage) -> Seen:
+def _seen(variant: Variant, names: Mapping[int, str], read: ReadStage) -> LessonContext:
     reading = partial(read, variant)
-    return Seen(variant, names[variant.id], measure(variant, reading), reading)
+    return LessonContext(variant, names[variant.id], measure(variant, reading), reading)

@@ -6,12 +6,12 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.layouts.describe import turns_text, ways_text
-from irscope.lint.rules import RULES
-from irscope.lint.suppressions import chosen
-from irscope.lint.source.checks import lint_source
 from irscope.languages.registry import parse
+from irscope.layouts.describe import turns_text, ways_text
+from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.lint.rules import RULES
+from irscope.lint.source.checks import lint_source
+from irscope.lint.suppressions import chosen
 from irscope.model import Variant
 
 

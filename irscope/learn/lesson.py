@@ -21,7 +21,7 @@ _SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samp
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class LessonSweep:
     """A kernel and what it is compiled for, as `irscope compile` takes it.
 
     `file` has it: a sample, or a file beside the lesson. `fails` says that its variants are meant to
@@ -78,7 +78,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LessonStep:
     """One question and its answer, both Markdown, about two variants (the same one twice: about one).
 
     `a` and `b` name them as the other commands do. The learner is put before `stage`, at the first line
@@ -106,8 +106,8 @@ class Lesson:
     name: str
     title: str
     about: str
-    sweeps: tuple[Sweep, ...]
-    steps: tuple[Step, ...]
+    sweeps: tuple[LessonSweep, ...]
+    steps: tuple[LessonStep, ...]
     more: str = ""
 
 
@@ -136,16 +136,16 @@ def _load(path: Path) -> Lesson:
     return Lesson(int(number), name, sweeps=sweeps, steps=steps, **table)
 
 
-def _sweep(table: dict[str, Any], beside: Path) -> Sweep:
+def _sweep(table: dict[str, Any], beside: Path) -> LessonSweep:
     sample = table.pop("sample")
     file = next(filter(Path.is_dir, _SAMPLES)) / sample if sample else beside
     targets = {"targets": tuple(table["targets"])} if "targets" in table else {}
-    return Sweep(file, **table | targets)
+    return LessonSweep(file, **table | targets)
 
 
-def _step(table: dict[str, Any]) -> Step:
+def _step(table: dict[str, Any]) -> LessonStep:
     shown, excerpts = (
         tuple(Excerpt(**excerpt) for excerpt in table.pop(key, ())) for key in ("shown", "excerpts")
     )
     claims = tuple(Claim(**claim) for claim in table.pop("claims", ()))
-    return Step(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, claims=claims)
+    return LessonStep(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, claims=claims)

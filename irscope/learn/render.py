@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from irscope.learn.lesson import Excerpt, Lesson, Step
-from irscope.learn.context import ReadStage, Seen, language_of, pair_of
+from irscope.learn.context import LessonContext, ReadStage, language_of, pair_of
+from irscope.learn.lesson import Excerpt, Lesson, LessonStep
 from irscope.model import Variant
 
 _VALUE = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
@@ -36,24 +36,24 @@ def markdown(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> st
     return "\n\n".join([*parts, lesson.more.strip()]).rstrip() + "\n"
 
 
-def question(step: Step, a: Seen, b: Seen) -> str:
+def question(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
     """The question of a step, as Markdown, with the lines that it shows."""
     return _told(step.question, step.shown, a, b)
 
 
-def answer(step: Step, a: Seen, b: Seen) -> str:
+def answer(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
     """The answer of a step, as Markdown, with the lines that it quotes."""
     return _told(step.answer, step.excerpts, a, b)
 
 
-def _told(text: str, excerpts: Sequence[Excerpt], a: Seen, b: Seen) -> str:
+def _told(text: str, excerpts: Sequence[Excerpt], a: LessonContext, b: LessonContext) -> str:
     parts = [_filled(text, a, b).strip()]
     for (of, stage), group in groupby(excerpts, lambda excerpt: (excerpt.of, excerpt.stage)):
         parts.append(_quoted(a if of == "a" else b, stage, list(group), alone=a.variant == b.variant))
     return "\n\n".join(parts) + "\n"
 
 
-def _filled(text: str, a: Seen, b: Seen) -> str:
+def _filled(text: str, a: LessonContext, b: LessonContext) -> str:
     def value(match: re.Match[str]) -> str:
         seen = a if match[1] == "a" else b
         if match[3]:
@@ -63,7 +63,7 @@ def _filled(text: str, a: Seen, b: Seen) -> str:
     return _VALUE.sub(value, text)
 
 
-def _quoted(seen: Seen, stage: str, excerpts: Sequence[Excerpt], alone: bool) -> str:
+def _quoted(seen: LessonContext, stage: str, excerpts: Sequence[Excerpt], alone: bool) -> str:
     """What is quoted of one stage, in one block; "..." stands where lines are left out."""
     # Dedented, a block reads well anywhere.
     lines = seen.lines(stage)
@@ -74,7 +74,7 @@ def _quoted(seen: Seen, stage: str, excerpts: Sequence[Excerpt], alone: bool) ->
     return f"{_caption(seen, stage, excerpts[0].of, alone)}:\n\n```{_lexer(stage)}\n{block}\n```"
 
 
-def _caption(seen: Seen, stage: str, of: str, alone: bool) -> str:
+def _caption(seen: LessonContext, stage: str, of: str, alone: bool) -> str:
     called = _CALLED.get(stage, stage)
     if stage in ("python", "file", "lint"):  # the same for every variant
         return called

@@ -19,7 +19,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Diagnostic:
     """One mistake. `line` and `column` count from 1; `fix` says what to do, in a sentence.
 
     `silenced_at` are more lines at which a comment silences it: those of the decorated function.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 
 # In a line: `# irscope: ignore[one-config, key-missing]`, or `# irscope: ignore` for all rules.
 _COMMENT = re.compile(r"#[ \t]*irscope:[ \t]*ignore(?:\[([^\]\n]*)\])?")
 
 
-def silenced(problem: Problem, lines: Sequence[str], first: int = 1) -> bool:
+def silenced(problem: Diagnostic, lines: Sequence[str], first: int = 1) -> bool:
     """Whether a comment silences a problem: on its line, or where the decorated function is declared.
 
     `lines` are those of its file from line `first` on.

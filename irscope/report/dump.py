@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.model import Kernel, Variant
-from irscope.report.terminal.listing import by_kernel
-from irscope.report.paths import path_part, unique_paths
 from irscope.report.json.records import kernel_record, variant_record
+from irscope.report.paths import path_part, unique_paths
+from irscope.report.terminal.listing import by_kernel
 
 SCHEMA = "irscope.dump/1"
 INDEX = "index.json"

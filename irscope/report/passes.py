@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.divergence import Partings
-from irscope.analysis.pass_history import Step
+from irscope.analysis.divergence import Divergences
+from irscope.analysis.pass_history import PassStep
 from irscope.diff.rows import Change
 from irscope.model import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PassSummary:
     """A pass with what it did, in a line; `touched` counts the operations of the line asked for."""
 
-    step: Step
+    step: PassStep
     summary: str
     touched: Mapping[Change, int] | None = None
 
 
 # A pass as A and B ran it; None where one did not. Of a single variant, B's are None.
-Pair = tuple[Told | None, Told | None]
+Pair = tuple[PassSummary | None, PassSummary | None]
 
 
 @dataclass(frozen=True)
@@ -32,5 +32,5 @@ class PassReport:
     variants: Sequence[Variant]
     names: Sequence[str]
     rows: Sequence[Pair]
-    total: Sequence[Step]
-    partings: Partings | None = None
+    total: Sequence[PassStep]
+    partings: Divergences | None = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from irscope.model import Toolchain
 from irscope.report.comparison import Comparison, heading
-from irscope.report.table import Section
-from irscope.report.text import counted
+from irscope.report.table import TableSection
+from irscope.report.text import pluralize
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Report:
     """
 
     capture: str
-    sections: Sequence[Section]
+    sections: Sequence[TableSection]
     comparisons: Sequence[Comparison]
 
     @property
@@ -39,7 +39,7 @@ class Report:
         stuck = sum(bool(entry.problem) for entry in entries) - failed
         twins = sum(entry.twin is not None for entry in entries)
         parts = [
-            f"{counted(len(entries), 'variant')} for {', '.join(targets)}" if entries else "no variants",
+            f"{pluralize(len(entries), 'variant')} for {', '.join(targets)}" if entries else "no variants",
             f"{failed:,} failed to compile" if failed else "",
             f"{stuck:,} cannot be launched" if stuck else "",
             f"{twins:,} the same machine code as another" if twins else "",

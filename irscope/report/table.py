@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact, FactKind, FactValue
-from irscope.analysis.duplicates import groups
 from irscope.facts.registry import kinds_for
 from irscope.model import UserError, Value, Variant
 
@@ -15,7 +15,7 @@ BOUND = ("registers", "stack", "n_spills")
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One variant of the table.
 
     `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed
@@ -35,12 +35,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Section:
+class TableSection:
     """The variants of one kernel for one target, which are what can be compared."""
 
     kernel: str
     target: str
-    entries: tuple[Entry, ...]
+    entries: tuple[TableEntry, ...]
 
     @property
     def backend(self) -> str:
@@ -56,17 +56,19 @@ class Section:
 
 def entries(
     variants: Sequence[Variant], names: Mapping[int, str], facts: Mapping[int, Mapping[str, Fact]]
-) -> list[Entry]:
+) -> list[TableEntry]:
     """The entries of `variants`; `names` and `facts` are by variant id."""
-    twins = {later.id: first.id for first, *others in groups(variants, facts) for later in others}
+    twins = {later.id: first.id for first, *others in duplicate_groups(variants, facts) for later in others}
     return [
-        Entry(variant, names[variant.id], own, _problem(variant, own), twins.get(variant.id))
+        TableEntry(variant, names[variant.id], own, _problem(variant, own), twins.get(variant.id))
         for variant in variants
         for own in [facts.get(variant.id, {})]
     ]
 
 
-def sections(entries: Sequence[Entry], sort: str | None, kinds: Sequence[FactKind]) -> list[Section]:
+def sections(
+    entries: Sequence[TableEntry], sort: str | None, kinds: Sequence[FactKind]
+) -> list[TableSection]:
     """The entries by kernel and target, each section sorted by `sort`.
 
     `sort` is a fact's or a config's name, None for the capture's order; the best or least value stands
@@ -75,16 +77,16 @@ def sections(entries: Sequence[Entry], sort: str | None, kinds: Sequence[FactKin
     """
     if sort is not None:
         _check_sort(entries, sort, kinds)
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    groups: dict[tuple[str, str], list[TableEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.variant.kernel.name, str(entry.variant.target)), []).append(entry)
     return [
-        Section(kernel, target, tuple(_sorted(group, sort, kinds)))
+        TableSection(kernel, target, tuple(_sorted(group, sort, kinds)))
         for (kernel, target), group in groups.items()
     ]
 
 
-def config_names(section: Section) -> list[str]:
+def config_names(section: TableSection) -> list[str]:
     """The config values that tell the section's variants apart; all of them where none does."""
     configs = [dict(entry.variant.config.values) for entry in section.entries]
     names = list(dict.fromkeys(name for config in configs for name in config))
@@ -93,12 +95,12 @@ def config_names(section: Section) -> list[str]:
     return telling or names
 
 
-def named_apart(section: Section) -> bool:
+def named_apart(section: TableSection) -> bool:
     """Whether the config alone tells every variant of the section from the others."""
     return len({entry.variant.config for entry in section.entries}) == len(section.entries)
 
 
-def best(section: Section, kind: FactKind) -> FactValue:
+def best(section: TableSection, kind: FactKind) -> FactValue:
     """The best value of a fact among variants that can launch; None where there is nothing to choose."""
     values = [entry.value(kind.name) for entry in section.entries if not entry.problem]
     numbers = [value for value in values if isinstance(value, int | float)]
@@ -124,7 +126,7 @@ def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind]) -> list[FactKi
     return list(chosen.values())
 
 
-def default_kinds(section: Section) -> list[FactKind]:
+def default_kinds(section: TableSection) -> list[FactKind]:
     """The kinds that a person is shown: those of the backend of which something is known.
 
     Not among them is what the notes say of each variant.
@@ -137,7 +139,7 @@ def default_kinds(section: Section) -> list[FactKind]:
     ]
 
 
-def telling_kinds(section: Section, kinds: Sequence[FactKind]) -> list[FactKind]:
+def telling_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
     """Those of `kinds` that tell the section's variants apart; of those that mislead alone, all or none."""
     telling = {kind.name for kind in kinds if len({repr(e.value(kind.name)) for e in section.entries}) > 1}
     if telling.intersection(BOUND):
@@ -159,19 +161,19 @@ def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
     return ""
 
 
-def _check_sort(entries: Sequence[Entry], sort: str, kinds: Sequence[FactKind]) -> None:
+def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKind]) -> None:
     known = [kind.name for kind in kinds]
     known += [name for entry in entries for name, _ in entry.variant.config.values]
     if sort not in known:
         raise UserError(f"cannot sort by '{sort}'; there is: {', '.join(dict.fromkeys(known))}")
 
 
-def _sorted(entries: list[Entry], sort: str | None, kinds: Sequence[FactKind]) -> list[Entry]:
+def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKind]) -> list[TableEntry]:
     if sort is None:
         return entries
     kind = next((kind for kind in kinds if kind.name == sort), None)
 
-    def key(entry: Entry) -> tuple[bool, bool, float, str]:
+    def key(entry: TableEntry) -> tuple[bool, bool, float, str]:
         value: Value = entry.value(kind.name) if kind else entry.variant.config.get(sort)
         number = float(value) if isinstance(value, int | float) else 0.0
         if kind and kind.better == "high":

@@ -11,13 +11,15 @@ from typing import Any
 from irscope.facts.fact import FactKind, FactValue
 from irscope.model import format_value
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.table import Entry, Section, best, config_names
+from irscope.report.table import TableEntry, TableSection, best, config_names
 from irscope.report.text import code, one_line
 
 SCHEMA = "irscope.table/1"
 
 
-def table_document(sections: Sequence[Section], kinds: Sequence[FactKind], capture: str) -> dict[str, Any]:
+def table_document(
+    sections: Sequence[TableSection], kinds: Sequence[FactKind], capture: str
+) -> dict[str, Any]:
     """The JSON document of `irscope table`; a fact that could not be had is null."""
     return {
         "schema": SCHEMA,
@@ -27,7 +29,7 @@ def table_document(sections: Sequence[Section], kinds: Sequence[FactKind], captu
     }
 
 
-def table_csv(sections: Sequence[Section], kinds: Sequence[FactKind]) -> str:
+def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> str:
     """One line a variant under one heading; a fact that could not be had is empty."""
     configs = list(
         dict.fromkeys(
@@ -59,7 +61,7 @@ def table_csv(sections: Sequence[Section], kinds: Sequence[FactKind]) -> str:
     return file.getvalue()
 
 
-def table_markdown(section: Section, kinds: Sequence[FactKind]) -> str:
+def table_markdown(section: TableSection, kinds: Sequence[FactKind]) -> str:
     """A section as a GitHub table; the best value is bold, those with a problem are listed below."""
     configs = config_names(section)
     heading = ["#", *map(code, configs), *(kind.title for kind in kinds), "note"]
@@ -81,7 +83,7 @@ def table_markdown(section: Section, kinds: Sequence[FactKind]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _record(entry: Entry, kinds: Sequence[FactKind]) -> dict[str, Any]:
+def _record(entry: TableEntry, kinds: Sequence[FactKind]) -> dict[str, Any]:
     return {
         **variant_record(entry.variant, entry.name),
         "problem": entry.problem or None,
@@ -90,7 +92,7 @@ def _record(entry: Entry, kinds: Sequence[FactKind]) -> dict[str, Any]:
     }
 
 
-def _markdown_fact(entry: Entry, kind: FactKind, top: FactValue) -> str:
+def _markdown_fact(entry: TableEntry, kind: FactKind, top: FactValue) -> str:
     value = entry.value(kind.name)
     if value is None:
         return "" if entry.variant.failure else "?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from irscope.model.text import counted as counted  # noqa: PLC0414 - the name by which report has it
+from irscope.model.text import pluralize as pluralize  # noqa: PLC0414 - the name by which report has it
 
 # C0 but line feed and tab, DEL, C1 (with CSI), the bidirectional controls (Unicode UAX #9) that can
 # reorder a line, characters without width, separators that terminals may break lines at, and halves of

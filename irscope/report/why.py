@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.compilations import Compilations
 from irscope.analysis.cache_key_diff import Recompilation
 from irscope.analysis.cache_key_text import verdict
+from irscope.analysis.compilations import Compilations
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
 from irscope.report.comparison import Comparison

@@ -1,1 +1,1 @@
-"""Everything that touches Triton or nvdisasm: loading kernels, signatures, compiling, pass instrumentation."""
+"""Everything that touches Triton or nvdisasm: kernels, signatures, compiling, pass instrumentation."""

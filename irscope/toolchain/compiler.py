@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.toolchain.kernels import find_kernel, triton_value
-from irscope.toolchain.pass_instrumentation import Told, apart
-from irscope.toolchain.coalescing import compiling_anyway, telling
 from irscope.capturing.compile.request import Job
-from irscope.toolchain.stub_driver import gpu_target
 from irscope.store.writer import NewPass
+from irscope.toolchain.coalescing import compiling_anyway, telling
+from irscope.toolchain.kernels import find_kernel, triton_value
+from irscope.toolchain.pass_instrumentation import PassLog, instrument_stage
+from irscope.toolchain.stub_driver import gpu_target
 
 # (field, key, value): one piece of an Outcome, sent as soon as it is there.
 Send = Callable[[str, str, Any], None]
@@ -195,7 +195,7 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
     def __init__(self, memory: StageMemory, send: Send, reasons: bool, passes: bool) -> None:
         self._memory, self._send, self._watch = memory, send, _Watch()
         self._reasons, self._passes = reasons, passes
-        self._told = Told()
+        self._told = PassLog()
 
     def __enter__(self) -> _Watch:
         from triton import knobs
@@ -220,7 +220,7 @@ class _watching_stages:  # noqa: N801 - used as a context manager, like contextl
             stages["ttgir"] = telling(stages["ttgir"])
         for name, run in list(stages.items()):
             key = _late_options(backend, options) if name in shared else None
-            told = apart(name, run, backend, self._tell) if self._passes else run
+            told = instrument_stage(name, run, backend, self._tell) if self._passes else run
             stages[name] = self._wrapped(name, told, key)
         return None
 

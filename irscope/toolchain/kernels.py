@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from irscope.toolchain.signature import Parameter
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.config import DTYPE_NAMES
+from irscope.toolchain.signature import SignatureItem
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     return next(iter(roots.values()))
 
 
-def parameters(function: Any) -> tuple[Parameter, ...]:
+def parameters(function: Any) -> tuple[SignatureItem, ...]:
     """The parameters of a JITFunction."""
     return tuple(
-        Parameter(
+        SignatureItem(
             name=parameter.name,
             constexpr=parameter.is_constexpr,
             has_default=parameter.has_default,

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from irscope.toolchain.coalescing import compiling_anyway
 from irscope.capturing.record.patching import replaced
 from irscope.model import Failure
 from irscope.model.pass_names import OPTIMIZE, TO_LLVM, pass_name
 from irscope.store.encoding import Blob, pack
 from irscope.store.writer import NewPass
+from irscope.toolchain.coalescing import compiling_anyway
 
 Run = Callable[[Any, dict[str, Any]], Any]
 
@@ -33,7 +33,7 @@ _LEVEL = 1
 _ADDING = ("passes", "nvidia", "amd")
 
 
-def apart(stage: str, run: Run, backend: Any, tell: Tell) -> Run:
+def instrument_stage(stage: str, run: Run, backend: Any, tell: Tell) -> Run:
     """The stage `run` of Triton's `backend`, its pipelines running pass by pass, each told of.
 
     An entry without a name is a module that no pass made: the first is what the stage received, a later
@@ -42,7 +42,7 @@ def apart(stage: str, run: Run, backend: Any, tell: Tell) -> Run:
     compiler = sys.modules[type(backend).__module__]
 
     def stage_apart(module: Any, metadata: dict[str, Any]) -> Any:
-        recorder = _Recorder(stage, tell)
+        recorder = PassInstrumentation(stage, tell)
         with ExitStack() as stack:
             for name, value in _stand_ins(compiler, recorder).items():
                 stack.enter_context(replaced(compiler, name, value))
@@ -54,7 +54,7 @@ def apart(stage: str, run: Run, backend: Any, tell: Tell) -> Run:
 
 
 @contextmanager
-def telling_passes(tell: Tell) -> Iterator[None]:
+def reporting_passes(tell: Tell) -> Iterator[None]:
     """The compilations inside tell of their passes, which run even where Triton's cache has the kernel."""
     from triton import knobs
 
@@ -66,7 +66,7 @@ def telling_passes(tell: Tell) -> Iterator[None]:
             return given or ("", "")
         backend, stages = arguments[:2]
         for name, run in list(stages.items()):
-            stages[name] = apart(name, run, backend, tell)
+            stages[name] = instrument_stage(name, run, backend, tell)
         return given
 
     with compiling_anyway(), replaced(knobs.runtime, "add_stages_inspection_hook", hook):
@@ -74,7 +74,7 @@ def telling_passes(tell: Tell) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class Told:
+class PassLog:
     """The passes of one compilation that were told of so far."""
 
     passes: tuple[NewPass, ...] = ()
@@ -91,7 +91,7 @@ class Told:
         return last.name if last is not None and last.name and not last.seconds else None
 
 
-def naming_pass(failure: Failure, passes: Told) -> Failure:
+def naming_pass(failure: Failure, passes: PassLog) -> Failure:
     """The failure with the pass that it happened in."""
     if passes.running is None:
         return failure
@@ -106,7 +106,7 @@ class _Running:
     seconds: float = 0.0
 
 
-class _Recorder:
+class PassInstrumentation:
     """The passes of one stage. It knows the module's text, so that only what changes it is kept."""
 
     def __init__(self, stage: str, tell: Tell) -> None:
@@ -149,7 +149,7 @@ class _Recorder:
         return pack(text.encode(), _LEVEL)
 
 
-def _stand_ins(compiler: ModuleType, recorder: _Recorder) -> dict[str, Any]:
+def _stand_ins(compiler: ModuleType, recorder: PassInstrumentation) -> dict[str, Any]:
     """What stands in for the names of a backend's module."""
     manager = _manager_class(compiler.ir.pass_manager, recorder)
     found = {"ir": _with(compiler.ir, pass_manager=manager), "llvm": _llvm(compiler.llvm, recorder)}
@@ -163,7 +163,7 @@ def _with(module: ModuleType, **others: Any) -> SimpleNamespace:
     return SimpleNamespace(**vars(module) | others)
 
 
-def _manager_class(real: Any, recorder: _Recorder) -> Any:
+def _manager_class(real: Any, recorder: PassInstrumentation) -> Any:
     """A kind of libtriton's pass manager whose `run` runs each pass in a manager of its own."""
 
     class PassManager(real):  # type: ignore[misc] # libtriton's class has no types
@@ -178,11 +178,11 @@ def _manager_class(real: Any, recorder: _Recorder) -> Any:
 
         def run(self, module: Any, *rest: Any) -> None:
             recorder.received(module)
-            apart = self._apart(module.context)
+            instrument_stage = self._apart(module.context)
             # Somebody added a pass past the stand-ins: all run as one.
-            if ",".join(map(_pipeline, apart)) != _pipeline(self):
-                apart = [super()]
-            for manager in apart:
+            if ",".join(map(_pipeline, instrument_stage)) != _pipeline(self):
+                instrument_stage = [super()]
+            for manager in instrument_stage:
                 with recorder.timed(_pipeline(manager)) as pass_:
                     manager.run(module, *rest)
                 recorder.ended(pass_, module)
@@ -224,7 +224,7 @@ def _noting(function: Callable[..., Any], manager: Any) -> Callable[..., Any]:
     return add
 
 
-def _llvm(llvm: ModuleType, recorder: _Recorder) -> SimpleNamespace:
+def _llvm(llvm: ModuleType, recorder: PassInstrumentation) -> SimpleNamespace:
     """Triton's `llvm` module, which tells of the translation and of the optimiser.
 
     The translation ends where the optimiser begins: in between the backends set attributes and link

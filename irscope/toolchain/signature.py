@@ -15,7 +15,7 @@ _OPENING, _CLOSING = "([{<", ")]}>"
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class SignatureItem:
     """A parameter of a kernel, as far as a signature needs it.
 
     `specialized` is false where the kernel says `do_not_specialize`, `aligned` where it says
@@ -50,7 +50,7 @@ def split_signature(text: str) -> list[str]:
 
 
 def bind_signature(
-    text: str, parameters: Sequence[Parameter], given: frozenset[str]
+    text: str, parameters: Sequence[SignatureItem], given: frozenset[str]
 ) -> dict[str, tuple[str, str]]:
     """Each entry of the signature by its parameter's name: name -> (type or literal, hint).
 
@@ -83,7 +83,7 @@ def bind_signature(
 def specialize(
     entries: Mapping[str, tuple[str, str]],
     constants: Mapping[str, Value],
-    parameters: Sequence[Parameter],
+    parameters: Sequence[SignatureItem],
     target: Target,
 ) -> tuple[Argument, ...]:
     """The specialization that the JIT would compile for, in the order of the parameters.
@@ -112,7 +112,7 @@ def _split_hint(name: str, entry: str) -> tuple[str, str]:
     return type_, hint
 
 
-def _argument(parameter: Parameter, text: str, hint: str, target: Target) -> Argument:
+def _argument(parameter: SignatureItem, text: str, hint: str, target: Target) -> Argument:
     name, pointer = parameter.name, text.startswith("*")
     if parameter.constexpr or not (_is_type(text) or text == "constexpr"):
         return Argument(name, "constexpr", None, _constant(parameter, text))
@@ -126,7 +126,7 @@ def _argument(parameter: Parameter, text: str, hint: str, target: Target) -> Arg
     return Argument(name, text, key + ("S" if pointer and target.backend == "hip" else ""))
 
 
-def _constant(parameter: Parameter, text: str) -> Value:
+def _constant(parameter: SignatureItem, text: str) -> Value:
     value = parse_value(text)
     if parameter.constexpr:
         return value

@@ -7,8 +7,8 @@ from typing import Any
 
 from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.model import Target
-from irscope.model.reference_devices import board_of
 from irscope.model.devices import device_of
+from irscope.model.reference_devices import reference_device
 
 
 class Properties(dict[str, Any]):
@@ -32,7 +32,7 @@ class StandInUtils:
         return Properties(
             max_shared_mem=shared,
             max_num_regs=65536,
-            multiprocessor_count=board_of(target).multiprocessors,
+            multiprocessor_count=reference_device(target).multiprocessors,
             warpSize=target.warp_size,
             arch=target.arch,
         )

@@ -15,7 +15,7 @@ from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.live import Live, Producer
-from irscope.tui.live_updates import take_in
+from irscope.tui.live_updates import apply_events
 from irscope.tui.palette import commands, commands_of
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
@@ -24,7 +24,7 @@ from irscope.tui.settings import Settings, config_path, load
 
 if TYPE_CHECKING:
     from irscope.learn.lesson import Lesson
-    from irscope.tui.lesson import Pages
+    from irscope.tui.lesson import LessonPages
 
 # Blue and orange can be told apart with any kind of colour vision, on dark and on light.
 _COLOURS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
@@ -70,17 +70,17 @@ class IrscopeApp(App[None]):
             return OpeningScreen(Live(self._producer))
         return CompareScreen(self._session, self._background, self._settings, pages=self._pages())
 
-    def _pages(self) -> Pages | None:
+    def _pages(self) -> LessonPages | None:
         if self._lesson is None:
             return None
-        from irscope.tui.lesson import Pages  # what lessons need is off the path of everything else
+        from irscope.tui.lesson import LessonPages  # what lessons need is off the path of everything else
 
-        return Pages(self._lesson, self._session)
+        return LessonPages(self._lesson, self._session)
 
     @on(OpeningScreen.Ready)
     def _open(self, message: OpeningScreen.Ready) -> None:
         """There are variants, or soon will be."""
-        for words in take_in(self._session, [message.event]).said:
+        for words in apply_events(self._session, [message.event]).said:
             self.notify(words, markup=False)
         main = CompareScreen(self._session, self._background, self._settings, message.live)
         self.push_screen(main)

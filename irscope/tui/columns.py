@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, Variant, format_value
-from irscope.tui.in_progress import UnderWay
+from irscope.tui.in_progress import InProgress
 
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]
@@ -29,7 +29,7 @@ class FactTable:
     """The facts of the variants, as far as they have been measured; which variants are not yet compiled."""
 
     def __init__(self) -> None:
-        self.under_way = UnderWay()
+        self.under_way = InProgress()
         self._facts: dict[int, Mapping[str, Fact]] = {}
         self._first_with: dict[FactValue, int] = {}
 

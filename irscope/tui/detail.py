@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from irscope.diff.rows import Change, Row
-from irscope.tui.page import Side
+from irscope.tui.page import PageSide
 
 # What follows from a block size: a real change has more than this.
 _FOLLOWS = Change.SHAPE | Change.CONSTANT
@@ -26,7 +26,7 @@ class Detail(enum.Enum):
         return every[(every.index(self) + 1) % len(every)]
 
 
-def detailed(rows: Sequence[Row], left: Side, right: Side, detail: Detail) -> Sequence[Row]:
+def detailed(rows: Sequence[Row], left: PageSide, right: PageSide, detail: Detail) -> Sequence[Row]:
     """`rows` of a diff with what does not count told as equal, and in raw text what differs as changed."""
     if detail is Detail.SHAPES:
         return rows
@@ -36,7 +36,7 @@ def detailed(rows: Sequence[Row], left: Side, right: Side, detail: Detail) -> Se
     return [Row(row.left, row.right, Change.EQUAL) if row.change in quiet else row for row in rows]
 
 
-def _raw(row: Row, left: Side, right: Side) -> Row:
+def _raw(row: Row, left: PageSide, right: PageSide) -> Row:
     if row.left is None or row.right is None:
         return Row(row.left, row.right, Change.REMOVED if row.right is None else Change.ADDED)
     same = left.lines[row.left] == right.lines[row.right]  # an alias reads the same whatever it stands for

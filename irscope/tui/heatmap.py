@@ -8,7 +8,7 @@ from collections import Counter
 _FEW = 4
 
 
-class Extremes:
+class Heatmap:
     """The numbers of one column, as they come in. `better` is "low", "high" or "" as of the fact."""
 
     def __init__(self, better: str) -> None:

@@ -13,7 +13,7 @@ COMPILING = "compiling"
 _GLUON = "glir"
 
 
-class UnderWay:
+class InProgress:
     """Variants that are not in the capture yet, by id, with the contents of their stages."""
 
     def __init__(self) -> None:

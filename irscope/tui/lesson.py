@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from irscope.learn.lesson import Lesson, Step
 from irscope.learn.context import pair_of
+from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model import Variant, stage_named
 from irscope.tui.session import PYTHON, Session
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LessonPage:
     """One page: Markdown, the two variants, the stage, and the line (from 0) to look at in A or in B.
 
     `line` is None where nothing is to be pointed at.
@@ -29,7 +29,7 @@ class Page:
     right: bool = False
 
 
-class Pages:
+class LessonPages:
     """The pages of one lesson, and which of them is open. `turn` takes as long as measuring two variants."""
 
     def __init__(self, lesson: Lesson, session: Session) -> None:
@@ -37,7 +37,7 @@ class Pages:
         self._session = session
         self._open = -1
 
-    def turn(self, direction: int) -> Page | None:
+    def turn(self, direction: int) -> LessonPage | None:
         """The page after, or before, the open one, which is then open; None past either end.
 
         Raises UserError where the capture is not one of the lesson, or is damaged.
@@ -49,7 +49,7 @@ class Pages:
         self._open = wanted
         return page
 
-    def _page(self, number: int) -> Page:
+    def _page(self, number: int) -> LessonPage:
         index, answered = divmod(number, 2)
         step = self._lesson.steps[index]
         read = partial(_read, self._session)
@@ -59,7 +59,7 @@ class Pages:
         if answered and step is self._lesson.steps[-1]:
             parts.append(self._lesson.more)
         line, right = self._place(step, a.variant, b.variant)
-        return Page(
+        return LessonPage(
             heading=f"Lesson {self._lesson.number}, {'answer' if answered else 'question'} {index + 1} "
             f"of {len(self._lesson.steps)}",
             text="\n\n".join(part.strip() for part in parts),
@@ -70,7 +70,7 @@ class Pages:
             right=right,
         )
 
-    def _place(self, step: Step, a: Variant, b: Variant) -> tuple[int | None, bool]:
+    def _place(self, step: LessonStep, a: Variant, b: Variant) -> tuple[int | None, bool]:
         """The first line of A's stage, or of B's, that matches what the step points at."""
         if not step.find or step.stage == PYTHON:
             return None, False

@@ -40,7 +40,7 @@ class StageMade:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class VariantFinished:
     """A variant is compiled, or failed, and the capture has it."""
 
     variant: Variant
@@ -65,7 +65,7 @@ class Ended:
     """Nothing is under way any more."""
 
 
-Event = Planned | Started | StageMade | Finished | Unchanged | Refused | Ended
+Event = Planned | Started | StageMade | VariantFinished | Unchanged | Refused | Ended
 Tell = Callable[[Event], None]
 
 

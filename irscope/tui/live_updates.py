@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from irscope.tui.live import Ended, Event, Finished, Planned, Refused, StageMade, Started, Unchanged
+from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 from irscope.tui.session import Session
 
 
 @dataclass
-class News:
+class LiveUpdates:
     """`rows`: there are other variants; `changed`: the ids of those of which there is more to say.
 
     `planned` is the last plan, `answered` whether what was asked for began or never will, `ended` whether
@@ -26,15 +26,15 @@ class News:
     problems: list[str] = field(default_factory=list)
 
 
-def take_in(session: Session, events: Iterable[Event]) -> News:
+def apply_events(session: Session, events: Iterable[Event]) -> LiveUpdates:
     """Brings the session up to date."""
-    news = News()
+    news = LiveUpdates()
     for event in events:
         _take(session, event, news)
     return news
 
 
-def _take(session: Session, event: Event, news: News) -> None:
+def _take(session: Session, event: Event, news: LiveUpdates) -> None:
     match event:
         case Planned():
             _plan(session, event)
@@ -48,7 +48,7 @@ def _take(session: Session, event: Event, news: News) -> None:
             if id_ in session.under_way:
                 session.put(session.under_way.with_stage(session.variant(id_), stage, content))
                 news.changed.add(id_)
-        case Finished(variant):
+        case VariantFinished(variant):
             session.under_way.remove(variant.id)
             session.put(variant)
             news.changed.add(variant.id)

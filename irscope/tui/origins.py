@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from irscope.analysis.source_map import Place, python_lines
 from irscope.model import Variant
-from irscope.tui.page import Side
+from irscope.tui.page import PageSide
 
 
 @dataclass(frozen=True)
 class Python:
     """The kernel's source and that of the functions it calls, and the place of each of its lines."""
 
-    side: Side
+    side: PageSide
     places: Sequence[Place | None]
 
     def line_of(self, place: Place) -> int | None:
@@ -25,5 +25,5 @@ class Python:
 def python_of(variant: Variant) -> Python:
     """The source of a variant's kernel, then of its helpers, with the line numbers of their files."""
     lines = python_lines(variant.kernel)
-    side = Side([line.text for line in lines], "python", [line.number for line in lines])
+    side = PageSide([line.text for line in lines], "python", [line.number for line in lines])
     return Python(side, [line.place for line in lines])

@@ -17,7 +17,7 @@ CONTEXT = 3
 
 
 @dataclass(frozen=True)
-class Side:
+class PageSide:
     """One text. `language` None is plain words; `numbers` are line numbers other than 1, 2, 3."""
 
     lines: Sequence[str]
@@ -55,8 +55,8 @@ class Page:
     every difference of the texts counts, of names and places too.
     """
 
-    left: Side
-    right: Side | None
+    left: PageSide
+    right: PageSide | None
     rows: Sequence[Row]
     compared: bool = False
     raw: bool = False
@@ -137,7 +137,7 @@ class _Beside(Sequence[Row]):
         return Row(left, index if index < self._right else None, Change.EQUAL)
 
 
-def _hits(side: Side, found: Callable[[str], bool], located: bool) -> set[int]:
+def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[int]:
     """The lines (from 0) in which something is found, with their locations or without."""
     hits = {index for index, line in enumerate(side.lines) if found(line)}
     language = side.language
@@ -153,7 +153,7 @@ def searcher(query: str) -> Callable[[str], bool]:
     return lambda line: query in line.lower()
 
 
-def plain_page(left: Side, right: Side | None) -> Page:
+def plain_page(left: PageSide, right: PageSide | None) -> Page:
     """Two texts side by side as they stand, not aligned: before a diff is there, or where none can be."""
     return Page(left, right, _Beside(len(left.lines), len(right.lines) if right else 0))
 
@@ -223,7 +223,7 @@ class _ScreenLines(Sequence[ScreenLine]):
         return piece.start + min(row - piece.row, piece.height - 1)
 
 
-class Layout:
+class ScreenLayout:
     """The screen lines of a page: two sides or unified, equal stretches folded or not."""
 
     def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:

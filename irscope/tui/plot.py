@@ -33,7 +33,7 @@ _ROWS_A_LABEL = 3
 _LONGEST_LABEL = 12
 
 
-class Cell(NamedTuple):
+class PlotCell(NamedTuple):
     """A character and its style class, "" for that of the panel."""
 
     text: str = " "
@@ -67,25 +67,27 @@ class Plot:
 
         return min(self.chart.points, key=distance, default=None)
 
-    def draw(self, cursor: int, pair: tuple[int, int]) -> list[list[Cell]]:
+    def draw(self, cursor: int, pair: tuple[int, int]) -> list[list[PlotCell]]:
         """The cells, line by line; `cursor` and `pair` are ids of variants: the chosen one, A and B."""
         grid = [
-            [Cell("─", "grid") if row in self._labels else Cell() for _ in range(self._width)]
+            [PlotCell("─", "grid") if row in self._labels else PlotCell() for _ in range(self._width)]
             for row in range(self._rows + self._lost)
         ]
         for number, series in enumerate(self.chart.series):
             self._draw_line(grid, series, number)
         for number, series in enumerate(self.chart.series):
             for point in series.points:
-                self._put(grid, point, Cell(_TROUBLE, "trouble") if point.trouble else _mark(number))
+                self._put(grid, point, PlotCell(_TROUBLE, "trouble") if point.trouble else _mark(number))
         for point in self.chart.points:
             id_ = point.variant.id
             if id_ in pair:
-                self._put(grid, point, Cell("A", "mark--a") if id_ == pair[0] else Cell("B", "mark--b"))
+                self._put(
+                    grid, point, PlotCell("A", "mark--a") if id_ == pair[0] else PlotCell("B", "mark--b")
+                )
         if cursor in self._places:
             column, row = self._places[cursor]
-            grid[row][max(column - 1, 0)] = Cell("[", "lit")
-            grid[row][min(column + 1, self._width - 1)] = Cell("]", "lit")
+            grid[row][max(column - 1, 0)] = PlotCell("[", "lit")
+            grid[row][min(column + 1, self._width - 1)] = PlotCell("]", "lit")
         return [*(self._with_label(row, cells) for row, cells in enumerate(grid)), *self._x_axis()]
 
     # Where things stand.
@@ -110,11 +112,11 @@ class Plot:
 
     # What is drawn.
 
-    def _put(self, grid: list[list[Cell]], point: Point, cell: Cell) -> None:
+    def _put(self, grid: list[list[PlotCell]], point: Point, cell: PlotCell) -> None:
         column, row = self._places[point.variant.id]
         grid[row][column] = cell
 
-    def _draw_line(self, grid: list[list[Cell]], series: Series, number: int) -> None:
+    def _draw_line(self, grid: list[list[PlotCell]], series: Series, number: int) -> None:
         """Dots from each point of the line to the next."""
         dots = [
             (int(2 * self._column(tick, number)), round(4 * self._row(y) + 1.5)) for tick, y in series.line
@@ -126,23 +128,23 @@ class Plot:
                     grid, x + round(step * (end_x - x) / steps), y + round(step * (end_y - y) / steps), number
                 )
 
-    def _dot(self, grid: list[list[Cell]], x: int, y: int, number: int) -> None:
+    def _dot(self, grid: list[list[PlotCell]], x: int, y: int, number: int) -> None:
         old = grid[y // 4][x // 2]
         style = f"series--{number % COLOURS}"
         bits = ord(old.text) - _BRAILLE if old.style == style else 0
-        grid[y // 4][x // 2] = Cell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
+        grid[y // 4][x // 2] = PlotCell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
 
-    def _with_label(self, row: int, cells: list[Cell]) -> list[Cell]:
+    def _with_label(self, row: int, cells: list[PlotCell]) -> list[PlotCell]:
         """A line with what stands left of it."""
         label = self._labels.get(row, "")
         if row == self._rows:
             label = "?"
         sign = "┤" if label else "│"
         return [
-            Cell(character, "axis") for character in f"{label:>{self._left - 2}} {sign}"[-self._left :]
+            PlotCell(character, "axis") for character in f"{label:>{self._left - 2}} {sign}"[-self._left :]
         ] + cells
 
-    def _x_axis(self) -> Iterator[list[Cell]]:
+    def _x_axis(self) -> Iterator[list[PlotCell]]:
         """The axis with a notch for each tick that has room for its label, and the labels."""
         line, labels = ["─"] * self._width, [" "] * self._width
         free = 0
@@ -157,8 +159,8 @@ class Plot:
                 free = start + len(shown) + 1
         edge = " " * (self._left - 1)
         for text in (f"{edge}└{''.join(line)}", f"{edge} {''.join(labels)}"):
-            yield [Cell(character, "axis") for character in text]
+            yield [PlotCell(character, "axis") for character in text]
 
 
-def _mark(number: int) -> Cell:
-    return Cell(MARKS[number % len(MARKS)], f"series--{number % COLOURS}")
+def _mark(number: int) -> PlotCell:
+    return PlotCell(MARKS[number % len(MARKS)], f"series--{number % COLOURS}")

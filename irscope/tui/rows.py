@@ -12,7 +12,7 @@ from rich.style import Style
 from irscope.diff.rows import Change, Row
 from irscope.diff.tokens import changed_spans
 from irscope.languages.strip_debug import line_without_location
-from irscope.tui.page import Kind, Page, ScreenLine, Side
+from irscope.tui.page import Kind, Page, PageSide, ScreenLine
 from irscope.tui.paint import Span, Styles, code, fitted, occurrences
 from irscope.tui.text import printable
 
@@ -34,7 +34,7 @@ Lit = tuple[frozenset[int], frozenset[int]]
 class _Half:
     """What one side has in a row: a line of its text, and where that differs from its counterpart."""
 
-    side: Side
+    side: PageSide
     line: int
     right: bool
     text: str

@@ -9,22 +9,22 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from threading import Lock
 
-from irscope.facts.fact import Fact
-from irscope.facts.measure import FACTS_VERSION, from_json, measure
-from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.analysis.pass_history import Documents, PassStep, documents, steps
 from irscope.analysis.source_map import Origins
-from irscope.analysis.pass_history import Documents, Step, documents, steps
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
+from irscope.facts.fact import Fact
+from irscope.facts.measure import FACTS_VERSION, from_json, measure
 from irscope.languages.document import Document
 from irscope.languages.lines import Lines
 from irscope.languages.registry import parse
+from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for
 from irscope.store import Capture
 from irscope.tui.cache import SizedCache
+from irscope.tui.in_progress import InProgress
 from irscope.tui.origins import python_of
-from irscope.tui.page import Side
-from irscope.tui.in_progress import UnderWay
+from irscope.tui.page import PageSide
 
 # The first tab: the kernel's own source. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
@@ -46,7 +46,7 @@ class Session:
 
     def __init__(self, capture: Capture, disassemble: Disassemble | None = None, live: bool = False) -> None:
         self.capture = capture
-        self.under_way = UnderWay()
+        self.under_way = InProgress()
         self._variants = {variant.id: variant for variant in capture.variants()}
         if not self._variants and not live:
             raise UserError(f"{capture.path}: no variant in it yet; compile some with `irscope compile`")
@@ -216,15 +216,15 @@ class Session:
         """The facts of a variant, measured."""
         return measure(variant, lambda stage: self.read(variant, stage))
 
-    def side(self, variant: Variant, stage: str) -> Side:
+    def side(self, variant: Variant, stage: str) -> PageSide:
         """What a variant shows in a tab: the text, or in its place what there is to say."""
         if stage == PYTHON:
             return python_of(variant).side
         if not self.key(variant, stage):
-            return Side((self.under_way.words(variant.id) or _missing(variant, stage)).split("\n"))
+            return PageSide((self.under_way.words(variant.id) or _missing(variant, stage)).split("\n"))
         if not self.at_hand(variant, stage):
-            return Side(_underived(stage, self._disassemble is not None).split("\n"))
-        return Side(self.lines(variant, stage), stage_named(stage).language)
+            return PageSide(_underived(stage, self._disassemble is not None).split("\n"))
+        return PageSide(self.lines(variant, stage), stage_named(stage).language)
 
     def document(self, variant: Variant, stage: str) -> Document:
         """A stage, parsed: takes long where it was not yet. Raises as `text`."""
@@ -235,7 +235,7 @@ class Session:
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
         return self._documents.put(key, document, len(document.lines))
 
-    def steps(self, variant: Variant) -> list[Step]:
+    def steps(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant; none where they were not kept."""
         with self._lock:
             return steps(self.capture.passes(variant))

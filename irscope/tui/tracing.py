@@ -34,7 +34,7 @@ class Traces:
 
 
 @dataclass(frozen=True)
-class Work:
+class LineOutcome:
     """A class of operations that a Python line became in a stage, and how many of them in A and in B.
 
     None where A, or B, has no such stage.
@@ -55,13 +55,15 @@ def trace(comparison: Comparison, stage: str) -> Traces:
     return Traces(left, None if comparison.single else _origins(session, comparison.b, stage))
 
 
-def work_in(comparison: Comparison, stage: str, place: Place) -> list[Work]:
+def work_in(comparison: Comparison, stage: str, place: Place) -> list[LineOutcome]:
     """What `place` became in a stage: what differs in number first, then what there is most of."""
     traces = trace(comparison, stage)
     left, right = (side.counts(place) if side else None for side in (traces.left, traces.right))
     opcodes = {**(left or {}), **(right or {})}
     found = [
-        Work(stage, opcode, None if left is None else left[opcode], None if right is None else right[opcode])
+        LineOutcome(
+            stage, opcode, None if left is None else left[opcode], None if right is None else right[opcode]
+        )
         for opcode in opcodes
     ]
     found.sort(key=lambda work: (work.left == work.right, -max(work.left or 0, work.right or 0), work.opcode))

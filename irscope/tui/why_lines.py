@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from irscope.analysis.compilations import compilations
-from irscope.facts.fact import Fact
-from irscope.analysis.finding import Finding
-from irscope.analysis.duplicates import same_program
-from irscope.analysis.cache_key import Input
-from irscope.analysis.source_map import place_of
+from irscope.analysis.cache_key import CacheKeyInput
 from irscope.analysis.cache_key_diff import recompilation, remedies
-from irscope.analysis.compilation_summary import story, totals
 from irscope.analysis.cache_key_text import key_sentence, reason_text, verdict
+from irscope.analysis.compilation_summary import story, totals
+from irscope.analysis.compilations import compilations
+from irscope.analysis.duplicates import are_duplicates
+from irscope.analysis.finding import Finding
+from irscope.analysis.source_map import place_of
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.summary import first_structural, summarize
+from irscope.facts.fact import Fact
 from irscope.languages.document import Location
 from irscope.model import Variant
 from irscope.tui.comparison import Comparison
@@ -36,7 +36,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Told:
+class TextLine:
     """A sentence, or a title. `level` is how far in it stands, `goal` where it can be seen."""
 
     text: str
@@ -45,49 +45,49 @@ class Told:
     goal: Goal | None = None
 
 
-def pair_lines(comparison: Comparison) -> list[Told]:
+def pair_lines(comparison: Comparison) -> list[TextLine]:
     """What there is to say of A and B. Compares the stages that were not yet: for the background."""
     a, b = comparison.a, comparison.b
     if comparison.single:
-        return [Told("A and B are one and the same variant", title=True, level=0)]
+        return [TextLine("A and B are one and the same variant", title=True, level=0)]
     diffs = comparison.compare_all()
     facts = comparison.session.facts(a), comparison.session.facts(b)
-    identical = same_program(a, b, *facts)
+    identical = are_duplicates(a, b, *facts)
     why = recompilation(a, b)
     return [
-        Told("Why it was compiled again", title=True, level=0),
+        TextLine("Why it was compiled again", title=True, level=0),
         *_reasons(a, b),
-        Told("What it led to", title=True, level=0),
+        TextLine("What it led to", title=True, level=0),
         *_effects(diffs, comparison.findings()),
-        Told("Was it worth it", title=True, level=0),
-        Told(verdict(a, b, identical)),
-        *(Told(f"spared by: {remedy}") for remedy in (remedies(why, a, b) if identical else ())),
+        TextLine("Was it worth it", title=True, level=0),
+        TextLine(verdict(a, b, identical)),
+        *(TextLine(f"spared by: {remedy}") for remedy in (remedies(why, a, b) if identical else ())),
     ]
 
 
-def story_lines(session: Session, facts: Mapping[int, Mapping[str, Fact]]) -> list[Told]:
+def story_lines(session: Session, facts: Mapping[int, Mapping[str, Fact]]) -> list[TextLine]:
     """The compilations of each kernel of the capture; `facts` by variant id, as far as they are known."""
     told = []
     for name in dict.fromkeys(variant.kernel.name for variant in session.variants):
         variants = [variant for variant in session.variants if variant.kernel.name == name]
         found = compilations(name, variants, facts)
-        told.append(Told(f"The whole capture: {name}, {totals(found)}", title=True, level=0))
-        told += [Told(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(found)]
+        told.append(TextLine(f"The whole capture: {name}, {totals(found)}", title=True, level=0))
+        told += [TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(found)]
     return told
 
 
-def _reasons(a: Variant, b: Variant) -> Iterator[Told]:
+def _reasons(a: Variant, b: Variant) -> Iterator[TextLine]:
     if a.kernel.name != b.kernel.name:
-        yield Told(f"they are two kernels, {a.kernel.name} and {b.kernel.name}")
+        yield TextLine(f"they are two kernels, {a.kernel.name} and {b.kernel.name}")
     why = recompilation(a, b)
-    yield Told(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
-    yield from (Told(reason_text(reason), 2, goal=_in_python(b, reason.input)) for reason in why.reasons)
+    yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
+    yield from (TextLine(reason_text(reason), 2, goal=_in_python(b, reason.input)) for reason in why.reasons)
     if not why.reasons:
-        yield Told("none: Triton has one program for both", 2)
-    yield from (Told(f"not known: {text}") for text in why.unknown)
+        yield TextLine("none: Triton has one program for both", 2)
+    yield from (TextLine(f"not known: {text}") for text in why.unknown)
 
 
-def _in_python(variant: Variant, name: Input) -> Goal | None:
+def _in_python(variant: Variant, name: CacheKeyInput) -> Goal | None:
     """The line of the Python that declares an input; None where it is none of the source's."""
     python = python_of(variant)
     if name.kind in ("source", "helper", "line"):
@@ -101,19 +101,19 @@ def _in_python(variant: Variant, name: Input) -> Goal | None:
     return None if line is None else Goal(PYTHON, line, True)
 
 
-def _effects(diffs: Mapping[str, StageDiff], findings: list[Finding]) -> Iterator[Told]:
+def _effects(diffs: Mapping[str, StageDiff], findings: list[Finding]) -> Iterator[TextLine]:
     first = first_structural(diffs.values())
     if first is not None:
         text = f"the first stage that differs in more than shapes is {first.stage}: {summarize(first)}"
-        yield Told(text, goal=_first_change(first))
+        yield TextLine(text, goal=_first_change(first))
     elif diffs:
         what = "equal" if all(diff.equal for diff in diffs.values()) else "equal but for shapes and constants"
-        yield Told(f"{what} in all compared stages: {', '.join(diffs)}")
+        yield TextLine(f"{what} in all compared stages: {', '.join(diffs)}")
     # What the line above and the verdict say is not said again.
     told = [finding for finding in findings if finding.kind not in ("stages", "identical")]
-    yield from (Told(finding.text, goal=proof(finding)) for finding in told)
+    yield from (TextLine(finding.text, goal=proof(finding)) for finding in told)
     if not told:
-        yield Told("no fact differs")
+        yield TextLine("no fact differs")
 
 
 def _first_change(diff: StageDiff) -> Goal | None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.analysis.global_accesses import accesses, blamed, limits
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.coalescing_log import match_reasons, parse_reasons
-from irscope.diff.def_use import Source
+from irscope.analysis.global_accesses import accesses, blamed, limits
+from irscope.diff.def_use import Definition
 from irscope.languages.registry import parse
 from tests.analysis.builders import stored
 from tests.analysis.reason_data import NAMES, text, ttir
@@ -33,7 +33,7 @@ def last(*body, parameters="%n: i32, %p: !tt.ptr<f32> {tt.divisibility = 16 : i3
     lines = [f"tt.func public @f({parameters}) {{", *body, "tt.return", "}"]
     document = parse("\n".join(lines), "mlir")
     index = max(i for i, operation in enumerate(document.operations) if operation.results)
-    return AxisFlow(document).infos()[Source(index, False, 0)]
+    return AxisFlow(document).infos()[Definition(index, False, 0)]
 
 
 RANGE = "%r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>"

@@ -1,8 +1,8 @@
 import pytest
 
+from irscope.analysis.findings import findings
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACT_KINDS, measure
-from irscope.analysis.findings import findings
 from irscope.model import Failure, SourceFunction
 from tests.analysis.builders import FACTS, stage_diff, stored, variant
 

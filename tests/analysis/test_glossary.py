@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.glossary.glossary import close_to, entries, entry_for, looked_up
 from irscope.facts.registry import FACT_KINDS
+from irscope.glossary.glossary import close_to, entries, entry_for, looked_up
 from irscope.model import OPTION_NAMES, STAGES
 from tests.analysis.builders import STAGES as FOLDER
 

@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
+from irscope.analysis.duplicates import are_duplicates, code_digest, duplicate_groups
 from irscope.backends.elf import sections
 from irscope.facts.measure import measure
-from irscope.analysis.duplicates import code_digest, groups, same_program
 from tests.analysis.builders import FACTS, variant
 
 
@@ -63,13 +63,13 @@ def test_groups_are_the_same_program_launched_alike():
         for number, extra in enumerate(metadata, start=1)
     ]
     facts = {made.id: facts_of(made, code) for made, code in zip(variants, contents, strict=True)}
-    assert [[made.id for made in group] for group in groups(variants, facts)] == [[1, 2, 5]]
+    assert [[made.id for made in group] for group in duplicate_groups(variants, facts)] == [[1, 2, 5]]
 
 
 def test_variants_of_two_captures_are_told_apart_by_program_not_by_id():
     a = variant(name="add_kernel")
     other = dataclasses.replace(a, target=variant("cuda:80").target)
     facts = facts_of(a, cubin("add_kernel.cuda-90"))
-    assert same_program(a, a, facts, facts)
-    assert not same_program(a, other, facts, facts)
-    assert not same_program(a, a, facts, {})
+    assert are_duplicates(a, a, facts, facts)
+    assert not are_duplicates(a, other, facts, facts)
+    assert not are_duplicates(a, a, facts, {})

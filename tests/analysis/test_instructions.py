@@ -1,6 +1,7 @@
 import pytest
 
-from irscope.facts.instruction_scan import Doing, doings, scan
+from irscope.facts.instruction_scan import InstructionKind as Kind
+from irscope.facts.instruction_scan import instruction_kinds, scan
 from tests.analysis.builders import stored
 
 
@@ -11,27 +12,27 @@ def counted(text, language):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("\t@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", Doing("global load", width=16)),
-        ("\tld.global.b32 \t%r1, [%rd1];", Doing("global load", width=4)),
+        ("\t@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];", Kind("global load", width=16)),
+        ("\tld.global.b32 \t%r1, [%rd1];", Kind("global load", width=4)),
         ("\t@!%p1 st.global.cs.L1::evict_first.L2::cache_hint.b32 [ %rd1 + 0 ], { %r1 }, %rd9;",
-         Doing("global store", width=4)),
-        ("\tld.global.nc.L1::no_allocate.v2.b64 {%rd1, %rd2}, [%rd3];", Doing("global load", width=16)),
-        ("\tld.global.v8.b32 {%r1}, [%rd3];", Doing("global load", width=32)),
-        ("\tld.global.b8 %r1, [%rd3];", Doing("global load", width=1)),
-        ("\tst.shared::cta.b32 [ %r1 + 0 ], %r2;", Doing("shared store", width=4)),
-        ("\tld.shared.v2.f32 {%f1, %f2}, [%r1];", Doing("shared load", width=8)),
-        ("\tst.local.v2.b32 [%rd1], {%r1, %r2};", Doing("local store", width=8)),
+         Kind("global store", width=4)),
+        ("\tld.global.nc.L1::no_allocate.v2.b64 {%rd1, %rd2}, [%rd3];", Kind("global load", width=16)),
+        ("\tld.global.v8.b32 {%r1}, [%rd3];", Kind("global load", width=32)),
+        ("\tld.global.b8 %r1, [%rd3];", Kind("global load", width=1)),
+        ("\tst.shared::cta.b32 [ %r1 + 0 ], %r2;", Kind("shared store", width=4)),
+        ("\tld.shared.v2.f32 {%f1, %f2}, [%r1];", Kind("shared load", width=8)),
+        ("\tst.local.v2.b32 [%rd1], {%r1, %r2};", Kind("local store", width=8)),
         ("\tmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4};",
-         Doing("matrix", "mma.sync.m16n8k16")),
+         Kind("matrix", "mma.sync.m16n8k16")),
         ("\twgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%r1}, %rd1, %rd2, p, 1, 1, 0, 1;",
-         Doing("matrix", "wgmma.m64n128k16")),
+         Kind("matrix", "wgmma.m64n128k16")),
         ("\t@%p20 tcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd28, %rd29, %r93, %p19;",
-         Doing("matrix", "tcgen05.mma.kind::f16")),
-        ("\tldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1}, [%r9];", Doing("ldmatrix")),
+         Kind("matrix", "tcgen05.mma.kind::f16")),
+        ("\tldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1}, [%r9];", Kind("ldmatrix")),
         ("\t@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1];",
-         Doing("async copy", "cp.async.bulk.tensor load")),
+         Kind("async copy", "cp.async.bulk.tensor load")),
         ("\t@%p1 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {%r1, %r2}], [%r3];",
-         Doing("async copy", "cp.async.bulk.tensor store")),
+         Kind("async copy", "cp.async.bulk.tensor store")),
     ],
 )  # fmt: skip
 def test_what_a_ptx_instruction_does(line, expected):
@@ -41,8 +42,14 @@ def test_what_a_ptx_instruction_does(line, expected):
 def test_cp_async_reads_global_memory_and_copies():
     cg = "\tcp.async.cg.shared.global [ %r17 + 0 ], [ %rd10 + 0 ], 0x10, %r19;"
     ca = "\tcp.async.ca.shared.global [ %r17 + 0 ], [ %rd10 + 0 ], 0x4, %r19;"
-    assert list(counted(cg, "ptx")) == [Doing("async copy", "cp.async"), Doing("global load", width=16)]
-    assert list(counted(ca, "ptx")) == [Doing("async copy", "cp.async"), Doing("global load", width=4)]
+    assert list(counted(cg, "ptx")) == [
+        Kind("async copy", "cp.async"),
+        Kind("global load", width=16),
+    ]
+    assert list(counted(ca, "ptx")) == [
+        Kind("async copy", "cp.async"),
+        Kind("global load", width=4),
+    ]
 
 
 @pytest.mark.parametrize("line", [
@@ -67,25 +74,25 @@ def test_what_is_no_ptx_instruction(line):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("\tglobal_load_dwordx4 v[12:15], v[2:3], off", Doing("global load", width=16)),
-        ("\tbuffer_load_dwordx4 v[1:4], v5, s[4:7], 0 offen", Doing("global load", width=16)),
-        ("\tglobal_load_b128 v[1:4], v[5:6], off", Doing("global load", width=16)),
-        ("\tglobal_load_ubyte v1, v[2:3], off", Doing("global load", width=1)),
-        ("\tglobal_store_d16_hi_b16 v[1:2], v3, off", Doing("global store", width=2)),
-        ("\tglobal_store_short v[1:2], v3, off", Doing("global store", width=2)),
-        ("\tscratch_load_b96 v[1:3], off, off", Doing("local load", width=12)),
+        ("\tglobal_load_dwordx4 v[12:15], v[2:3], off", Kind("global load", width=16)),
+        ("\tbuffer_load_dwordx4 v[1:4], v5, s[4:7], 0 offen", Kind("global load", width=16)),
+        ("\tglobal_load_b128 v[1:4], v[5:6], off", Kind("global load", width=16)),
+        ("\tglobal_load_ubyte v1, v[2:3], off", Kind("global load", width=1)),
+        ("\tglobal_store_d16_hi_b16 v[1:2], v3, off", Kind("global store", width=2)),
+        ("\tglobal_store_short v[1:2], v3, off", Kind("global store", width=2)),
+        ("\tscratch_load_b96 v[1:3], off, off", Kind("local load", width=12)),
         ("\tbuffer_store_dword v1, off, s[0:3], 0 offset:4 ; 4-byte Folded Spill",
-         Doing("local store", width=4)),
-        ("\tds_read_b64 v[46:47], v35", Doing("shared load", width=8)),
-        ("\tds_read2st64_b64 v[1:4], v5 offset1:1", Doing("shared load", width=16)),
-        ("\tds_read_u16 v18, v34 offset:4096", Doing("shared load", width=2)),
-        ("\tds_read_b64_tr_b8 v[1:2], v3", Doing("shared load", width=8)),
-        ("\tds_load_b128 v[1:4], v5", Doing("shared load", width=16)),
-        ("\tds_store_2addr_b64 v1, v[2:3], v[4:5] offset1:4", Doing("shared store", width=16)),
+         Kind("local store", width=4)),
+        ("\tds_read_b64 v[46:47], v35", Kind("shared load", width=8)),
+        ("\tds_read2st64_b64 v[1:4], v5 offset1:1", Kind("shared load", width=16)),
+        ("\tds_read_u16 v18, v34 offset:4096", Kind("shared load", width=2)),
+        ("\tds_read_b64_tr_b8 v[1:2], v3", Kind("shared load", width=8)),
+        ("\tds_load_b128 v[1:4], v5", Kind("shared load", width=16)),
+        ("\tds_store_2addr_b64 v1, v[2:3], v[4:5] offset1:4", Kind("shared store", width=16)),
         ("\tv_mfma_f32_32x32x8_f16 v[2:17], v[56:57], v[54:55], 0",
-         Doing("matrix", "v_mfma_f32_32x32x8_f16")),
+         Kind("matrix", "v_mfma_f32_32x32x8_f16")),
         ("\tv_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]",
-         Doing("matrix", "v_wmma_f32_16x16x16_f16")),
+         Kind("matrix", "v_wmma_f32_16x16x16_f16")),
     ],
 )  # fmt: skip
 def test_what_an_amdgcn_instruction_does(line, expected):
@@ -94,27 +101,27 @@ def test_what_an_amdgcn_instruction_does(line, expected):
 
 def test_a_load_to_lds_is_an_async_copy():
     line = "\tbuffer_load_dwordx4 v1, s[4:7], 0 offen lds"
-    expected = (Doing("async copy", "load to LDS"), Doing("global load", width=16))
-    assert doings("buffer_load_dwordx4", line, "amdgcn") == expected
+    expected = (Kind("async copy", "load to LDS"), Kind("global load", width=16))
+    assert instruction_kinds("buffer_load_dwordx4", line, "amdgcn") == expected
 
 
 def test_a_real_ptx():
     found = counted(stored("matmul_kernel.cuda-90.BLOCK_M=64", "3.9.0.ptx"), "ptx")
     assert found == {
-        Doing("async copy", "cp.async"): 12,
-        Doing("global load", width=16): 12,
-        Doing("matrix", "wgmma.m64n64k16"): 2,
-        Doing("shared store", width=16): 4,
-        Doing("ldmatrix"): 4,
-        Doing("global store", width=16): 4,
+        Kind("async copy", "cp.async"): 12,
+        Kind("global load", width=16): 12,
+        Kind("matrix", "wgmma.m64n64k16"): 2,
+        Kind("shared store", width=16): 4,
+        Kind("ldmatrix"): 4,
+        Kind("global store", width=16): 4,
     }
 
 
 def test_a_real_amdgcn():
     found = counted(stored("matmul_kernel.hip-gfx942.BLOCK_M=64", "amdgcn"), "amdgcn")
-    assert found[Doing("matrix", "v_mfma_f32_32x32x8_f16")] == 20
-    assert found[Doing("global load", width=16)] == 10
-    assert found[Doing("shared load", width=2)] == 80
+    assert found[Kind("matrix", "v_mfma_f32_32x32x8_f16")] == 20
+    assert found[Kind("global load", width=16)] == 10
+    assert found[Kind("shared load", width=2)] == 80
 
 
 def test_lines_are_those_of_the_text():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.divergence import moments, parting_findings, partings
+from irscope.analysis.divergence import divergence_findings, divergences, pass_pairs
 from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
@@ -139,7 +139,7 @@ def test_the_history_of_an_operation_begins_where_it_was_made(kept):
 
 
 def parted(kept, a, b):
-    return partings(kept.steps(a), kept.steps(b), kept.document, kept.document)
+    return divergences(kept.steps(a), kept.steps(b), kept.document, kept.document)
 
 
 def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
@@ -149,7 +149,7 @@ def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
     assert found.layouts is None
     assert found.first is found.operations
     assert found.first.place == "in pass tritongpu-pipeline of ttgir"
-    (finding,) = parting_findings(found)
+    (finding,) = divergence_findings(found)
     assert finding.text.startswith("A and B part in pass tritongpu-pipeline of ttgir: 2 added, 0 removed")
 
 
@@ -184,12 +184,12 @@ def test_a_pass_that_only_one_side_runs_stands_alone(kept):
     theirs = list(recorded(2))
     extra = NewPass("ttgir", "tritongpu-prefetch", 0.1, recorded(3)[7].content)
     a, b = kept.steps(recorded(2)), kept.steps((*theirs[:8], extra, *theirs[8:]))
-    alone = [moment for moment in moments(a, b) if not moment.a]
+    alone = [moment for moment in pass_pairs(a, b) if not moment.a]
     assert [moment.name for moment in alone] == ["tritongpu-prefetch", ""]
     # What llir received is the same again; without that, the difference is that pass's.
-    assert partings(a, b, kept.document, kept.document).first is None
+    assert divergences(a, b, kept.document, kept.document).first is None
     a, b = ([step for step in side if step.stage != "llir"] for side in (a, b))
-    assert partings(a, b, kept.document, kept.document).operations.moment.name == "tritongpu-prefetch"
+    assert divergences(a, b, kept.document, kept.document).operations.moment.name == "tritongpu-prefetch"
 
 
 def test_what_differs_before_the_first_pass_is_told_so(kept):
@@ -199,7 +199,7 @@ def test_what_differs_before_the_first_pass_is_told_so(kept):
         NewPass(p.stage, p.name, p.seconds, more) if p.content in (ours[0].content, ours[1].content) else p
         for p in ours[:4]
     )
-    found = partings(kept.steps(ours[:4]), kept.steps(theirs), kept.document, kept.document)
+    found = divergences(kept.steps(ours[:4]), kept.steps(theirs), kept.document, kept.document)
     assert found.operations.place == "before the first pass"
 
 
@@ -215,10 +215,10 @@ def test_the_real_pipeliner_and_the_real_layouts(irscope: Irscope, tmp_path: Pat
     with Capture(tmp_path / "m.irscope") as capture:
         document = documents(capture.content)
         two, four, wide, _ = (steps(capture.passes(variant)) for variant in capture.variants())
-        found = partings(two, four, document, document)
+        found = divergences(two, four, document, document)
         assert (found.first.moment.name, found.first.moment.stage) == ("tritongpu-pipeline", "ttgir")
         assert found.first is found.operations
         assert found.attributes.moment.name == "tritongpu-assign-latencies"
         assert found.layouts is None
-        found = partings(two, wide, document, document)
+        found = divergences(two, wide, document, document)
         assert (found.layouts.moment.name, found.first) == ("convert-triton-to-tritongpu", found.layouts)

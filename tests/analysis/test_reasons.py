@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.analysis.coalescing_log import Reason, match_reasons, parse_reasons
+from irscope.analysis.coalescing_log import CoalescingDecision, match_reasons, parse_reasons
 from tests.analysis.reason_data import NAMES, text, ttir
 
 PRODUCT = "product.cuda-90.triton-3.9.0"
@@ -14,7 +14,7 @@ PRODUCT = "product.cuda-90.triton-3.9.0"
 def test_what_the_pass_said_of_each_operation(version):
     name = f"masked.cuda-90.triton-{version}"
     load, store = parse_reasons(text(name, "reasons"))
-    assert load == Reason("tt.load", (256,), (256,), (16,), (1,), 4, 2)
+    assert load == CoalescingDecision("tt.load", (256,), (256,), (16,), (1,), 4, 2)
     assert (store.opcode, store.pointer_limit, store.per_thread) == ("tt.store", 4, 2)
 
 

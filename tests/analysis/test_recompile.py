@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.cache_key import Input, constexpr_parameters, inputs
+from irscope.analysis.cache_key import CacheKeyInput, cache_key_inputs, constexpr_parameters
 from irscope.analysis.cache_key_diff import recompilation, remedies
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
 from tests.analysis.builders import variant
@@ -106,7 +106,7 @@ def test_what_follows_the_target_is_no_reason_of_its_own():
         ("target", ""),
         ("option", "debug"),
     ]
-    assert found[0].following == (Input("backend"), Input("option", "arch"))
+    assert found[0].following == (CacheKeyInput("backend"), CacheKeyInput("option", "arch"))
     assert found[0].components == ("backend", "option arch")
 
 
@@ -115,7 +115,7 @@ def test_another_compiler_may_write_the_same_attributes_otherwise():
     key = KEY | {"triton": "e" * 64, "attributes": attributes, "option clc": "False"}
     other = compiled(key, toolchain=Toolchain(1, {"triton": "3.6.0"}, ""))
     (reason,) = recompilation(compiled(), other).reasons
-    assert (reason.input, reason.following) == (Input("triton"), (Input("option", "clc"),))
+    assert (reason.input, reason.following) == (CacheKeyInput("triton"), (CacheKeyInput("option", "clc"),))
     assert reason.components == ("attributes", "option clc", "triton")
 
 
@@ -181,4 +181,4 @@ def test_every_difference_is_accounted_for_and_nothing_else(ours, theirs):
 def test_a_key_may_hold_anything(extra, attributes):
     hostile = compiled(KEY | extra | {"attributes": attributes})
     recompilation(compiled(), hostile)
-    inputs(hostile, True)
+    cache_key_inputs(hostile, True)

@@ -68,9 +68,9 @@ def _compiled(path: Path, choice):
     from triton.compiler import ASTSource, make_backend
     from triton.runtime.cache import get_cache_key
 
+    from irscope.capturing.compile.request import Job
     from irscope.toolchain.compiler import _pack, cache_key
     from irscope.toolchain.kernels import find_kernel
-    from irscope.capturing.compile.request import Job
     from irscope.toolchain.stub_driver import gpu_target
 
     target = parse_target(choice["target"])

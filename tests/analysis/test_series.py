@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.analysis.chart_data import EACH, FAILED, NO_LAUNCH, Chart, axes, chart, charted
+from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import (
     Config,
     Dtype,

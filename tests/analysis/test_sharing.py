@@ -2,9 +2,9 @@
 
 import pytest
 
+from irscope.analysis.stage_reuse import sharing
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACT_KINDS, measure
-from irscope.analysis.stage_reuse import sharing
 from tests.analysis.builders import variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irscope.analysis.axis_ticks import scale
+from irscope.analysis.pair_ranking import rank_pairs
 from irscope.facts.fact import Fact
 from irscope.facts.registry import FACT_KINDS
-from irscope.analysis.axis_ticks import scale
-from irscope.analysis.pair_ranking import telling_pairs
 from irscope.model import Failure, Variant
 from tests.report.conftest import variant
 
@@ -21,7 +21,7 @@ def facts(**values):
 
 
 def ids(variants: list[Variant], known, most: int = 9) -> list[tuple[int, int]]:
-    return [(a.id, b.id) for a, b in telling_pairs(variants, known, most)]
+    return [(a.id, b.id) for a, b in rank_pairs(variants, known, most)]
 
 
 SWEEP = [

@@ -16,7 +16,7 @@ from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.model import parse_target
 from irscope.store import Capture, CaptureWriter
-from irscope.tui.live import Ended, Event, Finished, Planned, Refused, StageMade, Started, Unchanged
+from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 from tests.conftest import Irscope
 
 pytestmark = pytest.mark.slow
@@ -92,7 +92,7 @@ def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: 
     assert isinstance(of_first[0], Started)
     stages = [event.stage for event in of_first if isinstance(event, StageMade)]
     assert stages[:5] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
-    finished = [event.variant for event in events if isinstance(event, Finished)]
+    finished = [event.variant for event in events if isinstance(event, VariantFinished)]
     assert [variant.failure is not None for variant in finished] == [False, True, False]
     with Capture(tmp_path / "k.irscope") as capture:
         assert capture.variants() == finished
@@ -128,7 +128,7 @@ def test_an_edit_a_mistake_and_the_edit_taken_back(make: Make, file: Path, tmp_p
 def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_path: Path) -> None:
     sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
     sweep.begin(told.queue.put)
-    told.until(Finished)
+    told.until(VariantFinished)
     assert workers() == 1
     begun = time.monotonic()
     sweep.stop()
@@ -144,13 +144,13 @@ def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_pat
 def test_another_plan_ends_what_is_under_way(make: Make, file: Path) -> None:
     sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
     sweep.begin(told.queue.put)
-    told.until(Finished)
+    told.until(VariantFinished)
     file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
     sweep.begin(told.queue.put)
     events = told.until(Planned, Refused)
     assert not any(isinstance(event, Ended) for event in events)
     assert isinstance(events[-1], Planned)
-    numbers = {event.variant.id for event in events if isinstance(event, Finished)} | {1}
+    numbers = {event.variant.id for event in events if isinstance(event, VariantFinished)} | {1}
     assert not numbers & {variant.id for variant in events[-1].variants}
     told.until(StageMade)
     sweep.stop()

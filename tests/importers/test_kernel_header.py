@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.capturing.importers.compilation import Remains, assemble
-from irscope.capturing.importers.kernel_header import Place, read_header
+from irscope.capturing.importers.compilation import RawCompilation, assemble
+from irscope.capturing.importers.kernel_header import SourcePlace, read_header
 from irscope.capturing.importers.python_source import PythonFiles, functions_in, range_constants
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.model import Argument, parse_target
@@ -69,9 +69,9 @@ def test_arguments_without_names_take_those_of_the_python_function():
     )
     text = MODULE.format(arguments=line, line=7, column=0, range_line=9, range_column=0)
     header = read_header(text)
-    assert (header.named, header.place) == (False, Place("/k/f.py", 7, 0))
+    assert (header.named, header.place) == (False, SourcePlace("/k/f.py", 7, 0))
     python = "@triton.jit\ndef k(x_ptr, B: tl.constexpr, n):\n    pass\n"
-    remains = Remains("key", "k", parse_target("cuda:90"), {}, {"ttir": text.encode()})
+    remains = RawCompilation("key", "k", parse_target("cuda:90"), {}, {"ttir": text.encode()})
     remains.function = functions_in(python, "/k/f.py", 6)[0]
     imported = assemble(remains, PythonFiles())
     assert imported.new.specialization == (Argument("x_ptr", "*fp32", "D"), Argument("n", "i32", ""))
@@ -92,7 +92,7 @@ def test_ranges_name_constexprs_only_where_the_place_fits(base: int):
         column = python.splitlines()[3].index(name) + base
         text = MODULE.format(arguments="%x: i32", line=7, column=base, range_line=9, range_column=column)
         header = read_header(text)
-        assert header.place == Place("/k/f.py", 7, base)
+        assert header.place == SourcePlace("/k/f.py", 7, base)
         return range_constants(function, header)
 
     assert constants("tl.arange(0, B)") == constants("B)") == {"B": 64}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from irscope.languages.mlir.parser import parse
 from irscope.languages.mlir.layouts import layout_fields, layout_kind, parse_layouts
+from irscope.languages.mlir.parser import parse
 
 
 @pytest.mark.parametrize(

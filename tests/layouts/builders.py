@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from irscope.languages.registry import parse
 from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.layouts.linear import LinearLayout
-from irscope.languages.registry import parse
 from irscope.model import parse_target
 
 STAGES = Path(__file__).parents[2] / "data" / "stages"

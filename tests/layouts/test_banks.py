@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.banks import Addresses, Turns, conflicts
+from irscope.layouts.banks import Addresses, Wavefronts, conflicts
 from irscope.layouts.shared import Padding
 
 from .builders import layout
@@ -88,8 +88,8 @@ def test_turns_are_those_of_a_count_lane_by_lane(data: st.DataObject):
 
 
 def test_lanes_that_want_the_same_word_share_it():
-    assert Turns((0, 1, 2), (0, 0, 2), 2).count == 1
-    assert Turns((0, 1), (0, 128), 4).count == 2
+    assert Wavefronts((0, 1, 2), (0, 0, 2), 2).count == 1
+    assert Wavefronts((0, 1), (0, 128), 4).count == 2
 
 
 def test_padding_moves_rows_apart():

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
-from irscope.layouts.grid import Window, memory_grid
-from irscope.layouts.ownership import holders, summary
-from irscope.layouts.kernel_layouts import KernelLayouts, held_words, title
 from irscope.layouts.conversion_cost import Move, move
+from irscope.layouts.grid import Window, memory_grid
+from irscope.layouts.kernel_layouts import KernelLayouts, held_words, title
+from irscope.layouts.ownership import holders, summary
 from irscope.layouts.tensors import Layouts, find_tensors
-from irscope.languages.registry import parse
 from irscope.model import parse_target
 
 from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout

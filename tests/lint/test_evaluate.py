@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from irscope.lint.source.module import Module
+from irscope.lint.source.module import PythonModule
 from irscope.lint.source.values import UNKNOWN
 
 FUNCTIONS = """
@@ -51,7 +51,7 @@ def endless():
 
 
 def value(expression):
-    module = Module(FUNCTIONS, "file.py")
+    module = PythonModule(FUNCTIONS, "file.py")
     return module.value(ast.parse(expression, mode="eval").body, module.scope)
 
 
@@ -111,5 +111,5 @@ def test_what_would_take_long_is_unknown(expression):
 
 
 def test_names_that_lead_in_a_circle():
-    module = Module("a = b\nb = a\n", "file.py")
+    module = PythonModule("a = b\nb = a\n", "file.py")
     assert module.value(ast.Name("a", ast.Load()), module.scope) is UNKNOWN

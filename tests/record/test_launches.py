@@ -8,8 +8,8 @@ import triton.language as tl
 
 from irscope.capturing.record.launches import launch_of, written_parameters
 from irscope.model import TARGETS
-from irscope.model.reference_devices import board_of
 from irscope.model.devices import device_of
+from irscope.model.reference_devices import reference_device
 
 
 @triton.jit
@@ -70,7 +70,7 @@ def test_a_launch_as_plain_data():
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_every_target_has_a_device(target):
-    board, limits = board_of(target), device_of(target)
+    board, limits = reference_device(target), device_of(target)
     assert board.multiprocessors > 0
     assert board.memory > board.l2 > 0
     assert limits is not None

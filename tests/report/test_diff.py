@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from irscope.facts.fact import Evidence
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import Change, Row
+from irscope.facts.fact import Evidence
 from irscope.report.comparison import Comparison
-from irscope.report.json.diff_json import diff_document
-from irscope.report.markdown.diff_markdown import diff_markdown
-from irscope.report.terminal.diff_rows import Side, _window, side_by_side, sides, unified
-from irscope.report.terminal.diff_text import diff_text, diff_unified
 from irscope.report.hunks import hunks
-from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.json.diff_json import diff_document
 from irscope.report.json.records import to_json
+from irscope.report.markdown.diff_markdown import diff_markdown
+from irscope.report.terminal.diff_rows import RowSide, _window, side_by_side, sides, unified
+from irscope.report.terminal.diff_text import diff_text, diff_unified
+from irscope.report.terminal.paint import PLAIN, Paint
 from tests.report.conftest import mlir_diff, variant
 
 STAGE = """\
@@ -187,7 +187,7 @@ def test_hunks_lose_no_row(changes, context):
 @given(st.text(alphabet="abc", min_size=1, max_size=300), st.integers(20, 80), st.data())
 def test_a_window_shows_the_first_change(text, room, data):
     start = data.draw(st.integers(0, len(text) - 1))
-    side = Side(1, text, ((start, start + 1),))
+    side = RowSide(1, text, ((start, start + 1),))
     shown, spans = _window(side, room)
     assert len(shown) == min(room, len(text))
     assert any(b - a == 1 and shown[a:b] in (text[start], "\u2026") for a, b in spans)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.languages.strip_debug import without_locations
+from irscope.languages.strip_debug import strip_debug
 
 CASES = {
     "mlir": (
@@ -47,15 +47,15 @@ CASES = {
 @pytest.mark.parametrize("language", CASES)
 def test_only_locations_go(language):
     text, expected = CASES[language]
-    assert without_locations(text, language) == expected
-    assert without_locations(expected, language) == expected
+    assert strip_debug(text, language) == expected
+    assert strip_debug(expected, language) == expected
 
 
 @given(st.text(alphabet=' loc()"#!dbg\\\n.:'), st.sampled_from([*CASES, "python"]))
 def test_no_text_makes_it_fail(text, language):
-    without_locations(text, language)
+    strip_debug(text, language)
 
 
 def test_many_open_parentheses_take_linear_time():
     text = " loc(" * 200_000
-    assert without_locations(text, "mlir") == text
+    assert strip_debug(text, "mlir") == text

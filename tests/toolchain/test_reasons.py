@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.global_accesses import accesses, limits
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.coalescing_log import match_reasons, parse_reasons
+from irscope.analysis.global_accesses import accesses, limits
 from irscope.languages.registry import parse
 from irscope.model import Variant
 from irscope.store import Capture

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant, parse_target
 from irscope.store import Capture, CaptureWriter, NewVariant
-from irscope.tui.live import Event, Finished, StageMade, Started, Tell
+from irscope.tui.live import Event, StageMade, Started, Tell, VariantFinished
 
 TARGET = parse_target("cuda:90")
 TEXT = "@triton.jit\ndef matmul_kernel(a_ptr):\n    pid = tl.program_id(0)\n    tl.store(a_ptr, pid)\n"
@@ -65,7 +65,7 @@ class Script:
             writer.add_variant(variant.kernel.id, toolchain, "3.9.0", new, variant.id)
         with Capture(self.path) as capture:
             written = next(v for v in capture.variants() if v.id == variant.id)
-        self.tell(Finished(written))
+        self.tell(VariantFinished(written))
 
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:

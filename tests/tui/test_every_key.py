@@ -24,8 +24,8 @@ from irscope.learn.lesson import Lesson
 from irscope.model import Config, parse_target, stages_for
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.tui import keys
-from irscope.tui.controllers import exporting
 from irscope.tui.app import IrscopeApp
+from irscope.tui.controllers import exporting
 from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.compare import CompareScreen

@@ -13,8 +13,8 @@ from textual.widgets import Input
 
 from irscope.model import UserError
 from irscope.store import Capture
-from irscope.tui.controllers import exporting
 from irscope.tui.app import IrscopeApp
+from irscope.tui.controllers import exporting
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.words import explained

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from textual.widgets import Markdown
 
-from irscope.learn.lesson import Excerpt, Lesson, Step
+from irscope.learn.lesson import Excerpt, Lesson, LessonStep
 from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.lesson_view import LessonView
 from tests.tui import captures
 from tests.tui.driving import press, settled, tab, texts
 
-LAYOUTS = Step(
+LAYOUTS = LessonStep(
     title="Layouts",
     question="Where is `#mma`? A has {{a.threads}} threads.",
     answer="Here, on {{b.ttgir:^#mma}} line.",
@@ -24,7 +24,7 @@ LAYOUTS = Step(
     find="^#mma",
     excerpts=(Excerpt("b", "ttgir", "^#mma"),),
 )
-STAGES = Step(
+STAGES = LessonStep(
     title="Down", question="And in PTX?", answer="It is gone.", a="#1", b="#1", stage="ptx", find="ret;"
 )
 LESSON = Lesson(1, "test", "A test", "What this is about.", (), (LAYOUTS, STAGES), "The end.")

@@ -13,7 +13,7 @@ from irscope.model import Failure
 from irscope.store import Capture, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
-from irscope.tui.live_updates import take_in
+from irscope.tui.live_updates import apply_events
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.widgets.findings_view import FindingsView
@@ -290,7 +290,7 @@ async def test_a_thousand_variants_leave_time_for_keys(app: IrscopeApp, script: 
         assert isinstance(main, CompareScreen)
         begun = time.process_time()
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
-        main._renew(take_in(main._session, events))
+        main._renew(apply_events(main._session, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
         script.tell(Ended())
         await until(pilot, lambda: not rows(app))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.diff.rows import Change, Row
-from irscope.tui.page import Kind, Layout, Page, Side, plain_page
+from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
 from irscope.tui.search import Search
 
 # 12 equal rows, then one changed, one removed, one added, 9 equal, one changed.
@@ -23,7 +23,7 @@ LINES = [f"line {number}" for number in range(24)]
 @pytest.fixture
 def page() -> Page:
     return Page(
-        Side(LINES, "mlir"), Side([*LINES[:13], "Line new", *LINES[14:]], "mlir"), ROWS, compared=True
+        PageSide(LINES, "mlir"), PageSide([*LINES[:13], "Line new", *LINES[14:]], "mlir"), ROWS, compared=True
     )
 
 
@@ -40,12 +40,12 @@ def test_every_line_has_its_row(page: Page) -> None:
 
 
 def test_two_sides_show_every_row_once(page: Page) -> None:
-    layout = Layout(page, unified=False, folded=False)
+    layout = ScreenLayout(page, unified=False, folded=False)
     assert [line.row for line in layout.lines] == list(range(len(ROWS)))
 
 
 def test_unified_shows_both_lines_of_what_differs(page: Page) -> None:
-    lines = list(Layout(page, unified=True, folded=False).lines)
+    lines = list(ScreenLayout(page, unified=True, folded=False).lines)
     assert len(lines) == len(ROWS) + 2
     assert [(line.row, line.kind) for line in lines[12:16]] == [
         (12, Kind.LEFT),
@@ -56,16 +56,16 @@ def test_unified_shows_both_lines_of_what_differs(page: Page) -> None:
 
 
 def test_folds_leave_context_and_can_be_opened(page: Page) -> None:
-    lines = Layout(page, unified=False, folded=True).lines
+    lines = ScreenLayout(page, unified=False, folded=True).lines
     assert [(line.row, line.folded) for line in lines if line.kind is Kind.FOLD] == [(0, 9), (18, 3)]
-    opened = Layout(page, unified=False, folded=True, opened={0}).lines
+    opened = ScreenLayout(page, unified=False, folded=True, opened={0}).lines
     assert [line.row for line in opened if line.kind is Kind.FOLD] == [18]
 
 
 @pytest.mark.parametrize("unified", [False, True])
 @pytest.mark.parametrize("folded", [False, True])
 def test_every_row_is_found_in_the_layout(page: Page, unified: bool, folded: bool) -> None:
-    layout = Layout(page, unified, folded)
+    layout = ScreenLayout(page, unified, folded)
     for row in range(len(ROWS)):
         line = layout.lines[layout.find(row)]
         assert line.row <= row < line.row + line.folded
@@ -73,12 +73,12 @@ def test_every_row_is_found_in_the_layout(page: Page, unified: bool, folded: boo
 
 def test_equal_texts_are_not_folded() -> None:
     rows = [Row(i, i, Change.EQUAL) for i in range(24)]
-    page = Page(Side(LINES), Side(LINES), rows, compared=True)
-    assert len(Layout(page, False, True).lines) == 24
+    page = Page(PageSide(LINES), PageSide(LINES), rows, compared=True)
+    assert len(ScreenLayout(page, False, True).lines) == 24
 
 
 def test_texts_of_unequal_length_stand_beside_each_other() -> None:
-    page = plain_page(Side(LINES), Side(LINES[:3]))
+    page = plain_page(PageSide(LINES), PageSide(LINES[:3]))
     assert [page.rows[2], page.rows[3]] == [Row(2, 2, Change.EQUAL), Row(3, None, Change.EQUAL)]
     assert len(page.rows) == 24
     assert page.runs == []
@@ -93,12 +93,14 @@ def test_search_has_smart_case(page: Page) -> None:
 def test_search_leaves_out_locations_that_are_hidden() -> None:
     lines = ['%0 = arith.addi %a, %b : i32 loc("kernel.py":3:1)', "%1 = arith.muli %a, %b : i32"]
     rows = [Row(0, 0, Change.EQUAL), Row(1, 1, Change.EQUAL)]
-    side = Side(lines, "mlir")
+    side = PageSide(lines, "mlir")
     assert Page(side, side, rows, compared=True).matches("kernel.py", False) == []
     assert Page(side, side, rows, compared=True).matches("kernel.py", True) == [0]
     assert Page(side, side, rows, compared=True, raw=True).matches("kernel.py", False) == [0]
     assert Page(side, side, rows, compared=True).matches("arith.addi", False) == [0]
-    assert Page(Side(lines), None, rows).matches("kernel.py", False) == [0]  # plain words have no locations
+    assert Page(PageSide(lines), None, rows).matches("kernel.py", False) == [
+        0
+    ]  # plain words have no locations
 
 
 def test_search_goes_around_the_end(page: Page) -> None:
@@ -113,6 +115,6 @@ def test_search_goes_around_the_end(page: Page) -> None:
 
 
 def test_line_numbers_are_those_of_the_file() -> None:
-    side = Side(["# f.py", "def f():", ""], "python", [0, 41, 0])
+    side = PageSide(["# f.py", "def f():", ""], "python", [0, 41, 0])
     assert [side.number(line) for line in range(3)] == ["", "41", ""]
     assert side.number_width == 2

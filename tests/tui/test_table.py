@@ -8,8 +8,8 @@ from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.columns import Column, FactTable, columns
-from irscope.tui.heatmap import Extremes
 from irscope.tui.filtering import tests as filter_tests
+from irscope.tui.heatmap import Heatmap
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
@@ -123,8 +123,8 @@ def test_what_a_query_keeps(table: tuple[list[Variant], list[Column]], query: st
     assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept
 
 
-def extremes(better: str, values: list[float]) -> Extremes:
-    found = Extremes(better)
+def extremes(better: str, values: list[float]) -> Heatmap:
+    found = Heatmap(better)
     for value in values:
         found.add(value)
     return found

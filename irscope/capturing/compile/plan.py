@@ -9,6 +9,8 @@ from itertools import product
 from typing import Any
 
 import irscope
+from irscope.capturing.compile.request import Job, Plan, SweepRequest
+from irscope.model import OPTION_NAMES, Argument, Config, Target, UserError, Value
 from irscope.toolchain.kernels import (
     FoundKernel,
     called_functions,
@@ -17,10 +19,8 @@ from irscope.toolchain.kernels import (
     plain_value,
     source_function,
 )
-from irscope.capturing.compile.request import Job, Plan, SweepRequest
-from irscope.toolchain.signature import Parameter, bind_signature, specialize
+from irscope.toolchain.signature import SignatureItem, bind_signature, specialize
 from irscope.toolchain.stub_driver import gpu_target
-from irscope.model import OPTION_NAMES, Argument, Config, Target, UserError, Value
 
 
 def make_plan(request: SweepRequest) -> Plan:
@@ -104,7 +104,7 @@ def _lay_over(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]
 
 
 def _check_names(
-    request: SweepRequest, found: FoundKernel, known: tuple[Parameter, ...], configs: tuple[Config, ...]
+    request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...], configs: tuple[Config, ...]
 ) -> None:
     constexprs = {parameter.name for parameter in known if parameter.constexpr}
     everyone = {parameter.name for parameter in known}
@@ -125,7 +125,7 @@ def _check_names(
 
 
 def _check_complete(
-    found: FoundKernel, known: tuple[Parameter, ...], config: Config, arguments: tuple[Argument, ...]
+    found: FoundKernel, known: tuple[SignatureItem, ...], config: Config, arguments: tuple[Argument, ...]
 ) -> None:
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
     for parameter in known:
@@ -164,7 +164,7 @@ def _notes(found: FoundKernel) -> tuple[str, ...]:
     return ()
 
 
-def _signature_wanted(request: SweepRequest, found: FoundKernel, known: tuple[Parameter, ...]) -> str:
+def _signature_wanted(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
     runtime = [parameter.name for parameter in known if not parameter.constexpr]
     example = ", ".join("*fp32:16" if "ptr" in name else "i32:16" for name in runtime)
     return (

@@ -22,10 +22,10 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Protocol
 
-from irscope.toolchain.pass_instrumentation import Told, naming_pass
-from irscope.toolchain.coalescing import split_printed
 from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
 from irscope.model import Failure, UserError
+from irscope.toolchain.coalescing import split_printed
+from irscope.toolchain.pass_instrumentation import PassLog, naming_pass
 
 _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 
@@ -145,7 +145,7 @@ class Worker:
                 if isinstance(held, dict):
                     held[name] = value
                 elif kind == "passes":
-                    told_passes = Told(self.outcome.passes)
+                    told_passes = PassLog(self.outcome.passes)
                     told_passes.tell(value)
                     self.outcome.passes = told_passes.passes
                 else:
@@ -188,7 +188,7 @@ class Worker:
         told = next((line.strip() for line in printed.splitlines() if _PRINTED_ERROR.search(line)), "")
         summary = failure.summary if told in failure.message else f"{failure.summary}: {told}"
         message = "\n\n".join(part for part in (failure.message, printed) if part)
-        return naming_pass(Failure(failure.kind, summary, message), Told(self.outcome.passes))
+        return naming_pass(Failure(failure.kind, summary, message), PassLog(self.outcome.passes))
 
     def _death(self) -> str:
         code = self._process.wait()

@@ -1,7 +1,7 @@
 """A worker process: takes requests and jobs from a pipe, answers with plans and pieces of outcomes.
 
-Started as `python -m irscope.capturing.compile.worker FD` by pool.py. Its stdout and stderr are a file that the
-parent reads, since the compiler prints there, whatever it wants, whenever it wants.
+`pool.py` starts it as `python -m irscope.capturing.compile.worker FD`; FD is one end of a socket pair. Its
+stdout and stderr are a file that the parent reads, because the compiler prints there.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def main(descriptor: int) -> None:
 
 
 def _serve(task: SweepRequest | Job, memory: Any, pipe: Connection) -> None:
-    from irscope.toolchain.compiler import compile_job
     from irscope.capturing.compile.plan import make_plan
+    from irscope.toolchain.compiler import compile_job
 
     target = task.targets[0] if isinstance(task, SweepRequest) else task.target
     _pose_as(target)

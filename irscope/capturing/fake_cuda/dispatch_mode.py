@@ -14,8 +14,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.capturing.fake_cuda.function_mode import function_mode, unposed
+from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.capturing.fake_cuda.tensor_tags import set_empty, set_filled, set_unknown, unknown
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.

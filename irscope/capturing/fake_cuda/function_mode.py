@@ -18,7 +18,6 @@ from torch.utils._device import _device_constructors
 from torch.utils._pytree import tree_leaves
 
 from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
-from irscope.capturing.fake_cuda.unknown_value import NOT_COMPUTED, NotComputed, in_assert
 from irscope.capturing.fake_cuda.tensor_tags import (
     is_cuda,
     on_cpu,
@@ -27,6 +26,7 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_unknown,
     unknown,
 )
+from irscope.capturing.fake_cuda.unknown_value import NOT_COMPUTED, UnknownValue, in_assert
 
 _tensor = torch.Tensor
 _CHECKS = frozenset([torch.allclose, torch.equal, _tensor.allclose, _tensor.equal])
@@ -46,7 +46,7 @@ class PosingMode(TorchFunctionMode):  # type: ignore[misc]
             return answer(*args, **(kwargs or {}))
         leaves = tree_leaves((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if any(isinstance(leaf, NotComputed) for leaf in leaves):
+        if any(isinstance(leaf, UnknownValue) for leaf in leaves):
             raise NeedsGpuError
         if any(map(unknown, tensors)) and (answer := _instead_of_values(func, tensors[0])) is not None:
             return answer

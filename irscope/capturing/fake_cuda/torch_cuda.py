@@ -16,21 +16,21 @@ from typing import Any
 import torch
 
 from irscope.capturing.fake_cuda.dispatch_mode import posing
-from irscope.capturing.record.call_stack import user_frame
-from irscope.capturing.record.patching import replaced
 from irscope.capturing.fake_cuda.function_mode import called_posing
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
-    Event,
-    Generator,
-    Graph,
-    Stream,
+    FakeEvent,
+    FakeGenerator,
+    FakeGraph,
+    FakeStream,
     capability,
     device_properties,
 )
 from irscope.capturing.fake_cuda.torch_library import mirrored
-from irscope.toolchain.stub_driver import call_once
+from irscope.capturing.record.call_stack import user_frame
+from irscope.capturing.record.patching import replaced
 from irscope.model import Target
+from irscope.toolchain.stub_driver import call_once
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -72,17 +72,17 @@ def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
     yield cuda, "mem_get_info", _constant(memory)
     yield cuda, "memory_stats", _constant({})
     yield cuda, "memory_summary", _constant("")
-    yield cuda, "get_rng_state", lambda *_: Generator("cuda").get_state()
-    yield cuda, "get_rng_state_all", lambda *_: [Generator("cuda").get_state()]
+    yield cuda, "get_rng_state", lambda *_: FakeGenerator("cuda").get_state()
+    yield cuda, "get_rng_state_all", lambda *_: [FakeGenerator("cuda").get_state()]
     yield cuda, "initial_seed", lambda *_: torch.initial_seed()
-    yield cuda, "default_generators", (Generator("cuda"),)
-    yield cuda, "current_stream", _constant(Stream())
-    yield cuda, "default_stream", _constant(Stream())
+    yield cuda, "default_generators", (FakeGenerator("cuda"),)
+    yield cuda, "current_stream", _constant(FakeStream())
+    yield cuda, "default_stream", _constant(FakeStream())
     for name in _STREAMS:
-        yield cuda, name, type(name, (Stream,), {})
-    yield cuda, "Event", Event
-    yield cuda, "CUDAGraph", Graph
-    yield cuda, "graph", type("graph", (Stream,), {})
+        yield cuda, name, type(name, (FakeStream,), {})
+    yield cuda, "Event", FakeEvent
+    yield cuda, "CUDAGraph", FakeGraph
+    yield cuda, "graph", type("graph", (FakeStream,), {})
     for name in _NVTX:
         yield cuda.nvtx, name, _constant(0)
     yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
@@ -91,9 +91,9 @@ def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
 
 def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
     """The same for what torch has beside `torch.cuda`."""
-    yield torch, "Stream", type("Stream", (Stream,), {})
-    yield torch, "Event", type("Event", (Event,), {})
-    yield torch, "Generator", Generator
+    yield torch, "Stream", type("Stream", (FakeStream,), {})
+    yield torch, "Event", type("Event", (FakeEvent,), {})
+    yield torch, "Generator", FakeGenerator
     yield torch.Tensor, "record_stream", _constant(None)  # would not take a stream that is none
     yield torch, "compile", _not_compiled
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
@@ -113,8 +113,8 @@ def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
         yield torch.accelerator, "is_available", _constant(True)
         yield torch.accelerator, "device_count", _constant(_devices())
         yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
-        yield torch.accelerator, "current_stream", _constant(Stream())
-        yield torch.accelerator, "device_index", type("device_index", (Stream,), {})
+        yield torch.accelerator, "current_stream", _constant(FakeStream())
+        yield torch.accelerator, "device_index", type("device_index", (FakeStream,), {})
     yield threading.Thread, "start", _posing_thread(threading.Thread.start)
     if torch.distributed.is_available():
         for module in (torch.distributed, torch.distributed.distributed_c10d):

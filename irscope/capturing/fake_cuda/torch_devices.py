@@ -13,8 +13,8 @@ import torch
 
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda
 from irscope.model import Target
-from irscope.model.reference_devices import board_of
 from irscope.model.devices import MAX_THREADS_PER_BLOCK, device_of
+from irscope.model.reference_devices import reference_device
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class DeviceProperties:
 
 def device_properties(target: Target) -> DeviceProperties:
     """The properties of the device that stands for `target`."""
-    board, limits = board_of(target), device_of(target)
+    board, limits = reference_device(target), device_of(target)
     if limits is None:
         raise ValueError(f"no limits are known of {target}")
     major, minor = capability(target)
@@ -74,7 +74,7 @@ def _nothing(*_: Any, **__: Any) -> None:
     """What a stream, an event or a graph has to do here."""
 
 
-class Event:
+class FakeEvent:
     """A CUDA event that is over at once."""
 
     record = wait = synchronize = _nothing
@@ -91,7 +91,7 @@ class Event:
         return 1000.0
 
 
-class Stream:
+class FakeStream:
     """A CUDA stream on which nothing waits; also the context of `torch.cuda.stream` and `device`."""
 
     cuda_stream = 0
@@ -101,7 +101,7 @@ class Stream:
     def __init__(self, *_: Any, **__: Any) -> None:
         """Takes whatever a CUDA stream takes."""
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> FakeStream:
         return self
 
     def __exit__(
@@ -109,29 +109,29 @@ class Stream:
     ) -> None:
         """Nothing was begun."""
 
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
         """An event, over at once."""
-        return event or Event()
+        return event or FakeEvent()
 
     def query(self) -> bool:
         """Nothing is under way."""
         return True
 
 
-class Graph(Stream):
+class FakeGraph(FakeStream):
     """A CUDA graph: what is captured into it runs once, as it stands; a replay does nothing."""
 
     capture_begin = capture_end = replay = reset = _nothing
 
 
-class Generator(torch.Generator):  # type: ignore[misc]
+class FakeGenerator(torch.Generator):  # type: ignore[misc]
     """A generator of the CPU, which says that it is of the device it was asked for."""
 
     posed: torch.device
 
-    def __new__(cls, device: Any = "cpu") -> Generator:
+    def __new__(cls, device: Any = "cpu") -> FakeGenerator:
         """Every device's numbers are the CPU's."""
-        made: Generator = super().__new__(cls, "cpu")
+        made: FakeGenerator = super().__new__(cls, "cpu")
         made.posed = torch.device("cuda", 0) if is_cuda(device) else torch.device("cpu")
         return made
 
@@ -146,7 +146,7 @@ class Generator(torch.Generator):  # type: ignore[misc]
             return super().get_state()
         return torch.tensor([self.initial_seed(), 0], dtype=torch.int64).view(torch.uint8)
 
-    def set_state(self, state: torch.Tensor) -> Generator:
+    def set_state(self, state: torch.Tensor) -> FakeGenerator:
         """Of CUDA's generator nothing: it draws the CPU's numbers."""
         if self.posed.type == "cpu":
             super().set_state(state)

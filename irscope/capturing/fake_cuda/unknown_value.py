@@ -9,11 +9,11 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, NoReturn
 
-from irscope.capturing.record.call_stack import user_frame
 from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+from irscope.capturing.record.call_stack import user_frame
 
 
-class NotComputed:
+class UnknownValue:
     """A number read from what a kernel would have written.
 
     It prints as "?", and arithmetic and comparisons give another. Where the program would have to know
@@ -36,9 +36,9 @@ class NotComputed:
         raise NeedsGpuError
 
 
-def _same(self: NotComputed, *others: Any) -> NotComputed:
+def _same(self: UnknownValue, *others: Any) -> UnknownValue:
     """What is computed from an unknown number and others is unknown; a tensor or a text needs it known."""
-    if all(isinstance(other, Number | NotComputed) for other in others):
+    if all(isinstance(other, Number | UnknownValue) for other in others):
         return self
     raise NeedsGpuError
 
@@ -47,7 +47,7 @@ class _NoNumberError(NeedsGpuError, TypeError):
     """As Python says it of what is no number, so that what prints anything prints this too."""
 
 
-def _asked(self: NotComputed, *_: Any) -> NoReturn:
+def _asked(self: UnknownValue, *_: Any) -> NoReturn:
     """The program would have to know the number."""
     raise _NoNumberError
 
@@ -57,11 +57,11 @@ _COMPUTING = (
     "rmod", "pow", "rpow", "neg", "pos", "abs", "round", "eq", "ne", "lt", "le", "gt", "ge",
 )  # fmt: skip
 for _name in _COMPUTING:
-    setattr(NotComputed, f"__{_name}__", _same)
+    setattr(UnknownValue, f"__{_name}__", _same)
 for _name in ("int", "float", "index", "hash", "trunc"):
-    setattr(NotComputed, f"__{_name}__", _asked)
+    setattr(UnknownValue, f"__{_name}__", _asked)
 
-NOT_COMPUTED = NotComputed()
+NOT_COMPUTED = UnknownValue()
 
 
 def in_assert(negated: bool = False) -> bool:
@@ -93,7 +93,7 @@ def launched(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     def run_known(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(value, NotComputed) for value in (*args, *kwargs.values())):
+        if any(isinstance(value, UnknownValue) for value in (*args, *kwargs.values())):
             raise NeedsGpuError
         return run(*args, **kwargs)
 

@@ -26,7 +26,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class AutotuneResult:
     """What an autotuner measured of one kernel for one tuning key."""
 
     kernel: str
@@ -34,7 +34,7 @@ class Tuning:
     timings: tuple[Timing, ...]
 
 
-def from_cache(kernel: str, results: Mapping[str, Any]) -> Tuning:
+def from_cache(kernel: str, results: Mapping[str, Any]) -> AutotuneResult:
     """The NAME.autotune.json of Triton's cache (`Autotuner.check_disk_cache`). Raises BadEntryError."""
     match results:
         case {"key": list(key), "configs_timings": list(rows)}:
@@ -44,21 +44,21 @@ def from_cache(kernel: str, results: Mapping[str, Any]) -> Tuning:
                 if isinstance(row, list) and len(row) == 2 and isinstance(row[0], dict)
                 if (timing := _timing(_flat(row[0]), row[1])) is not None
             ]
-            return Tuning(kernel, clean(", ".join(map(str, key))), tuple(timings))
+            return AutotuneResult(kernel, clean(", ".join(map(str, key))), tuple(timings))
     raise BadEntryError("no autotune results in it")
 
 
-def from_tritonparse(event: Mapping[str, Any]) -> Tuning:
+def from_tritonparse(event: Mapping[str, Any]) -> AutotuneResult:
     """An "autotune" event, whose configs are the text of `triton.Config`. Raises BadEntryError."""
     match event:
         case {"kernel_name": str(kernel), "autotune_key": str(key), "configs_timings": dict(rows)}:
             pairs = ((_parsed(text), times) for text, times in rows.items())
             timings = [timing for config, times in pairs if (timing := _timing(config, times)) is not None]
-            return Tuning(clean(kernel), clean(key), tuple(timings))
+            return AutotuneResult(clean(kernel), clean(key), tuple(timings))
     raise BadEntryError("no autotune results in it")
 
 
-def benchmarks_of(tuning: Tuning, variants: Mapping[int, Config]) -> dict[int, Benchmark]:
+def benchmarks_of(tuning: AutotuneResult, variants: Mapping[int, Config]) -> dict[int, Benchmark]:
     """The measurements by variant, of the `variants` (id -> config) of the tuned kernel.
 
     Only where just one variant fits a config and just one config fits the variant: a cache does not say

@@ -8,26 +8,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from irscope.capturing.importers.entry_folders import EntryFolder
 from irscope.capturing.importers.compilation import (
-    Remains,
+    RawCompilation,
     config_options,
     hash_of,
     target_of,
 )
+from irscope.capturing.importers.entry_folders import EntryFolder
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 
 # What `irscope compile` keeps beside Triton's files.
 _SIDECAR = "irscope.json"
 
 
-def cache_remains(entry: EntryFolder, stem: str) -> Remains:
+def cache_remains(entry: EntryFolder, stem: str) -> RawCompilation:
     """What one folder of a cache has of the kernel whose files are called `stem`. Raises BadEntryError."""
     if f"{stem}.json" not in entry.files:
         raise BadEntryError("no metadata: the compilation failed or was stopped")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
     log, seconds = _sidecar(entry)
-    return Remains(
+    return RawCompilation(
         key=hash_of(metadata),
         name=str(metadata.get("name") or stem),
         target=target_of(metadata.get("target")),

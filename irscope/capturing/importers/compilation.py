@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from irscope.capturing.importers.autotune_results import Tuning
+from irscope.capturing.importers.autotune_results import AutotuneResult
 from irscope.capturing.importers.kernel_header import KernelHeader, read_header
 from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, range_constants
 from irscope.capturing.importers.untrusted import BadEntryError, clean
@@ -32,7 +32,7 @@ _MAX_RANGES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedCompilation:
     """A variant with the kernel it is of; `key` names the compilation: what its producer keyed it by."""
 
     key: str
@@ -48,7 +48,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedEntry:
     """What could not be imported, and why."""
 
     place: str
@@ -56,11 +56,11 @@ class LeftOut:
 
 
 # What a reader finds.
-Found: TypeAlias = Imported | LeftOut | Tuning
+Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 
 
 @dataclass(slots=True)
-class Remains:
+class RawCompilation:
     """What a reader found of one compilation; the fields are those of `store.NewVariant`.
 
     `name` is what the files or the record call the kernel. `function` is its Python where that came
@@ -83,7 +83,7 @@ class Remains:
     constants: dict[str, Value] | None = None
 
 
-def assemble(remains: Remains, files: PythonFiles) -> Imported:
+def assemble(remains: RawCompilation, files: PythonFiles) -> ImportedCompilation:
     """The variant and kernel that remains are of. Raises BadEntryError where no stage is left."""
     stages = [stage.name for stage in stages_for(remains.target.backend)]
     artifacts = {name: remains.artifacts[name] for name in stages if name in remains.artifacts}
@@ -94,7 +94,7 @@ def assemble(remains: Remains, files: PythonFiles) -> Imported:
     arguments = _named(header, function)
     constants = remains.constants if remains.constants is not None else _constants(header, function)
     specialization, meta = _sorted_out(arguments, constants, function)
-    return Imported(
+    return ImportedCompilation(
         key=clean(remains.key),
         source=function.source if function else _without_text(clean(remains.name), header),
         parameters=function.parameters if function else tuple(argument.name for argument in arguments),

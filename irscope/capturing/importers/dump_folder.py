@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from irscope.capturing.importers.compilation import RawCompilation, config_options, target_of
 from irscope.capturing.importers.entry_folders import EntryFolder
-from irscope.capturing.importers.compilation import Remains, config_options, target_of
 from irscope.capturing.importers.untrusted import BadEntryError
 
 _MODULE = re.compile(rb"^module attributes \{([^\n]{0,4000})", re.MULTILINE)
@@ -26,11 +26,11 @@ DUMP_KEY = "source, types and constants"
 _TARGET = re.compile(rb'ttg\.target = "(\w{1,20}):([\w:+-]{1,60})"')
 
 
-def dump_remains(entry: EntryFolder, stem: str) -> Remains:
+def dump_remains(entry: EntryFolder, stem: str) -> RawCompilation:
     """What one folder of a dump has of the kernel whose files are called `stem`. Raises BadEntryError."""
     artifacts = entry.read_stages(stem)
     metadata = _module_metadata(artifacts.get("ttgir", b""))
-    return Remains(
+    return RawCompilation(
         key=entry.path.name,
         name=stem,
         target=target_of(metadata["target"]),

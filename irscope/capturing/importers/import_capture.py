@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 import irscope
-from irscope.capturing.importers.autotune_results import SUFFIX, Tuning, benchmarks_of, from_cache
+from irscope.capturing.importers.autotune_results import SUFFIX, AutotuneResult, benchmarks_of, from_cache
 from irscope.capturing.importers.cache_folder import cache_remains
+from irscope.capturing.importers.compilation import Found, ImportedCompilation, SkippedEntry, assemble
 from irscope.capturing.importers.dump_folder import DUMP_KEY, dump_remains
 from irscope.capturing.importers.entry_folders import EntryFolder, find_entries
-from irscope.capturing.importers.compilation import Found, Imported, LeftOut, assemble
 from irscope.capturing.importers.python_source import PythonFiles
 from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
@@ -39,7 +39,7 @@ class ImportSource:
 
 
 @dataclass(slots=True)
-class Summary:
+class ImportSummary:
     """What an import did, in numbers of variants: new ones, those there already, those with times.
 
     `kernels` maps (name, file, line) to whether the Python text was found.
@@ -48,7 +48,7 @@ class Summary:
     added: int = 0
     known: int = 0
     measured: int = 0
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[SkippedEntry] = field(default_factory=list)
     kernels: dict[tuple[str, str, int], bool] = field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ def import_source(
     open_writer: Callable[[], CaptureWriter],
     command: str,
     report: Callable[[int], None],
-) -> Summary:
+) -> ImportSummary:
     """Writes every compilation of `source` that the capture does not have; one that is bad costs only itself.
 
     The capture is opened when the first one is there. `report` is told how many parts are done, after
@@ -83,14 +83,16 @@ def import_source(
     found = _packed(_read_all(source, report))
     before: list[Found] = []
     for first in found:
-        if isinstance(first, Imported):
+        if isinstance(first, ImportedCompilation):
             break
         before.append(first)
     else:
-        reason = next((f" ({item.place}: {item.reason})" for item in before if isinstance(item, LeftOut)), "")
+        reason = next(
+            (f" ({item.place}: {item.reason})" for item in before if isinstance(item, SkippedEntry)), ""
+        )
         raise UserError(f"{source.path}: no {source.kind} with a compilation that can be read{reason}")
     with open_writer() as writer:
-        book = _Book(writer, source.kind, command)
+        book = ImportSession(writer, source.kind, command)
         for item in chain(before, [first], found):
             book.enter(item)
         book.close()
@@ -115,7 +117,7 @@ def _read_kernel(kind: str, entry: EntryFolder, stem: str, files: PythonFiles) -
         remains = cache_remains(entry, stem) if kind == CACHE else dump_remains(entry, stem)
         return assemble(remains, files)
     except BadEntryError as error:
-        return LeftOut(str(entry.path), str(error))
+        return SkippedEntry(str(entry.path), str(error))
 
 
 def _read_tuning(path: Path) -> Found:
@@ -123,7 +125,7 @@ def _read_tuning(path: Path) -> Found:
         results = parse_object(read_file(path, MAX_JSON_BYTES), path.name)
         return from_cache(path.name.removesuffix(SUFFIX), results)
     except BadEntryError as error:
-        return LeftOut(str(path.parent), str(error))
+        return SkippedEntry(str(path.parent), str(error))
 
 
 def _packed(found: Iterator[Found]) -> Iterator[Found]:
@@ -139,17 +141,17 @@ def _packed(found: Iterator[Found]) -> Iterator[Found]:
 
 
 def _pack(item: Found) -> Found:
-    if not isinstance(item, Imported):
+    if not isinstance(item, ImportedCompilation):
         return item
     packed = {stage: pack(content) for stage, content in item.new.artifacts.items()}
     return replace(item, new=replace(item.new, artifacts=packed))
 
 
-class _Book:
+class ImportSession:
     """What is in the capture already, by the names that tell compilations and kernels apart."""
 
     def __init__(self, writer: CaptureWriter, kind: str, command: str) -> None:
-        self.summary = Summary()
+        self.summary = ImportSummary()
         self._writer, self._kind, self._command = writer, kind, command
         with Capture(writer.path) as capture:
             variants = capture.variants()
@@ -159,13 +161,13 @@ class _Book:
         self._identities = writer.finished()
         self._toolchains: dict[str, int] = {}
         self._configs: dict[str, dict[int, Config]] = {}
-        self._tunings: list[Tuning] = []
+        self._tunings: list[AutotuneResult] = []
 
     def enter(self, found: Found) -> None:
         """Writes what was found, or notes it for the end."""
-        if isinstance(found, LeftOut):
+        if isinstance(found, SkippedEntry):
             self.summary.left_out.append(found)
-        elif isinstance(found, Tuning):
+        elif isinstance(found, AutotuneResult):
             self._tunings.append(found)
         elif found.key in self._keys:
             self.summary.known += 1
@@ -184,7 +186,7 @@ class _Book:
             self._writer.set_measured(id_, (), tuple(benchmarks))
         self.summary.measured = len(measured)
 
-    def _add(self, found: Imported) -> None:
+    def _add(self, found: ImportedCompilation) -> None:
         source = found.source
         place = (source.name, source.file, source.line)
         if place not in self._kernels:
@@ -198,7 +200,7 @@ class _Book:
         id_ = self._writer.add_variant(kernel, toolchain, found.triton, new)
         self._configs.setdefault(source.name, {})[id_] = new.config
 
-    def _named_apart(self, kernel: int, found: Imported) -> NewVariant:
+    def _named_apart(self, kernel: int, found: ImportedCompilation) -> NewVariant:
         """The variant with a part of its key in its config, where nothing else tells it from another."""
         values = found.new.config.values
         for more in ((), (("cache", found.key[:_SHORT_KEY]),), (("cache", found.key),)):

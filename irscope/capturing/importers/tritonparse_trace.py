@@ -19,8 +19,8 @@ from typing import Any
 from irscope.capturing.importers.autotune_results import from_tritonparse
 from irscope.capturing.importers.compilation import (
     Found,
-    LeftOut,
-    Remains,
+    RawCompilation,
+    SkippedEntry,
     assemble,
     config_options,
     hash_of,
@@ -50,7 +50,7 @@ def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
                 if (found := _read_line(line, f"{path.name}:{number}", files)) is not None:
                     yield found
     except _UNREADABLE as error:
-        yield LeftOut(f"{path.name}:{number + 1}", f"the rest cannot be read: {error}")
+        yield SkippedEntry(f"{path.name}:{number + 1}", f"the rest cannot be read: {error}")
 
 
 def _unzipped(raw: BufferedReader) -> BufferedReader | GzipFile:
@@ -68,15 +68,15 @@ def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
                 return from_tritonparse(record)
         return None
     except BadEntryError as error:
-        return LeftOut(place, str(error))
+        return SkippedEntry(place, str(error))
 
 
-def _remains(record: Mapping[str, Any]) -> Remains:
+def _remains(record: Mapping[str, Any]) -> RawCompilation:
     payload = _object(record, "payload")
     metadata = _object(payload, "metadata")
     function = _function(payload.get("python_source"))
     name = str(metadata.get("name") or "")
-    return Remains(
+    return RawCompilation(
         key=hash_of(metadata),
         name=name or (function.source.name if function else "unknown"),
         target=target_of(metadata.get("target")),

@@ -24,7 +24,7 @@ from irscope.capturing.messages import (
     Wanted,
 )
 from irscope.model import Benchmark, Launch
-from irscope.model.text import counted
+from irscope.model.text import pluralize
 from irscope.store.writer import CaptureWriter
 
 Open = Callable[[], CaptureWriter]
@@ -48,7 +48,7 @@ def summary(path: Path, written: Written) -> str:
     if not written.kernels:
         return f"{name}: no Triton kernel was captured"
     kept = f", {written.kept} there already" if written.kept else ""
-    made = f"{counted(written.variants, 'variant')} of {counted(written.kernels, 'kernel')}"
+    made = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
     return f"{name}: {made}{kept}, {written.failed} failed; browse: irscope {name}"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irscope.capturing.record.launches import MOST_LAUNCHES, launch_of
 from irscope.capturing.messages import LaunchSeen, Message
+from irscope.capturing.record.launches import MOST_LAUNCHES, launch_of
 from irscope.capturing.record.patching import harmless
 from irscope.capturing.record.recorder import Recorded, Recorder, Tuning
 from irscope.model import Launch
@@ -15,7 +15,7 @@ from irscope.model import Launch
 MakeNow = Callable[[Recorded], Any]
 
 
-class LazyKernel:
+class DeferredKernel:
     """Stands for Triton's CompiledKernel: takes launches, and compiles when its contents are asked for."""
 
     # What the JIT reads at each launch.
@@ -54,7 +54,7 @@ class LazyKernel:
 LaunchTaken = Callable[[Recorded | None, tuple[Any, ...]], None]
 
 
-class LazyCompiles:
+class DeferredCompiles:
     """Hands out lazy kernels; `pending` are the compilations to be made, in the order they were asked for."""
 
     def __init__(self, recorder: Recorder, make: MakeNow, touched: Callable[[Any, Any], None]) -> None:
@@ -65,12 +65,12 @@ class LazyCompiles:
 
     def on_jit(
         self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
-    ) -> LazyKernel:
+    ) -> DeferredKernel:
         """The JIT's compilation: recorded now, made later."""
         self._functions[id(source.fn)] = source.fn
         recorded = self._record(source, target, options, tuning)
         make = compile_ if recorded is None else lambda: self._make(recorded)
-        return LazyKernel(recorded, make, lambda which, given: self._launch(source, which, given))
+        return DeferredKernel(recorded, make, lambda which, given: self._launch(source, which, given))
 
     def begin_anew(self) -> None:
         """What was recorded until now is another process's to compile."""

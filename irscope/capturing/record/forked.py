@@ -132,8 +132,8 @@ def _serve(recorded: Mapping[int, Recorded], pipe: Connection) -> None:
     """Compiles job after job until the pipe closes."""
     from triton import knobs
 
-    from irscope.toolchain.compiler import StageMemory, compile_source
     from irscope.capturing.compile.worker import attempt, prepare
+    from irscope.toolchain.compiler import StageMemory, compile_source
 
     prepare()
     knobs.compilation.listener = None  # the program's listener is for the program's compilations

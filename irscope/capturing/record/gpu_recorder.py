@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from irscope.toolchain.compiler import cache_key, plain_metadata
-from irscope.toolchain.pass_instrumentation import Told, naming_pass, telling_passes
+from irscope.capturing.compile.worker import failure_of
+from irscope.capturing.messages import LaunchSeen, VariantDone
 from irscope.capturing.record.hooks import compiling_through
 from irscope.capturing.record.launches import launch_of
-from irscope.capturing.messages import LaunchSeen, VariantDone
 from irscope.capturing.record.patching import harmless
 from irscope.capturing.record.recorder import Recorded, Recorder, Tuning
 from irscope.capturing.record.tuning import watching_tuning
-from irscope.capturing.compile.worker import failure_of
+from irscope.toolchain.compiler import cache_key, plain_metadata
+from irscope.toolchain.pass_instrumentation import PassLog, naming_pass, reporting_passes
 
 
-class Watching:
+class GpuRecorder:
     """Tells of each compilation as it is done, and of the first launch of each."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -50,7 +50,7 @@ class Watching:
         recorded = self._record(source, target, options, tuning)
         self._listen_too()
         self._told.times = None
-        passes = Told()
+        passes = PassLog()
         try:
             with self._telling_passes(recorded, passes):
                 kernel = compile_()
@@ -61,7 +61,7 @@ class Watching:
         return kernel
 
     @contextmanager
-    def _telling_passes(self, recorded: Recorded | None, passes: Told) -> Iterator[None]:
+    def _telling_passes(self, recorded: Recorded | None, passes: PassLog) -> Iterator[None]:
         """Puts the passes of what is compiled inside into `passes`, where they are asked for.
 
         One compilation at a time: the stand-ins are those of the whole process.
@@ -69,7 +69,7 @@ class Watching:
         if recorded is None or recorded.told or not self._recorder.options.passes:
             yield
             return
-        with self._one_at_a_time, telling_passes(passes.tell):
+        with self._one_at_a_time, reporting_passes(passes.tell):
             yield
 
     @harmless
@@ -116,7 +116,7 @@ class Watching:
         return recorded
 
     @harmless
-    def _compiled(self, recorded: Recorded | None, kernel: Any, passes: Told) -> None:
+    def _compiled(self, recorded: Recorded | None, kernel: Any, passes: PassLog) -> None:
         if recorded is None:
             return
         self._recorder.by_kernel[kernel] = recorded
@@ -141,7 +141,7 @@ class Watching:
         self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant, files))
 
     @harmless
-    def _failed(self, recorded: Recorded | None, error: Exception, passes: Told) -> None:
+    def _failed(self, recorded: Recorded | None, error: Exception, passes: PassLog) -> None:
         if recorded is not None and not recorded.told:
             recorded.told = True
             failure = naming_pass(failure_of(error), passes)
@@ -176,7 +176,7 @@ class Watching:
 @contextmanager
 def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
     """Everything that is compiled, launched and tuned inside is told of."""
-    watching = Watching(recorder)
+    watching = GpuRecorder(recorder)
     with ExitStack() as stack:
         stack.callback(watching.stop_listening)
         stack.enter_context(compiling_through(watching.on_jit, watching.on_direct))

@@ -10,18 +10,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from irscope.toolchain.compiler import source_of
-from irscope.toolchain.kernels import parameters, unwrap
 from irscope.capturing.compile.plan import plan_for
 from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
-from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.messages import Finished, KernelSeen, RunOptions, VariantDone, Versions
+from irscope.capturing.record.background_writer import Writing, Written
+from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.record.recorder import Recorded, Tuning
 from irscope.capturing.record.session import capturing, no_gpu_note
-from irscope.capturing.record.background_writer import Writing, Written
-from irscope.toolchain.stub_driver import gpu_target
 from irscope.model import Target, UserError, Value
 from irscope.store.writer import CaptureWriter, NewVariant
+from irscope.toolchain.compiler import source_of
+from irscope.toolchain.kernels import parameters, unwrap
+from irscope.toolchain.stub_driver import gpu_target
 
 # A device number that no GPU has: see session.capturing.
 _NO_GPU = 1 << 20

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-from irscope.capturing.record.call_stack import user_line
-from irscope.capturing.messages import Program
 from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+from irscope.capturing.messages import Program
+from irscope.capturing.record.call_stack import user_line
 
 _OURS = str(Path(__file__).parents[1])
 

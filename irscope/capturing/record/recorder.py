@@ -10,11 +10,11 @@ from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
 from irscope.capturing.compile.plan import versions
 from irscope.capturing.messages import KernelSeen, Message, Note, RunOptions, Versions
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
+from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
 
 # Options that say where the code runs or how it is checked, not how the kernel is configured.
 _NO_CONFIG = frozenset(

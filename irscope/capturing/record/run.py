@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 
-from irscope.capturing.record.subprocesses import Children
 from irscope.capturing.messages import Program
 from irscope.capturing.record.background_writer import Writing
+from irscope.capturing.record.subprocesses import Subprocesses
 
 
-def run(program: Program, children: Children, writing: Writing) -> int:
+def run(program: Program, children: Subprocesses, writing: Writing) -> int:
     """Runs the program to its end, writing all it tells; its exit code, 128 + N where signal N ended it.
 
     What the processes that it starts compile goes where `children` says.

@@ -11,8 +11,8 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
 from irscope.capturing.messages import Finished, Message
+from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
 
 
 class PipeLink:

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from irscope.capturing.compile.request import Outcome
+from irscope.capturing.fake_cuda.unknown_value import launched
+from irscope.capturing.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
+from irscope.capturing.record.deferred import DeferredCompiles
 from irscope.capturing.record.forked import compile_forked
+from irscope.capturing.record.gpu_recorder import recording_on_gpu
 from irscope.capturing.record.hooks import compiling_through
 from irscope.capturing.record.launches import written_parameters
-from irscope.capturing.record.deferred import LazyCompiles
-from irscope.capturing.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
-from irscope.capturing.fake_cuda.unknown_value import launched
-from irscope.capturing.record.gpu_recorder import recording_on_gpu
 from irscope.capturing.record.patching import harmless, replaced
 from irscope.capturing.record.recorder import Recorded, Recorder, Tuning, swept, unknown_names
-from irscope.toolchain.stub_driver import StandInDriver
 from irscope.model import UserError, parse_target
+from irscope.toolchain.stub_driver import StandInDriver
 
 # Taken where neither a GPU nor --target says which.
 DEFAULT_TARGET = parse_target("cuda:90")
@@ -90,7 +90,9 @@ def _without(recorder: Recorder, standin: StandInDriver, link: Link) -> Iterator
             stack.enter_context(posing_as(target))
             touched = _kernel_writes
         stack.enter_context(replaced(JITFunction, "run", launched(JITFunction.run)))
-        lazy = LazyCompiles(recorder, lambda recorded: _make_now(recorded, standin, recorder, link), touched)
+        lazy = DeferredCompiles(
+            recorder, lambda recorded: _make_now(recorded, standin, recorder, link), touched
+        )
         stack.callback(lazy.forget, standin.get_current_device())
         stack.callback(_compile_pending, lazy, recorder.options, link)
         stack.enter_context(compiling_through(lazy.on_jit, _direct(recorder, link)))
@@ -140,7 +142,7 @@ def _make_now(recorded: Recorded, standin: StandInDriver, recorder: Recorder, li
     return made
 
 
-def _compile_pending(lazy: LazyCompiles, options: RunOptions, link: Link) -> None:
+def _compile_pending(lazy: DeferredCompiles, options: RunOptions, link: Link) -> None:
     wanted = [recorded for recorded in lazy.pending if not recorded.told]
     answer = link.ask(Wanted(tuple((recorded.kernel, recorded.variant) for recorded in wanted)))
     if answer is not None:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from irscope.capturing.messages import Message, RunOptions
-    from irscope.capturing.record.session import Running
     from irscope.capturing.record.background_writer import Writing
+    from irscope.capturing.record.session import Running
 
 _ORDERS = "IRSCOPE_RUN"
 _STARTUP = Path(__file__).parent / "startup"
 
 
 @dataclass(frozen=True, slots=True)
-class Children:
+class Subprocesses:
     """How the processes that a program starts are captured.
 
     `stem` is the capture's absolute path without its suffix, `existing` what happens to a file that is
@@ -53,7 +53,7 @@ class Children:
         return Path(f"{self.stem}.{name}.irscope")
 
 
-def announce(children: Children) -> None:
+def announce(children: Subprocesses) -> None:
     """Leaves the orders for the processes that this one starts."""
     children = replace(children, rank=os.environ.get("RANK"))
     os.environ[_ORDERS] = base64.b64encode(pickle.dumps(children)).decode()
@@ -92,7 +92,7 @@ def _then_capture(loader: Loader) -> Callable[[Any], None]:
     return exec_module
 
 
-def _capture_to_the_end(children: Children) -> None:
+def _capture_to_the_end(children: Subprocesses) -> None:
     """Captures what the process compiles from here until it ends."""
     from irscope.capturing.messages import Finished
     from irscope.capturing.record.program import telling_stop
@@ -129,7 +129,7 @@ def capture_forks(running: Running, link: Any) -> None:
 class OwnCapture:
     """A link to a capture that this very process writes, from its first message on."""
 
-    def __init__(self, children: Children) -> None:
+    def __init__(self, children: Subprocesses) -> None:
         self._children, self._process = children, os.getpid()
         self._path = Path()
         self._writing: Writing | None = None

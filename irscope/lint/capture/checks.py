@@ -10,10 +10,10 @@ from irscope.lint.capture.launches import LAUNCH, SPILLS, cannot_launch, config_
 from irscope.lint.capture.loads import NARROW, narrow_access
 from irscope.lint.capture.same_code import SAME, same_code
 from irscope.lint.capture.sizes import RECOMPILED, constexpr_recompiled
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.suppressions import silenced
 
-CHECKS: Mapping[Rule, Callable[[Compiled], Iterator[Problem]]] = {
+CHECKS: Mapping[Rule, Callable[[Compiled], Iterator[Diagnostic]]] = {
     LAUNCH: cannot_launch,
     SPILLS: config_spills,
     SAME: same_code,
@@ -23,7 +23,7 @@ CHECKS: Mapping[Rule, Callable[[Compiled], Iterator[Problem]]] = {
 }
 
 
-def lint_compiled(kernels: Sequence[Compiled], rules: frozenset[str]) -> list[Problem]:
+def lint_compiled(kernels: Sequence[Compiled], rules: frozenset[str]) -> list[Diagnostic]:
     """The problems of these kernels, by file and line; `rules` are the names of those to look for."""
     found = [
         problem

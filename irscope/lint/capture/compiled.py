@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.facts.fact import Fact, FactValue
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Target, Variant
 
 Read = Callable[[Variant, str], bytes | None]
@@ -65,10 +65,10 @@ class Compiled:
         more = len(variants) - len(named)
         return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
 
-    def problem(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Problem:
+    def problem(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:
         """A problem of this kernel, at its `def` unless a line of it is given."""
         source, head = self.kernel.source, self.head_lines
         place = head[-1] if line is None else line
         own = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
         column = len(own) - len(own.lstrip()) + 1
-        return Problem(rule, source.file, place, column, message, fix, head)
+        return Diagnostic(rule, source.file, place, column, message, fix, head)

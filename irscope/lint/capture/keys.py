@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.duplicates import same_program
+from irscope.analysis.duplicates import are_duplicates
 from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Variant
 
 KEY = Rule(
@@ -20,7 +20,7 @@ _MOST_SHOWN = 4
 _PART = re.compile(r"(?:^|, )([A-Za-z_]\w*)=")
 
 
-def key_changed_nothing(compiled: Compiled) -> Iterator[Problem]:
+def key_changed_nothing(compiled: Compiled) -> Iterator[Diagnostic]:
     """Arguments of the key whose values, the others being equal, all led to one config."""
     chosen = _chosen(compiled)
     for name in dict.fromkeys(name for key, _ in chosen for name in key):
@@ -66,6 +66,6 @@ def _same(group: Mapping[str, Variant], compiled: Compiled) -> bool:
     first, *others = group.values()
     return all(
         first.config == other.config
-        or same_program(first, other, compiled.facts[first.id], compiled.facts[other.id])
+        or are_duplicates(first, other, compiled.facts[first.id], compiled.facts[other.id])
         for other in others
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Variant
 
 LAUNCH = Rule("IRS201", "cannot-launch", "configs that the target has not the resources to launch")
 SPILLS = Rule("IRS202", "config-spills", "configs whose registers do not suffice: they spill to local memory")
 
 
-def cannot_launch(compiled: Compiled) -> Iterator[Problem]:
+def cannot_launch(compiled: Compiled) -> Iterator[Diagnostic]:
     """The variants that compile and cannot be launched."""
     bad = [
         variant
@@ -29,7 +29,7 @@ def cannot_launch(compiled: Compiled) -> Iterator[Problem]:
         yield compiled.problem(LAUNCH, message, fix)
 
 
-def config_spills(compiled: Compiled) -> Iterator[Problem]:
+def config_spills(compiled: Compiled) -> Iterator[Diagnostic]:
     """The variants with spills, the worst first."""
     bad = [variant for variant in compiled.variants if _spilled(compiled, variant)]
     bad.sort(key=lambda variant: -compiled.number(variant, "stack"))

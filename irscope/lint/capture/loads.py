@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.global_accesses import accesses, blamed
 from irscope.analysis.axis_flow import AxisFlow
+from irscope.analysis.global_accesses import accesses, blamed
 from irscope.analysis.instruction_mix import work_by_line
-from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Problem, Rule
 from irscope.analysis.vectorization import memory_use
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
+from irscope.lint.capture.compiled import Compiled
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Variant
 
 NARROW = Rule(
@@ -21,7 +21,7 @@ NARROW = Rule(
 )
 
 
-def narrow_access(compiled: Compiled) -> Iterator[Problem]:
+def narrow_access(compiled: Compiled) -> Iterator[Diagnostic]:
     """The lines with such accesses, with the bound that the compiler knows nothing of."""
     found: dict[str, dict[int, set[int]]] = {}
     for variant in compiled.variants:

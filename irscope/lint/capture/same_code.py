@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.duplicates import groups
+from irscope.analysis.duplicates import duplicate_groups
 from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Argument, Variant
 
 SAME = Rule("IRS203", "same-code", "configs that compile to the machine code of another: measured twice")
 
 
-def same_code(compiled: Compiled) -> Iterator[Problem]:
+def same_code(compiled: Compiled) -> Iterator[Diagnostic]:
     """Variants with the same arguments, whose configs differ and whose program is another one's."""
     again = [
         pair
-        for group in groups(compiled.variants, compiled.facts)
+        for group in duplicate_groups(compiled.variants, compiled.facts)
         for pair in _with_first(group)
         if pair[0].config != pair[1].config
     ]

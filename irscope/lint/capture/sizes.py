@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.sizes import needs_constant
 from irscope.model import Argument
 
@@ -20,7 +20,7 @@ RECOMPILED = Rule(
 _MOST_SHOWN = 4
 
 
-def constexpr_recompiled(compiled: Compiled) -> Iterator[Problem]:
+def constexpr_recompiled(compiled: Compiled) -> Iterator[Diagnostic]:
     """Constants that no config sets, that had several values, and that the kernel only computes with."""
     function = _function(compiled.kernel.source.text)
     if function is None:

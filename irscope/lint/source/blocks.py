@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.lint.diagnostic import Problem, Rule
-from irscope.lint.source.kernel import Kernel
-from irscope.lint.source.module import Module
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.source.kernel import KernelSource
+from irscope.lint.source.module import PythonModule
 from irscope.lint.source.values import Known
 
 BLOCK = Rule(
@@ -19,7 +19,7 @@ _Range = tuple[ast.Call, ast.expr, ast.expr]  # the call, where it starts and wh
 _FIX = "take a power of two (triton.next_power_of_2) and mask what is beyond the end"
 
 
-def block_not_power_of_two(module: Module) -> Iterator[Problem]:
+def block_not_power_of_two(module: PythonModule) -> Iterator[Diagnostic]:
     """Lengths of `tl.arange`: as written, and as configs and launches set them."""
     for kernel in module.kernels.values():
         ranges = list(_ranges(kernel, module))
@@ -32,7 +32,7 @@ def block_not_power_of_two(module: Module) -> Iterator[Problem]:
     yield from _launches(module)
 
 
-def _configs(kernel: Kernel, ranges: list[_Range], module: Module) -> Iterator[Problem]:
+def _configs(kernel: KernelSource, ranges: list[_Range], module: PythonModule) -> Iterator[Diagnostic]:
     """A problem for each place that sets a constant wrongly: one comprehension makes many configs."""
     found: dict[tuple[ast.expr, str], list[int]] = {}
     for config in kernel.autotune.configs or () if kernel.autotune else ():
@@ -45,14 +45,14 @@ def _configs(kernel: Kernel, ranges: list[_Range], module: Module) -> Iterator[P
         yield module.problem(BLOCK, node, message, _FIX, kernel)
 
 
-def _message(name: str, values: list[int], kernel: Kernel) -> str:
+def _message(name: str, values: list[int], kernel: KernelSource) -> str:
     return (
         f"{name} = {', '.join(map(str, values))} is the length of a tl.arange of {kernel.name}: it must be a "
         "power of two, and the kernel does not compile"
     )
 
 
-def _launches(module: Module) -> Iterator[Problem]:
+def _launches(module: PythonModule) -> Iterator[Diagnostic]:
     for launch in module.launches:
         kernel = launch.kernel
         constants = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
@@ -65,10 +65,10 @@ def _launches(module: Module) -> Iterator[Problem]:
 
 
 def _wrong_names(
-    kernel: Kernel,
+    kernel: KernelSource,
     ranges: list[_Range],
     values: dict[str, int],
-    module: Module,
+    module: PythonModule,
 ) -> list[str]:
     """The constants among `values` that, alone, are the wrong length of a range."""
     found = []
@@ -79,14 +79,14 @@ def _wrong_names(
     return list(dict.fromkeys(found))
 
 
-def _ranges(kernel: Kernel, module: Module) -> Iterator[_Range]:
+def _ranges(kernel: KernelSource, module: PythonModule) -> Iterator[_Range]:
     for node in kernel.nodes:
         call = module.tl(node, "arange")
         if call and len(call.args) == 2:
             yield call, call.args[0], call.args[1]
 
 
-def _length(start: ast.expr, end: ast.expr, values: dict[str, int], module: Module) -> Known:
+def _length(start: ast.expr, end: ast.expr, values: dict[str, int], module: PythonModule) -> Known:
     difference = ast.BinOp(end, ast.Sub(), start)
     return module.evaluate(difference, values)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irscope.lint.source.kernel import Kernel
-    from irscope.lint.source.module import Module
+    from irscope.lint.source.kernel import KernelSource
+    from irscope.lint.source.module import PythonModule
 
 _MOST_ROUNDS = 20
 # Functions of triton.language whose first argument is a pointer.
@@ -20,7 +20,7 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def single(kernel: Kernel, node: ast.expr) -> ast.expr:
+def single(kernel: KernelSource, node: ast.expr) -> ast.expr:
     """`node`, or what it stands for where it is a name that the body sets once and that is no parameter."""
     for _ in range(_MOST_ROUNDS):
         if not isinstance(node, ast.Name) or kernel.parameter(node.id):
@@ -43,7 +43,7 @@ def sums(node: ast.expr) -> Iterator[ast.expr]:
             yield term
 
 
-def pointers(kernel: Kernel, module: Module) -> set[str]:
+def pointers(kernel: KernelSource, module: PythonModule) -> set[str]:
     """The parameters that the kernel loads from or stores to for certain."""
     found = set()
     for node in kernel.nodes:
@@ -53,7 +53,7 @@ def pointers(kernel: Kernel, module: Module) -> set[str]:
     return found & {parameter.name for parameter in kernel.parameters if not parameter.constexpr}
 
 
-def _base(kernel: Kernel, node: ast.expr) -> str:
+def _base(kernel: KernelSource, node: ast.expr) -> str:
     """The name that a sum starts with, seen through names that are set once; "" for anything else."""
     for _ in range(_MOST_ROUNDS):
         first = next(sums(node))
@@ -72,7 +72,7 @@ def _start(node: ast.expr) -> str:
     return first.id if isinstance(first, ast.Name) else ""
 
 
-def program_axes(kernel: Kernel, module: Module) -> Mapping[str, frozenset[int]]:
+def program_axes(kernel: KernelSource, module: PythonModule) -> Mapping[str, frozenset[int]]:
     """The names that come from `tl.program_id`, with its axes; not what is loaded from such a place."""
     found: dict[str, frozenset[int]] = {}
     for _ in range(_MOST_ROUNDS):
@@ -86,7 +86,7 @@ def program_axes(kernel: Kernel, module: Module) -> Mapping[str, frozenset[int]]
     return found
 
 
-def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: Module) -> frozenset[int]:
+def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: PythonModule) -> frozenset[int]:
     """The axes of `tl.program_id` that an expression comes from."""
     axes: set[int] = set()
     pending: list[ast.AST] = [node]

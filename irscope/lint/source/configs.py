@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from irscope.lint.diagnostic import Problem, Rule
-from irscope.lint.source.module import Module
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.source.module import PythonModule
 
 ONE = Rule("IRS102", "one-config", "an autotuned kernel with a single config: nothing is tuned")
 TWICE = Rule("IRS103", "duplicate-config", "a config that stands twice in the list: it is measured twice")
 
 
-def one_config(module: Module) -> Iterator[Problem]:
+def one_config(module: PythonModule) -> Iterator[Diagnostic]:
     """`@triton.autotune` with one config, or none."""
     for kernel in module.kernels.values():
         tuned = kernel.autotune
@@ -23,7 +23,7 @@ def one_config(module: Module) -> Iterator[Problem]:
         yield module.problem(ONE, tuned.node, message, fix, kernel)
 
 
-def duplicate_config(module: Module) -> Iterator[Problem]:
+def duplicate_config(module: PythonModule) -> Iterator[Diagnostic]:
     """Configs that are equal in everything."""
     for kernel in module.kernels.values():
         met: dict[Hashable, int] = {}

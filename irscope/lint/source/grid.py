@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.body import axes_of, program_axes, single, sums
-from irscope.lint.source.kernel import Kernel
-from irscope.lint.source.module import Launch, Module
+from irscope.lint.source.kernel import KernelSource
+from irscope.lint.source.module import LaunchSite, PythonModule
 from irscope.lint.source.scope import Scope
 
 GRID = Rule(
@@ -21,7 +21,7 @@ GRID = Rule(
 _DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
 
 
-def grid_before_config(module: Module) -> Iterator[Problem]:
+def grid_before_config(module: PythonModule) -> Iterator[Diagnostic]:
     """Launches whose grid is too small for some block size that the kernel may run with."""
     for launch in module.launches:
         sizes = _sizes(launch, module)
@@ -36,8 +36,8 @@ def grid_before_config(module: Module) -> Iterator[Problem]:
 
 
 def _checked(
-    module: Module, launch: Launch, divisors: list[ast.expr], sizes: Mapping[str, list[int]]
-) -> Iterator[Problem]:
+    module: PythonModule, launch: LaunchSite, divisors: list[ast.expr], sizes: Mapping[str, list[int]]
+) -> Iterator[Diagnostic]:
     """A problem where the blocks of some config together are smaller than what the grid was divided by."""
     known = [module.value(divisor, launch.scope) for divisor in divisors]
     if not all(isinstance(value, int) for value in known):
@@ -57,7 +57,7 @@ def _checked(
     yield module.problem(GRID, divisors[0], message, fix, launch.kernel)
 
 
-def _sizes(launch: Launch, module: Module) -> dict[str, list[int]]:
+def _sizes(launch: LaunchSite, module: PythonModule) -> dict[str, list[int]]:
     """The values that each meta-parameter may have in this launch, config by config."""
     tuned = launch.kernel.autotune
     if tuned is not None:
@@ -68,7 +68,7 @@ def _sizes(launch: Launch, module: Module) -> dict[str, list[int]]:
     return {name: [value] for name, value in given.items() if name in constants and isinstance(value, int)}
 
 
-def _dimensions(launch: Launch) -> list[ast.expr]:
+def _dimensions(launch: LaunchSite) -> list[ast.expr]:
     """The grid, dimension by dimension, as far as it is written down as a tuple or a lambda of one."""
     grid = _resolved(launch.grid, launch.scope)
     if isinstance(grid, ast.Lambda):
@@ -84,7 +84,7 @@ def _resolved(node: ast.expr, scope: Scope) -> ast.expr:
     return node
 
 
-def _divisors(node: ast.expr, scope: Scope, module: Module) -> Iterator[ast.expr]:
+def _divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast.expr]:
     """By what an expression divides, rounded up or not: `triton.cdiv(n, D)`, `(n + D - 1) // D`.
 
     Nothing for what is no product of such divisions and plain numbers.
@@ -99,7 +99,7 @@ def _divisors(node: ast.expr, scope: Scope, module: Module) -> Iterator[ast.expr
         yield from node.args[1:2]
 
 
-def _blocks_by_axis(kernel: Kernel, module: Module) -> dict[int, list[str]]:
+def _blocks_by_axis(kernel: KernelSource, module: PythonModule) -> dict[int, list[str]]:
     """The block sizes by which a program steps along each axis: B in `program * B + tl.arange(0, B)`.
 
     An axis along which a program walks over several blocks is left out: there any grid covers all.
@@ -123,7 +123,7 @@ def _blocks_by_axis(kernel: Kernel, module: Module) -> dict[int, list[str]]:
 
 
 def _steps(
-    node: ast.expr, kernel: Kernel, origin: Mapping[str, frozenset[int]], module: Module
+    node: ast.expr, kernel: KernelSource, origin: Mapping[str, frozenset[int]], module: PythonModule
 ) -> Iterator[tuple[str, frozenset[int]]]:
     """Block sizes in a sum that are both the length of a `tl.arange` and a factor of a program's place."""
     terms = [single(kernel, term) for term in sums(node)]

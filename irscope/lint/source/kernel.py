@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irscope.lint.source.values import UNKNOWN, ConfigValue, Known
 
 if TYPE_CHECKING:
-    from irscope.lint.source.module import Module
+    from irscope.lint.source.module import PythonModule
 
 _JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
@@ -21,7 +21,7 @@ _AUTOTUNE_PARAMETERS = ("configs", "key", "prune_configs_by", "reset_to_zero", "
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KernelParameter:
     """A parameter of a kernel."""
 
     name: str
@@ -51,18 +51,18 @@ class Autotune:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class KernelSource:
     """A kernel. `decorators_known`: no decorator stands over it but Triton's own."""
 
     name: str
     node: ast.FunctionDef
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[KernelParameter, ...]
     jit: ast.expr
     autotune: Autotune | None
     heuristics: ast.Call | None
     decorators_known: bool
 
-    def parameter(self, name: str) -> Parameter | None:
+    def parameter(self, name: str) -> KernelParameter | None:
         """The parameter called `name`."""
         return next((one for one in self.parameters if one.name == name), None)
 
@@ -88,7 +88,7 @@ class Kernel:
         return (*decorators, self.node.lineno)
 
 
-def kernel_of(node: ast.FunctionDef, module: Module) -> Kernel | None:
+def kernel_of(node: ast.FunctionDef, module: PythonModule) -> KernelSource | None:
     """The kernel that a function is; None where no decorator makes it one."""
     jit: ast.expr | None = None
     autotune: Autotune | None = None
@@ -109,7 +109,7 @@ def kernel_of(node: ast.FunctionDef, module: Module) -> Kernel | None:
     if jit is None:
         return None
     parameters = _parameters(node, module)
-    return Kernel(node.name, node, parameters, jit, autotune, heuristics, known)
+    return KernelSource(node.name, node, parameters, jit, autotune, heuristics, known)
 
 
 def strings(value: Known) -> list[str] | None:
@@ -119,7 +119,7 @@ def strings(value: Known) -> list[str] | None:
     return list(value)
 
 
-def _autotune(call: ast.Call, module: Module) -> Autotune:
+def _autotune(call: ast.Call, module: PythonModule) -> Autotune:
     arguments = dict(zip(_AUTOTUNE_PARAMETERS, call.args, strict=False))
     arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     listed = module.value(arguments["configs"], module.scope) if "configs" in arguments else UNKNOWN
@@ -130,15 +130,15 @@ def _autotune(call: ast.Call, module: Module) -> Autotune:
     return Autotune(call, arguments, tuple(configs) if certain else None)
 
 
-def _parameters(node: ast.FunctionDef, module: Module) -> tuple[Parameter, ...]:
+def _parameters(node: ast.FunctionDef, module: PythonModule) -> tuple[KernelParameter, ...]:
     own = [*node.args.posonlyargs, *node.args.args]
     missing = [None] * (len(own) - len(node.args.defaults))
     pairs = [*zip(own, [*missing, *node.args.defaults], strict=True)]
     pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    return tuple(Parameter(arg.arg, _is_constexpr(arg, module), default, arg) for arg, default in pairs)
+    return tuple(KernelParameter(arg.arg, _is_constexpr(arg, module), default, arg) for arg, default in pairs)
 
 
-def _is_constexpr(arg: ast.arg, module: Module) -> bool:
+def _is_constexpr(arg: ast.arg, module: PythonModule) -> bool:
     if isinstance(arg.annotation, ast.Constant):
         return "constexpr" in str(arg.annotation.value)
     return arg.annotation is not None and module.dotted(arg.annotation).endswith("constexpr")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.body import axes_of, names_in, pointers, program_axes
-from irscope.lint.source.kernel import Autotune, Kernel, strings
-from irscope.lint.source.module import Module
+from irscope.lint.source.kernel import Autotune, KernelSource, strings
+from irscope.lint.source.module import PythonModule
 
 UNKNOWN_NAME = Rule(
     "IRS105", "unknown-parameter", "a name in key, reset_to_zero, ... that is no parameter of the kernel"
@@ -25,7 +25,7 @@ _TRITON_39 = "Triton 3.9 raises a ValueError, older ones ignore it"
 _EFFECT = dict.fromkeys(_NAME_LISTS, _TRITON_39) | dict.fromkeys(_SPECIALIZATION, "Triton ignores it")
 
 
-def unknown_parameter(module: Module) -> Iterator[Problem]:
+def unknown_parameter(module: PythonModule) -> Iterator[Diagnostic]:
     """Names in lists of parameter names that the kernel does not have."""
     for kernel in module.kernels.values():
         # What has no parameters is a placeholder.
@@ -45,7 +45,7 @@ def unknown_parameter(module: Module) -> Iterator[Problem]:
                     yield module.problem(UNKNOWN_NAME, _place(node, name), message, fix, kernel)
 
 
-def key_unused(module: Module) -> Iterator[Problem]:
+def key_unused(module: PythonModule) -> Iterator[Diagnostic]:
     """Key arguments that the configs themselves set: they have no value yet when the key is made."""
     for kernel, tuned, key, node in _keys(module):
         for name in key:
@@ -57,7 +57,7 @@ def key_unused(module: Module) -> Iterator[Problem]:
                 yield module.problem(UNUSED, _place(node, name), message, f"drop {name} from the key", kernel)
 
 
-def key_pointer(module: Module) -> Iterator[Problem]:
+def key_pointer(module: PythonModule) -> Iterator[Diagnostic]:
     """Key arguments that are tensors: these are told apart by identity, not by shape or values."""
     for kernel, _, key, node in _keys(module):
         own = pointers(kernel, module)
@@ -71,7 +71,7 @@ def key_pointer(module: Module) -> Iterator[Problem]:
                 yield module.problem(POINTER, _place(node, name), message, fix, kernel)
 
 
-def key_missing(module: Module) -> Iterator[Problem]:
+def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
     """Run-time sizes that bound a loop and are not in a key that has other run-time sizes."""
     for kernel, _, key, node in _keys(module):
         runtime = {parameter.name for parameter in kernel.parameters if not parameter.constexpr}
@@ -87,7 +87,7 @@ def key_missing(module: Module) -> Iterator[Problem]:
                 yield module.problem(MISSING, node, message, f'add "{name}" to the key', kernel)
 
 
-def _keys(module: Module) -> Iterator[tuple[Kernel, Autotune, list[str], ast.expr]]:
+def _keys(module: PythonModule) -> Iterator[tuple[KernelSource, Autotune, list[str], ast.expr]]:
     """The autotuned kernels with the names in their key and where it stands, as far as they are certain."""
     for kernel in module.kernels.values():
         tuned = kernel.autotune
@@ -105,7 +105,7 @@ def _place(node: ast.expr, name: str) -> ast.expr:
     return next(found, node)
 
 
-def _loop_bounds(kernel: Kernel, module: Module) -> dict[str, ast.For]:
+def _loop_bounds(kernel: KernelSource, module: PythonModule) -> dict[str, ast.For]:
     """The parameters that say how often a loop runs, with the first such loop.
 
     Not the loops in which a program walks from its own place: these are the grid.
@@ -125,7 +125,7 @@ def _loop_bounds(kernel: Kernel, module: Module) -> dict[str, ast.For]:
     return found
 
 
-def _size_names(node: ast.expr, kernel: Kernel, module: Module) -> set[str]:
+def _size_names(node: ast.expr, kernel: KernelSource, module: PythonModule) -> set[str]:
     """The names in a bound, through names that are set once from a rounded-up division; none if it loads."""
     values = [node]
     if isinstance(node, ast.Name):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.body import single, sums
-from irscope.lint.source.kernel import Kernel, Parameter
-from irscope.lint.source.module import Module, argument
+from irscope.lint.source.kernel import KernelParameter, KernelSource
+from irscope.lint.source.module import PythonModule, argument
 
 MASK = Rule(
     "IRS110",
@@ -21,7 +21,7 @@ _FOUR_WARPS = 128  # threads
 _MASK_AT = {"load": 1, "store": 2}
 
 
-def unspecialized_bound(module: Module) -> Iterator[Problem]:
+def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
     """Parameters in do_not_specialize that bound the mask of a contiguous, one-dimensional access."""
     for kernel in module.kernels.values():
         unspecialized = _unspecialized(kernel, module)
@@ -43,14 +43,14 @@ def unspecialized_bound(module: Module) -> Iterator[Problem]:
             yield module.problem(MASK, node, message, fix, kernel)
 
 
-def _unspecialized(kernel: Kernel, module: Module) -> dict[str, ast.expr]:
+def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.expr]:
     """The run-time parameters in these lists, by name, with where they stand there."""
     found: dict[str, ast.expr] = {}
     for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
         values = module.value(keyword.value, module.scope) if keyword.arg in _LISTS else None
         for value in values if isinstance(values, list | tuple) else ():
             if isinstance(value, int) and 0 <= value < len(kernel.parameters):
-                parameter: Parameter | None = kernel.parameters[value]
+                parameter: KernelParameter | None = kernel.parameters[value]
             else:
                 parameter = kernel.parameter(str(value))
             if parameter is not None and not parameter.constexpr:
@@ -58,7 +58,7 @@ def _unspecialized(kernel: Kernel, module: Module) -> dict[str, ast.expr]:
     return found
 
 
-def _bounds(kernel: Kernel, unspecialized: Set[str], module: Module) -> Iterator[tuple[str, int]]:
+def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule) -> Iterator[tuple[str, int]]:
     """What bounds the masks of contiguous accesses, and the line of each: `pointer + at, mask=at < n`."""
     for node in kernel.nodes:
         call = module.tl(node, *_MASK_AT)
@@ -73,7 +73,7 @@ def _bounds(kernel: Kernel, unspecialized: Set[str], module: Module) -> Iterator
                     yield bound.id, call.lineno
 
 
-def _contiguous(kernel: Kernel, node: ast.expr, unaligned: Set[str], module: Module) -> bool:
+def _contiguous(kernel: KernelSource, node: ast.expr, unaligned: Set[str], module: PythonModule) -> bool:
     """Whether a sum has `tl.arange` as a term, and else only single numbers, none of them `unaligned`."""
     terms = [single(kernel, term) for term in sums(single(kernel, node))]
     ranges = [call for term in terms if (call := module.tl(term, "arange"))]
@@ -85,7 +85,7 @@ def _contiguous(kernel: Kernel, node: ast.expr, unaligned: Set[str], module: Mod
     )
 
 
-def _long(kernel: Kernel, call: ast.Call, module: Module) -> bool:
+def _long(kernel: KernelSource, call: ast.Call, module: PythonModule) -> bool:
     """Whether a `tl.arange` is known to be so long that a thread of four warps has several elements."""
     end = call.args[-1] if call.args else call
     parameter = kernel.parameter(end.id) if isinstance(end, ast.Name) else None
@@ -100,7 +100,7 @@ def _long(kernel: Kernel, call: ast.Call, module: Module) -> bool:
     return any(isinstance(value, int) and value > _FOUR_WARPS for value in values)
 
 
-def _has_rows(kernel: Kernel) -> bool:
+def _has_rows(kernel: KernelSource) -> bool:
     """Whether the kernel has blocks of more than one dimension: there the bound may be that of rows."""
     return any(
         isinstance(node, ast.Subscript)
@@ -110,7 +110,7 @@ def _has_rows(kernel: Kernel) -> bool:
     )
 
 
-def _adds(kernel: Kernel, pointer: ast.expr, at: ast.expr) -> bool:
+def _adds(kernel: KernelSource, pointer: ast.expr, at: ast.expr) -> bool:
     """Whether a pointer is a sum with `at` itself as a term."""
     wanted = ast.dump(at)
     return any(ast.dump(term) == wanted for term in sums(single(kernel, pointer)))

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.evaluate import Evaluator
-from irscope.lint.source.kernel import Kernel, kernel_of
+from irscope.lint.source.kernel import KernelSource, kernel_of
 from irscope.lint.source.scope import Scope, inside, scope_of
 from irscope.lint.source.values import UNKNOWN, Known
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchSite:
     """`kernel[grid](...)`: the kernel is one of the file; `scope` is where it stands."""
 
-    kernel: Kernel
+    kernel: KernelSource
     grid: ast.expr
     call: ast.Call
     scope: Scope
@@ -34,7 +34,7 @@ class Launch:
         return found | {k.arg: k.value for k in self.call.keywords if k.arg is not None}
 
 
-class Module:
+class PythonModule:
     """A parsed file. Raises SyntaxError, or ValueError (null bytes), where it is no Python."""
 
     def __init__(self, text: str, path: str) -> None:
@@ -82,7 +82,7 @@ class Module:
         return self._evaluate(node, lambda inner: self._known(inner, owner, met | {key}))
 
     @cached_property
-    def kernels(self) -> Mapping[str, Kernel]:
+    def kernels(self) -> Mapping[str, KernelSource]:
         """The kernels at the file's top level whose name stands for nothing else."""
         found = [
             kernel
@@ -101,28 +101,28 @@ class Module:
         return tuple(found)
 
     @cached_property
-    def launches(self) -> tuple[Launch, ...]:
+    def launches(self) -> tuple[LaunchSite, ...]:
         """The launches of the file's own kernels."""
         scopes = self.scopes if self.kernels else ()
         return tuple(launch for scope in scopes for launch in self._launches(scope))
 
-    def _launches(self, scope: Scope) -> Iterator[Launch]:
+    def _launches(self, scope: Scope) -> Iterator[LaunchSite]:
         for node in inside(scope.node):
             match node:
                 case ast.Call(func=ast.Subscript(value=ast.Name() as name, slice=grid)):
                     kernel = self.kernels.get(name.id)
                     if kernel is not None and scope.owner(name.id) is self.scope:
-                        yield Launch(kernel, grid, node, scope)
+                        yield LaunchSite(kernel, grid, node, scope)
 
     def problem(
-        self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: Kernel | None = None
-    ) -> Problem:
+        self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: KernelSource | None = None
+    ) -> Diagnostic:
         """A problem at `node`; a comment on the kernel's `def` or decorators silences it too."""
         line = getattr(node, "lineno", 1)
         # ast counts bytes of UTF-8.
         before = self.lines[line - 1].encode()[: getattr(node, "col_offset", 0)]
         at = kernel.head_lines if kernel else ()
-        return Problem(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
+        return Diagnostic(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
 
 
 _PASSED_ON = {"triton": "triton", "tl": "triton.language"}

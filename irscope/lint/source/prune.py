@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irscope.lint.diagnostic import Problem, Rule
-from irscope.lint.source.kernel import Kernel
-from irscope.lint.source.module import Module
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.source.kernel import KernelSource
+from irscope.lint.source.module import PythonModule
 
 PRUNE = Rule(
     "IRS104",
@@ -20,7 +20,7 @@ PRUNE = Rule(
 _POSITIONAL = 2
 
 
-def prune_signature(module: Module) -> Iterator[Problem]:
+def prune_signature(module: PythonModule) -> Iterator[Diagnostic]:
     """Prune functions of the file whose parameters do not fit how Triton calls them."""
     for kernel in module.kernels.values():
         function = _prune_function(kernel, module)
@@ -36,7 +36,7 @@ def prune_signature(module: Module) -> Iterator[Problem]:
             yield module.problem(PRUNE, function, message, fix, kernel)
 
 
-def _prune_function(kernel: Kernel, module: Module) -> ast.FunctionDef | ast.Lambda | None:
+def _prune_function(kernel: KernelSource, module: PythonModule) -> ast.FunctionDef | ast.Lambda | None:
     by = kernel.autotune.arguments.get("prune_configs_by") if kernel.autotune else None
     if isinstance(by, ast.Name):
         by = module.scope.expression(by.id)
@@ -48,7 +48,7 @@ def _prune_function(kernel: Kernel, module: Module) -> ast.FunctionDef | ast.Lam
     return None
 
 
-def _function(node: ast.expr, module: Module) -> ast.FunctionDef | ast.Lambda | None:
+def _function(node: ast.expr, module: PythonModule) -> ast.FunctionDef | ast.Lambda | None:
     """The function that an expression stands for, if it is one of the file and bare of decorators."""
     if isinstance(node, ast.Lambda):
         return node

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.body import names_in
-from irscope.lint.source.module import Launch, Module
+from irscope.lint.source.module import LaunchSite, PythonModule
 from irscope.lint.source.scope import Scope, parameters
 
 SIZE = Rule(
@@ -26,7 +26,7 @@ _PLAIN_CALLS = frozenset(
 )
 
 
-def constexpr_size(module: Module) -> Iterator[Problem]:
+def constexpr_size(module: PythonModule) -> Iterator[Diagnostic]:
     """Constants that a launch takes from a tensor's shape and that the kernel only computes with."""
     told: set[tuple[str, str]] = set()
     for launch in module.launches:
@@ -41,7 +41,7 @@ def constexpr_size(module: Module) -> Iterator[Problem]:
                 yield _problem(module, launch, name, origin)
 
 
-def _problem(module: Module, launch: Launch, name: str, origin: str) -> Problem:
+def _problem(module: PythonModule, launch: LaunchSite, name: str, origin: str) -> Diagnostic:
     parameter = launch.kernel.parameter(name)
     used = any(isinstance(node, ast.Name) and node.id == name for node in launch.kernel.nodes)
     does = "only computes with" if used else "never reads"

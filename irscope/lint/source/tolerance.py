@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from math import frexp, sqrt
 
-from irscope.lint.diagnostic import Problem, Rule
-from irscope.lint.source.module import Module
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.source.module import PythonModule
 from irscope.lint.source.scope import Scope, inside
 from irscope.lint.source.values import bound
 
@@ -34,7 +34,7 @@ def ulp(magnitude: float, fraction_bits: int) -> float:
     return 2.0 ** (frexp(magnitude)[1] - 1 - fraction_bits)
 
 
-def tolerance_too_tight(module: Module) -> Iterator[Problem]:
+def tolerance_too_tight(module: PythonModule) -> Iterator[Diagnostic]:
     """Comparisons with a product of random fp16 or bf16 matrices, finer than its size allows."""
     # Most files compare nothing: their scopes need not be made.
     for scope in module.scopes if "close(" in module.text else ():
@@ -43,7 +43,7 @@ def tolerance_too_tight(module: Module) -> Iterator[Problem]:
                 yield from _checked(node, scope, module)
 
 
-def _checked(node: ast.Call, scope: Scope, module: Module) -> Iterator[Problem]:
+def _checked(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Diagnostic]:
     name = module.dotted(node.func)
     if name not in ("torch.allclose", "torch.testing.assert_close"):
         return
@@ -71,7 +71,7 @@ def _checked(node: ast.Call, scope: Scope, module: Module) -> Iterator[Problem]:
     yield module.problem(TOLERANCE, node, message, fix)
 
 
-def _product(operands: list[ast.expr], scope: Scope, module: Module) -> tuple[str, int]:
+def _product(operands: list[ast.expr], scope: Scope, module: PythonModule) -> tuple[str, int]:
     """The dtype of a product of two random matrices, and the length K of its sums (0: not known).
 
     ("", 0) where none of the operands is one for certain.
@@ -87,7 +87,7 @@ def _product(operands: list[ast.expr], scope: Scope, module: Module) -> tuple[st
     return "", 0
 
 
-def _left_factor(node: ast.expr, module: Module) -> ast.expr | None:
+def _left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left
     if isinstance(node, ast.Call) and module.dotted(node.func) in _PRODUCTS and node.args:
@@ -95,13 +95,13 @@ def _left_factor(node: ast.expr, module: Module) -> ast.expr | None:
     return None
 
 
-def _dtype(call: ast.Call, module: Module, scope: Scope) -> str:
+def _dtype(call: ast.Call, module: PythonModule, scope: Scope) -> str:
     node = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
     name = module.dotted(_resolved(node, scope)) if node is not None else ""
     return name.removeprefix("torch.") if name.startswith("torch.") else ""
 
 
-def _last_size(call: ast.Call, module: Module, scope: Scope) -> int:
+def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
     """The last of the sizes that `torch.randn` is called with; the largest that a loop gives it."""
     node = call.args[-1] if call.args else call
     node = node.elts[-1] if isinstance(node, ast.Tuple | ast.List) and node.elts else node
@@ -115,7 +115,7 @@ def _last_size(call: ast.Call, module: Module, scope: Scope) -> int:
     return max((value for value in values if isinstance(value, int) and value > 0), default=0)
 
 
-def _only_dtype(scope: Scope, module: Module) -> str:
+def _only_dtype(scope: Scope, module: PythonModule) -> str:
     """The one torch element type that is named in the outermost function, where it makes normal numbers."""
     names, random = set(), False
     for node in ast.walk(scope.outermost.node):

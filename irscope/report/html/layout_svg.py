@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from irscope.layouts.grid import Cell, Grid
+from irscope.layouts.grid import Grid, GridCell
 from irscope.report.text import one_line
 
 # Pale backgrounds by group and shade.
@@ -87,7 +87,7 @@ def _grid(grid: Grid, x: float, y: float, words: Sequence[str]) -> tuple[list[st
     return parts, width, below - y
 
 
-def _row(row: Sequence[Cell | None], x: float, y: float, width: float) -> Iterator[str]:
+def _row(row: Sequence[GridCell | None], x: float, y: float, width: float) -> Iterator[str]:
     for column, cell in enumerate(row):
         at = x + column * width
         if cell is None:

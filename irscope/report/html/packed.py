@@ -11,9 +11,9 @@ from typing import Any
 from irscope.analysis.source_map import Origins, Place
 from irscope.diff.rows import Row, StageDiff
 from irscope.languages.document import Document
-from irscope.report.terminal.diff_rows import Side, sides
 from irscope.report.html.markup import Html, element
 from irscope.report.hunks import KINDS, kinds_of
+from irscope.report.terminal.diff_rows import RowSide, sides
 
 # The lines of a page's sources by their places: what a stage's lines point at.
 SourceIds = Mapping[Place, int]
@@ -53,7 +53,7 @@ def _row(diff: StageDiff, row: Row) -> list[Any]:
     return [*packed, *spans] if any(spans) else packed
 
 
-def _text(side: Side | None) -> str | None:
+def _text(side: RowSide | None) -> str | None:
     return side.text if side else None
 
 

@@ -13,7 +13,7 @@ from irscope.report.html.pair import pair_anchor, pair_data, pair_section
 from irscope.report.html.plots import plots
 from irscope.report.html.table import facts_table
 from irscope.report.report import Report
-from irscope.report.table import Section
+from irscope.report.table import TableSection
 
 
 def report_html(report: Report) -> str:
@@ -86,7 +86,7 @@ def _header(report: Report) -> Html:
 _WITHOUT_SCRIPT = "Without JavaScript: no sorting, and of each diff what fits."
 
 
-def _section(report: Report, section: Section, number: int) -> Html:
+def _section(report: Report, section: TableSection, number: int) -> Html:
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),

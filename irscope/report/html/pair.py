@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
 
-from irscope.facts.fact import Evidence
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural, short_label, summarize
+from irscope.facts.fact import Evidence
 from irscope.report.comparison import Comparison, heading
-from irscope.report.terminal.diff_rows import unified
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.packed import packed
 from irscope.report.html.source import Listing, listings, source_table
 from irscope.report.html.table import variant_anchor
-from irscope.report.text import clipped, counted
+from irscope.report.terminal.diff_rows import unified
+from irscope.report.text import clipped, pluralize
 
 # More sentences than one reads; the rest is folded.
 _MOST_FINDINGS = 10
@@ -85,7 +85,7 @@ def _findings(comparison: Comparison, anchor: str) -> Html:
     if not rest:
         return shown
     more = element("ol", *rest, class_="findings", start=_MOST_FINDINGS + 1)
-    return joined([shown, element("details", element("summary", counted(len(rest), "smaller one")), more)])
+    return joined([shown, element("details", element("summary", pluralize(len(rest), "smaller one")), more)])
 
 
 def _finding(finding: Finding, comparison: Comparison, anchor: str) -> Html:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.facts.fact import Fact, FactKind
 from irscope.analysis.axis_ticks import Scale, scale
 from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
+from irscope.facts.fact import Fact, FactKind
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.table import fact_text, variant_anchor
-from irscope.report.table import Section
+from irscope.report.table import TableSection
 from irscope.report.text import clipped
 
 # The facts that are drawn where they vary, in this order.
@@ -37,7 +37,7 @@ _TICK_LABELS = 12
 _APART = 5
 
 
-def plots(section: Section, number: int) -> Html:
+def plots(section: TableSection, number: int) -> Html:
     """The charts of a section, for one axis at a time; "" where nothing varies."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
@@ -63,7 +63,9 @@ def plots(section: Section, number: int) -> Html:
     return element("div", element("fieldset", legend, *choices), *groups, class_="plots")
 
 
-def _group(section: Section, kinds: Sequence[FactKind], axis: str, names: Sequence[str]) -> Iterator[Html]:
+def _group(
+    section: TableSection, kinds: Sequence[FactKind], axis: str, names: Sequence[str]
+) -> Iterator[Html]:
     """The legend of one axis, and its charts."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
@@ -75,7 +77,7 @@ def _group(section: Section, kinds: Sequence[FactKind], axis: str, names: Sequen
         yield element("figure", element("figcaption", _caption(found)), _drawn(found))
 
 
-def _split(section: Section, axis: str, names: Sequence[str]) -> str:
+def _split(section: TableSection, axis: str, names: Sequence[str]) -> str:
     """By what a chart is split: the first other axis with few values; "" for nothing."""
     found = axes([entry.variant for entry in section.entries])
     for name in reversed(names):
@@ -87,7 +89,7 @@ def _split(section: Section, axis: str, names: Sequence[str]) -> str:
     return ""
 
 
-def _varies(section: Section, kind: FactKind) -> bool:
+def _varies(section: TableSection, kind: FactKind) -> bool:
     return len({entry.value(kind.name) for entry in section.entries} - {None}) > 1
 
 

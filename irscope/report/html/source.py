@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
-from irscope.facts.instruction_scan import Doing
 from irscope.analysis.instruction_mix import work_by_line
 from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
 from irscope.diff.rows import StageDiff
+from irscope.facts.instruction_scan import InstructionKind
 from irscope.languages.document import Document, Location
 from irscope.report.comparison import Comparison
 from irscope.report.html.markup import Html, element, joined
@@ -31,7 +31,7 @@ _CLASSES = {
 # Where instructions are counted; TTGIR's operations say less of what a line costs.
 _ASSEMBLY = ("ptx", "amdgcn")
 
-Work = Mapping[Place, Mapping[Doing, int]]
+Work = Mapping[Place, Mapping[InstructionKind, int]]
 
 
 @dataclass(frozen=True)
@@ -96,20 +96,20 @@ def _row(line: PythonLine, code: Html, work: Sequence[Work], sides: str, identit
 def _work(diff: StageDiff, side: str) -> Work:
     """What the instructions of each place do, and how many of them do it."""
     document: Document = diff.left if side == "A" else diff.right
-    found: dict[Place, dict[Doing, int]] = defaultdict(dict)
+    found: dict[Place, dict[InstructionKind, int]] = defaultdict(dict)
     for (_, place), work in work_by_line(document, diff.stage).items():
         if place is not None:
             found[place_of(Location(*place))].update(work.counts)
     return found
 
 
-def _told(counts: Mapping[Doing, int]) -> str:
+def _told(counts: Mapping[InstructionKind, int]) -> str:
     """A line for each thing that is done: `24 x global load 16 B`."""
     ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].name))
     return "\n".join(f"{number} x {_done(doing)}" for doing, number in ordered)
 
 
-def _done(doing: Doing) -> str:
+def _done(doing: InstructionKind) -> str:
     what = doing.name or doing.kind
     return f"{what} {doing.width}\N{NO-BREAK SPACE}B" if doing.width else what
 

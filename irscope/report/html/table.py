@@ -10,8 +10,8 @@ from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, format_value
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.table import (
-    Entry,
-    Section,
+    TableEntry,
+    TableSection,
     best,
     config_names,
     default_kinds,
@@ -19,7 +19,7 @@ from irscope.report.table import (
     named_apart,
     telling_kinds,
 )
-from irscope.report.text import counted
+from irscope.report.text import pluralize
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6
@@ -39,7 +39,7 @@ def fact_text(fact: Fact | None) -> str:
     return "?" if fact is None else str(fact)
 
 
-def facts_table(section: Section, pairs: Mapping[int, Sequence[int]]) -> Html:
+def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Html:
     """The table, then what is the same in all of its rows, and what is to be known of them.
 
     `pairs` says by variant id in which pairs of the report (from 1) it is.
@@ -96,7 +96,7 @@ class _Column:
         return ("words" if self.words else "number") + (" minor" if minor(self.kind) else "")
 
 
-def _column(section: Section, kind: FactKind) -> _Column:
+def _column(section: TableSection, kind: FactKind) -> _Column:
     values = [entry.value(kind.name) for entry in section.entries if not entry.problem]
     words = any(isinstance(entry.value(kind.name), str) for entry in section.entries)
     top = best(section, kind)
@@ -112,7 +112,7 @@ def _heading(title: str, description: str, classes: str = "number") -> Html:
     return element("th", title, scope="col", class_=classes, title=description)
 
 
-def _row(entry: Entry, configs: Sequence[str], columns: Sequence[_Column], pairs: Sequence[int]) -> Html:
+def _row(entry: TableEntry, configs: Sequence[str], columns: Sequence[_Column], pairs: Sequence[int]) -> Html:
     number = f"#{entry.variant.id}"
     values = dict(entry.variant.config.values)
     lead = [_config(values.get(name), name in values) for name in configs] or [element("td", entry.name)]
@@ -134,7 +134,7 @@ def _config(value: Value, known: bool) -> Html:
     return element("td", format_value(value) if known else "", class_="number", data_v=sort)
 
 
-def _cell(entry: Entry, column: _Column) -> Html:
+def _cell(entry: TableEntry, column: _Column) -> Html:
     """A fact of an entry; the best is marked, and the farther from it the deeper the shade."""
     value = entry.value(column.kind.name)
     if value is None:
@@ -152,7 +152,7 @@ def _cell(entry: Entry, column: _Column) -> Html:
     return element("td", text, mark, class_=f"{column.classes}{shade}", data_v=number)
 
 
-def _note(entry: Entry, pairs: Sequence[int]) -> list[Html]:
+def _note(entry: TableEntry, pairs: Sequence[int]) -> list[Html]:
     notes = []
     if entry.problem:
         what = entry.problem.partition(":")[0]
@@ -167,18 +167,18 @@ def _link(variant: int) -> Html:
     return element("a", f"#{variant}", href=f"#{variant_anchor(variant)}")
 
 
-def _grouped(section: Section) -> list[Entry]:
+def _grouped(section: TableSection) -> list[TableEntry]:
     """The entries with those of the same machine code behind the first of them, problems last."""
     places = {entry.variant.id: place for place, entry in enumerate(section.entries)}
 
-    def key(entry: Entry) -> tuple[bool, int, int]:
+    def key(entry: TableEntry) -> tuple[bool, int, int]:
         own = places[entry.variant.id]
         return bool(entry.problem), places.get(entry.twin or 0, own), own
 
     return sorted(section.entries, key=key)
 
 
-def _tools(section: Section, foldable: bool) -> Html:
+def _tools(section: TableSection, foldable: bool) -> Html:
     """What works on the table: the filter needs the script, the choice of columns does not."""
     columns = element("label", element("input", type="checkbox", class_="all-columns"), " all columns")
     return element(
@@ -192,12 +192,12 @@ def _tools(section: Section, foldable: bool) -> Html:
             class_="scripted",
         ),
         columns if foldable else Html(),
-        element("span", counted(len(section.entries), "variant"), class_="shown", aria_live="polite"),
+        element("span", pluralize(len(section.entries), "variant"), class_="shown", aria_live="polite"),
         class_="tools",
     )
 
 
-def _same(section: Section, kinds: Sequence[FactKind]) -> Html:
+def _same(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     if not kinds or len(section.entries) < 2:
         return Html()
     first = section.entries[0]
@@ -205,9 +205,9 @@ def _same(section: Section, kinds: Sequence[FactKind]) -> Html:
     return element("p", "The same in all: ", ", ".join(known), class_="quiet")
 
 
-def _identical(section: Section) -> Html:
+def _identical(section: TableSection) -> Html:
     """The groups of variants with the same machine code."""
-    groups: dict[int, list[Entry]] = {}
+    groups: dict[int, list[TableEntry]] = {}
     for entry in section.entries:
         if entry.twin is not None:
             groups.setdefault(entry.twin, []).append(entry)
@@ -219,12 +219,12 @@ def _identical(section: Section) -> Html:
     ]
     number = sum(map(len, groups.values()))
     text = (
-        f"Identical machine code: {number} of {counted(len(section.entries), 'variant')} are no new program"
+        f"Identical machine code: {number} of {pluralize(len(section.entries), 'variant')} are no new program"
     )
     return element("div", element("p", text), element("ul", *items, class_="identical"), class_="quiet")
 
 
-def _problems(section: Section) -> Html:
+def _problems(section: TableSection) -> Html:
     """Why variants cannot be launched, and what the compiler said of those that failed."""
     found = []
     for entry in section.entries:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.facts.fact import Evidence
 from irscope.analysis.finding import Finding
-from irscope.diff.rows import LayoutChange, Row, StageDiff
 from irscope.diff.opcode_counts import by_source_line
+from irscope.diff.rows import LayoutChange, Row, StageDiff
 from irscope.diff.summary import summarize
+from irscope.facts.fact import Evidence
 from irscope.languages.document import Layout
 from irscope.report.comparison import Comparison
-from irscope.report.terminal.diff_rows import Side, sides
 from irscope.report.hunks import KINDS, hunks, kinds_of
 from irscope.report.json.records import variant_record
+from irscope.report.terminal.diff_rows import RowSide, sides
 
 SCHEMA = "irscope.diff/1"
 
@@ -103,7 +103,7 @@ def _row(diff: StageDiff, row: Row) -> dict[str, Any]:
     return {"change": kinds_of(row.change), "a": _side(left), "b": _side(right)}
 
 
-def _side(side: Side | None) -> dict[str, Any] | None:
+def _side(side: RowSide | None) -> dict[str, Any] | None:
     if side is None:
         return None
     return {"line": side.number, "text": side.text, "spans": [list(span) for span in side.spans]}

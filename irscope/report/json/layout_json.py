@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.layouts.shared_accesses import Conversion, Counted
 from irscope.layouts.banks import Conflicts
 from irscope.layouts.kernel_layouts import KernelLayouts, Picture
+from irscope.layouts.shared_accesses import Conversion, Counted
 from irscope.layouts.tensors import Tensor, distinct
 
 SCHEMA = "irscope.layout/1"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.analysis.divergence import KINDS, Parting
+from irscope.analysis.divergence import KINDS, Divergence
 from irscope.report.hunks import kinds_of
-from irscope.report.passes import PassReport, Told
 from irscope.report.json.records import variant_record
+from irscope.report.passes import PassReport, PassSummary
 
 SCHEMA = "irscope.passes/1"
 
@@ -28,7 +28,7 @@ def passes_document(report: PassReport) -> dict[str, Any]:
     }
 
 
-def parting_record(parting: Parting | None) -> dict[str, Any] | None:
+def parting_record(parting: Divergence | None) -> dict[str, Any] | None:
     """Where two variants part in one way: the passes by number, None where it was before the first."""
     if parting is None:
         return None
@@ -42,7 +42,7 @@ def parting_record(parting: Parting | None) -> dict[str, Any] | None:
     }
 
 
-def _told(told: Told | None) -> dict[str, Any] | None:
+def _told(told: PassSummary | None) -> dict[str, Any] | None:
     if told is None:
         return None
     step = told.step

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.analysis.compilations import Compilations
-from irscope.analysis.cache_key_diff import Reason
+from irscope.analysis.cache_key_diff import ChangedInput
 from irscope.analysis.cache_key_text import reason_text
+from irscope.analysis.compilations import Compilations
 from irscope.diff.summary import summarize
 from irscope.report.json.diff_json import finding_record
 from irscope.report.json.records import variant_record
@@ -42,7 +42,7 @@ def story_document(story: Story) -> dict[str, Any]:
     return {"schema": SCHEMA, "capture": story.capture, "kernels": list(map(_kernel, story.kernels))}
 
 
-def _reason(reason: Reason) -> dict[str, Any]:
+def _reason(reason: ChangedInput) -> dict[str, Any]:
     return {
         "kind": reason.input.kind,
         "name": reason.input.name,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from irscope.report.comparison import Comparison
 from irscope.report.markdown.diff_markdown import folded, in_words
-from irscope.report.terminal.diff_rows import unified
 from irscope.report.report import Report
-from irscope.report.table import Section, default_kinds, telling_kinds
+from irscope.report.table import TableSection, default_kinds, telling_kinds
 from irscope.report.table_formats import table_markdown
-from irscope.report.text import clipped, code, counted, markdown_escaped
+from irscope.report.terminal.diff_rows import unified
+from irscope.report.text import clipped, code, markdown_escaped, pluralize
 
 # What GitHub takes in one comment, in characters.
 LIMIT = 65_536
@@ -50,11 +50,11 @@ def report_markdown(report: Report, limit: int = LIMIT) -> str:
         kept -= 1
     lines += _with_rows(pairs[:kept], report.comparisons, limit - _LEAST - _size(lines, *pairs[:kept]))
     if kept < len(pairs):
-        lines += ["", f"{counted(len(pairs) - kept, 'pair')} left out, as this would be too long."]
+        lines += ["", f"{pluralize(len(pairs) - kept, 'pair')} left out, as this would be too long."]
     return "\n".join(lines) + "\n"
 
 
-def _table(section: Section, room: int) -> Iterator[str]:
+def _table(section: TableSection, room: int) -> Iterator[str]:
     """The section's table, without what is the same in all rows; as many rows as there is room for."""
     kinds = telling_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
     lines = table_markdown(section, kinds).rstrip().split("\n")
@@ -65,7 +65,7 @@ def _table(section: Section, room: int) -> Iterator[str]:
     if kept > heading:
         yield from ("", *lines[:kept])
     if kept < len(lines):
-        yield from ("", f"{counted(len(lines) - kept, 'variant')} left out.")
+        yield from ("", f"{pluralize(len(lines) - kept, 'variant')} left out.")
 
 
 def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[Comparison], room: int) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[Comparison]
             left -= 1
             yield from block
     if without:
-        yield from ("", f"The rows of {counted(without, 'stage')} left out: irscope diff has them.")
+        yield from ("", f"The rows of {pluralize(without, 'stage')} left out: irscope diff has them.")
 
 
 def _block(comparison: Comparison, name: str, room: int) -> list[str]:
@@ -101,7 +101,7 @@ def _block(comparison: Comparison, name: str, room: int) -> list[str]:
             break
         shown.append(line)
     more = len(every) - len(shown)
-    note = ["", f"{counted(more, 'more line')} left out: irscope diff has them."] if more else []
+    note = ["", f"{pluralize(more, 'more line')} left out: irscope diff has them."] if more else []
     return [*folded(name, shown), *note] if shown else []
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from irscope.analysis.capture_diff import CaptureDiff, FactChange, Pair
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
-from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.text import counted, markdown_escaped, one_line
+from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.text import markdown_escaped, one_line, pluralize
 
 SCHEMA = "irscope.diff-captures/1"
 
@@ -93,14 +93,13 @@ def _side(sides: Sides, index: int) -> str:
     variants = sides.variants[index]
     targets = ", ".join(dict.fromkeys(str(variant.target) for variant in variants))
     versions = dict.fromkeys(variant.toolchain.versions.get("triton", "unknown") for variant in variants)
-    return (
-        f"{sides.paths[index]}  {counted(len(variants), 'variant')}  {targets}  triton {', '.join(versions)}"
-    )
+    number = pluralize(len(variants), "variant")
+    return f"{sides.paths[index]}  {number}  {targets}  triton {', '.join(versions)}"
 
 
 def _matched(diff: CaptureDiff) -> str:
     target = ", config and target" if diff.by_target else " and config (they have no target in common)"
-    return f"{counted(len(diff.pairs), 'variant')}, by kernel, specialization{target}"
+    return f"{pluralize(len(diff.pairs), 'variant')}, by kernel, specialization{target}"
 
 
 def _counts(diff: CaptureDiff) -> Iterator[str]:
@@ -133,7 +132,7 @@ def _gone(diff: CaptureDiff) -> Iterator[str]:
         kernels = Counter(variant.kernel.name for variant in variants)
         for name, number in kernels.items():
             whole = "" if name in known else ", the whole kernel"
-            yield f"{title}  {name}: {counted(number, 'variant')}{whole}"
+            yield f"{title}  {name}: {pluralize(number, 'variant')}{whole}"
 
 
 def _worse(diff: CaptureDiff) -> list[Pair]:

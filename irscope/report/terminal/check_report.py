@@ -9,7 +9,7 @@ from typing import Any
 from irscope.analysis.expectations import Unmet
 from irscope.model import Variant
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.text import counted, one_line
+from irscope.report.text import one_line, pluralize
 
 SCHEMA = "irscope.check/1"
 
@@ -34,12 +34,12 @@ def check_text(checked: Checked) -> Iterator[str]:
     failed = len({variant.id for variant, _, _ in checked.failures})
     if failed:
         yield (
-            f"{failed} of {counted(checked.variants, 'variant')} failed, "
-            f"{len(checked.failures)} of {counted(checked.comparisons, 'comparison')} did not hold"
+            f"{failed} of {pluralize(checked.variants, 'variant')} failed, "
+            f"{len(checked.failures)} of {pluralize(checked.comparisons, 'comparison')} did not hold"
         )
     else:
-        variants = counted(checked.variants, "variant")
-        comparisons = counted(checked.comparisons, "comparison")
+        variants = pluralize(checked.variants, "variant")
+        comparisons = pluralize(checked.comparisons, "comparison")
         yield f"{variants}, {comparisons}: all hold"
 
 

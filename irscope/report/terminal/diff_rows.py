@@ -23,7 +23,7 @@ CUT = "\u2026"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class RowSide:
     """One side of a row as it is shown: its number from 1, its text made printable, what changed in it."""
 
     number: int
@@ -80,7 +80,7 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
             yield " \u2502 ".join(halves).rstrip()
 
 
-def sides(diff: StageDiff, row: Row) -> tuple[Side | None, Side | None]:
+def sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None]:
     """The two sides of a row; a changed pair with the spans in which its texts differ."""
     left = None if row.left is None else _shown(diff.left, row.left)
     right = None if row.right is None else _shown(diff.right, row.right)
@@ -88,12 +88,12 @@ def sides(diff: StageDiff, row: Row) -> tuple[Side | None, Side | None]:
     if left is not None and right is not None and row.change is not Change.EQUAL:
         spans = changed_spans(left, right)
     return (
-        None if row.left is None or left is None else Side(row.left + 1, left, tuple(spans[0])),
-        None if row.right is None or right is None else Side(row.right + 1, right, tuple(spans[1])),
+        None if row.left is None or left is None else RowSide(row.left + 1, left, tuple(spans[0])),
+        None if row.right is None or right is None else RowSide(row.right + 1, right, tuple(spans[1])),
     )
 
 
-_NOTHING = Side(0, "", ())
+_NOTHING = RowSide(0, "", ())
 
 
 def _shown(document: Document, line: int) -> str:
@@ -107,7 +107,7 @@ def _fold(hunk: Hunk, width: int) -> str:
     return count.center(width, "\u2500")
 
 
-def _pair(left: Side | None, right: Side | None, paint: Paint, carets: bool) -> Iterator[str]:
+def _pair(left: RowSide | None, right: RowSide | None, paint: Paint, carets: bool) -> Iterator[str]:
     if left is not None:
         yield paint("-", "removed") + _painted(left, "removed", paint)
     if right is not None:
@@ -116,7 +116,7 @@ def _pair(left: Side | None, right: Side | None, paint: Paint, carets: bool) -> 
             yield f"?{_carets(right.spans)}"
 
 
-def _painted(side: Side, style: str, paint: Paint) -> str:
+def _painted(side: RowSide, style: str, paint: Paint) -> str:
     return "".join(paint(text, style, piece) for text, piece in spans_to_pieces(side.text, side.spans))
 
 
@@ -127,7 +127,7 @@ def _carets(spans: Sequence[Span]) -> str:
     return "".join(marks)
 
 
-def _cell(side: Side | None, mark: str, style: str, digits: int, room: int, paint: Paint) -> str:
+def _cell(side: RowSide | None, mark: str, style: str, digits: int, room: int, paint: Paint) -> str:
     """One column of a row: number, sign, text; exactly digits + 3 + room characters."""
     if side is None:
         return " " * (digits + 3 + room)
@@ -143,7 +143,7 @@ def _cell(side: Side | None, mark: str, style: str, digits: int, room: int, pain
     return f"{number} {sign} {body}{' ' * max(0, room - cell_len(text))}"
 
 
-def _window(side: Side, room: int) -> tuple[str, tuple[Span, ...]]:
+def _window(side: RowSide, room: int) -> tuple[str, tuple[Span, ...]]:
     """The `room` characters of a side's text to show, and the spans in them.
 
     Its beginning, which says what the line is about, and where the first change is not in that, a

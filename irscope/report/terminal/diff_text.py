@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.diff.rows import StageDiff
 from irscope.diff.opcode_counts import by_source_line
+from irscope.diff.rows import StageDiff
 from irscope.diff.summary import summarize
 from irscope.report.comparison import Comparison, heading
 from irscope.report.terminal.diff_rows import reads_differently, side_by_side, unified

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.color import Color, ColorSystem
 from rich.style import Style
 
-from irscope.layouts.shared_accesses import Conversion, Counted
-from irscope.layouts.grid import Cell, Grid
-from irscope.layouts.tensors import Tensor
 from irscope.layouts.describe import turns_text, ways_text
+from irscope.layouts.grid import Grid, GridCell
+from irscope.layouts.shared_accesses import Conversion, Counted
+from irscope.layouts.tensors import Tensor
 from irscope.report.terminal.paint import Paint
 from irscope.report.text import one_line
 
@@ -44,7 +44,7 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
     return [*lines, *map(one_line, grid.notes)]
 
 
-def _drawn(cell: Cell | None, size: int, paint: Paint) -> str:
+def _drawn(cell: GridCell | None, size: int, paint: Paint) -> str:
     if cell is None:
         return ("." if not paint.colour else "").ljust(size)
     label = f"[{cell.label}]" if cell.marked else cell.label

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 import irscope
-from irscope.lint.diagnostic import Problem, Rule
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.report.terminal.paint import PLAIN, Paint
-from irscope.report.text import counted, one_line, printable
+from irscope.report.text import one_line, pluralize, printable
 
 SCHEMA = "irscope.lint/1"
 SARIF_VERSION = "2.1.0"
@@ -26,7 +26,7 @@ class Linted:
     """
 
     files: int
-    problems: Sequence[Problem]
+    problems: Sequence[Diagnostic]
     unread: Sequence[tuple[str, str]] = ()
 
 
@@ -37,9 +37,9 @@ def lint_text(linted: Linted, paint: Paint = PLAIN) -> Iterator[str]:
         rule = f"{problem.rule.code} {problem.rule.name}:"
         yield f"{place} {paint(rule, 'warning')} {one_line(problem.message)}"
         yield f"    {one_line(problem.fix)}"
-    files = counted(linted.files, "file")
+    files = pluralize(linted.files, "file")
     if linted.problems:
-        yield f"{counted(len(linted.problems), 'problem')} in {files}"
+        yield f"{pluralize(len(linted.problems), 'problem')} in {files}"
     else:
         yield f"{files}: nothing found"
 
@@ -98,7 +98,7 @@ def sarif_document(linted: Linted, rules: Sequence[Rule]) -> dict[str, Any]:
     return {"$schema": SARIF_SCHEMA, "version": SARIF_VERSION, "runs": [run]}
 
 
-def _result(problem: Problem, index: int) -> dict[str, Any]:
+def _result(problem: Diagnostic, index: int) -> dict[str, Any]:
     return {
         "ruleId": problem.rule.code,
         "ruleIndex": index,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.divergence import KINDS, Parting, Partings
-from irscope.analysis.pass_history import Documents, Step, summary
+from irscope.analysis.divergence import KINDS, Divergence, Divergences
+from irscope.analysis.pass_history import Documents, PassStep, summary
 from irscope.report.hunks import kinds_of
+from irscope.report.passes import Pair, PassReport, PassSummary
 from irscope.report.terminal.paint import Paint
-from irscope.report.passes import Pair, PassReport, Told
-from irscope.report.text import clipped, counted, one_line
+from irscope.report.text import clipped, one_line, pluralize
 
 _SAME = "="
 
@@ -28,10 +28,10 @@ def passes_text(report: PassReport, document: Documents, width: int | None, pain
     yield from _table(report, width, paint)
 
 
-def parting_lines(found: Partings, document: Documents) -> Iterator[str]:
+def parting_lines(found: Divergences, document: Documents) -> Iterator[str]:
     """Each way in which the two differ: from which pass on, and what that did in A and in B."""
     for kind in KINDS:
-        parting: Parting | None = getattr(found, kind)
+        parting: Divergence | None = getattr(found, kind)
         if parting is None:
             yield f"  {kind:<10}  the same in both"
             continue
@@ -43,7 +43,7 @@ def parting_lines(found: Partings, document: Documents) -> Iterator[str]:
                 yield f"    {side}  {_did(step, document)}"
 
 
-def _did(step: Step, document: Documents) -> str:
+def _did(step: PassStep, document: Documents) -> str:
     options = f" ({step.options})" if step.options else ""
     return f"{step.name}{options}: {summary(step, document) or 'nothing'}"
 
@@ -53,7 +53,7 @@ def _totals(report: PassReport) -> str:
     changed = sum(step.changed for step in steps)
     seconds = sum(step.seconds for step in steps)
     shown = "" if len(report.rows) >= len(steps) else f"; {len(report.rows)} shown"
-    return f"   {counted(len(steps), 'pass')[:-1]}es, {changed} changed the module, {seconds:.2f} s{shown}"
+    return f"   {pluralize(len(steps), 'pass')[:-1]}es, {changed} changed the module, {seconds:.2f} s{shown}"
 
 
 def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _cells(pair: Pair, both: bool) -> Iterator[list[str]]:
         yield [""] * len(head) + [line]
 
 
-def _what(told: Told | None) -> str:
+def _what(told: PassSummary | None) -> str:
     if told is None:
         return ""
     if told.touched is not None:

@@ -11,11 +11,11 @@ from functools import cached_property
 
 from rich.cells import cell_len
 
-from irscope.facts.fact import FactKind
 from irscope.analysis.stage_reuse import sharing
+from irscope.facts.fact import FactKind
 from irscope.model import format_value
+from irscope.report.table import BOUND, TableEntry, TableSection, best, config_names, named_apart
 from irscope.report.terminal.paint import Paint
-from irscope.report.table import BOUND, Entry, Section, best, config_names, named_apart
 from irscope.report.text import one_line
 
 _GAP = "  "
@@ -54,7 +54,7 @@ class _Column:
 
 
 def table_text(
-    section: Section,
+    section: TableSection,
     kinds: Sequence[FactKind],
     width: int | None,
     paint: Paint,
@@ -74,7 +74,7 @@ def table_text(
     return "\n".join(lines) + "\n"
 
 
-def _lead_columns(section: Section) -> Iterator[_Column]:
+def _lead_columns(section: TableSection) -> Iterator[_Column]:
     entries = section.entries
     yield _Column("#", tuple(f"#{entry.variant.id}" for entry in entries))
     if not named_apart(section):
@@ -86,7 +86,7 @@ def _lead_columns(section: Section) -> Iterator[_Column]:
         yield _Column(one_line(name).replace("_", "_\n"), cells)
 
 
-def _fact_column(section: Section, kind: FactKind) -> _Column:
+def _fact_column(section: TableSection, kind: FactKind) -> _Column:
     top = best(section, kind)
     marked = frozenset(
         index
@@ -100,7 +100,7 @@ def _fact_column(section: Section, kind: FactKind) -> _Column:
     return _Column(kind.title.replace(" ", "\n"), tuple(cells), kind, right, marked)
 
 
-def _fact_cell(entry: Entry, kind: FactKind) -> str:
+def _fact_cell(entry: TableEntry, kind: FactKind) -> str:
     if entry.value(kind.name) is None:
         return NONE if entry.variant.failure else UNKNOWN
     return one_line(str(entry.facts[kind.name]))
@@ -128,7 +128,7 @@ def _bound(column: _Column) -> bool:
     return column.kind is not None and column.kind.name in BOUND
 
 
-def _lines(columns: Sequence[_Column], section: Section, paint: Paint) -> Iterator[str]:
+def _lines(columns: Sequence[_Column], section: TableSection, paint: Paint) -> Iterator[str]:
     """Headings (their last lines level), a rule, and a line for each entry."""
     height = max(len(column.headings) for column in columns)
     for line in range(height):
@@ -146,7 +146,7 @@ def _lines(columns: Sequence[_Column], section: Section, paint: Paint) -> Iterat
         yield _GAP.join(cells).rstrip()
 
 
-def _note(entry: Entry) -> str:
+def _note(entry: TableEntry) -> str:
     if entry.variant.failure:
         return "failed"
     if entry.problem:
@@ -154,7 +154,7 @@ def _note(entry: Entry) -> str:
     return f"= #{entry.twin}" if entry.twin is not None else ""
 
 
-def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
+def _footnotes(section: TableSection, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
     if any(column.best for column in shown):
         yield f"{BEST} best of those that can launch"
     for entry in section.entries:
@@ -171,7 +171,7 @@ def _footnotes(section: Section, facts: Sequence[_Column], shown: Sequence[_Colu
         yield "(a wider terminal, a pipe or --columns shows them)"
 
 
-def _sharing(section: Section) -> Iterator[str]:
+def _sharing(section: TableSection) -> Iterator[str]:
     """What compiling those with equal TTGIR once saved."""
     entries = section.entries
     variants = [entry.variant for entry in entries]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.compilation_summary import story, totals
 from irscope.analysis.cache_key_text import key_sentence, reason_text
+from irscope.analysis.compilation_summary import story, totals
 from irscope.diff.summary import summarize
 from irscope.report.comparison import heading
 from irscope.report.terminal.paint import Paint

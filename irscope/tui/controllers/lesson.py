@@ -9,13 +9,13 @@ from textual import work
 from irscope.tui.controllers.base import ComparisonScreen
 
 if TYPE_CHECKING:
-    from irscope.tui.lesson import Page, Pages
+    from irscope.tui.lesson import LessonPage, LessonPages
 
 
 class LessonActions(ComparisonScreen):
     """Opens a page of the lesson and shows the stage that it is about."""
 
-    _pages: Pages | None
+    _pages: LessonPages | None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Pages can be turned in a lesson alone."""
@@ -38,7 +38,7 @@ class LessonActions(ComparisonScreen):
         await view.show(page.heading, page.text)
         self._look_at(page)
 
-    def _look_at(self, page: Page) -> None:
+    def _look_at(self, page: LessonPage) -> None:
         comparison = self._comparison
         if [page.a.id, page.b.id] != [comparison.a.id, comparison.b.id]:
             self._pair(page.a, page.b)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from textual import work
 
 from irscope.model import UserError, Variant
-from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.comparison import same_config
+from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.live import Live, Planned
-from irscope.tui.live_updates import News, take_in
+from irscope.tui.live_updates import LiveUpdates, apply_events
 from irscope.tui.session import Session
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
@@ -35,7 +35,7 @@ class LiveActions(ComparisonScreen):
     async def _attend(self, live: Live) -> None:
         """Shows what comes until nothing is under way any more."""
         while live.asked or self._session.under_way:
-            news = take_in(self._session, await live.take_all())
+            news = apply_events(self._session, await live.take_all())
             live.asked = live.asked and not news.answered
             self._renew(news)
 
@@ -46,11 +46,11 @@ class LiveActions(ComparisonScreen):
         except UserError as error:
             self.notify(str(error), severity="warning", markup=False)
             return
-        self._renew(News(rows=True, changed={self._comparison.a.id, self._comparison.b.id}))
+        self._renew(LiveUpdates(rows=True, changed={self._comparison.a.id, self._comparison.b.id}))
         name = self._session.capture.path.name
         self.notify(f"{added:,} more in {name}" if added else f"Nothing more in {name}", markup=False)
 
-    def _renew(self, news: News) -> None:
+    def _renew(self, news: LiveUpdates) -> None:
         """Draws what is new."""
         session, table = self._session, self.query_one(VariantTable)
         if news.rows:

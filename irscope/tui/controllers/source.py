@@ -9,7 +9,7 @@ from irscope.languages.document import Location
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.origins import Python, python_of
 from irscope.tui.session import PYTHON
-from irscope.tui.tracing import Traces, Work, trace, work_in
+from irscope.tui.tracing import LineOutcome, Traces, trace, work_in
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.work_view import WorkView
@@ -113,7 +113,7 @@ class SourceActions(ComparisonScreen):
             view.show("No line of this source", ())
             return
         comparison = self._comparison
-        found: list[Work] = []
+        found: list[LineOutcome] = []
         title = f"Line {place[1]} of {place[0]} became, in A and in B"
         for stage in comparison.stages:
             if stage != PYTHON:

@@ -12,15 +12,15 @@ from textual.worker import Worker, WorkerState
 
 from irscope.model import UserError, Variant
 from irscope.tui import keys
+from irscope.tui.background import Background
+from irscope.tui.comparison import Comparison
 from irscope.tui.controllers.exporting import ExportActions
 from irscope.tui.controllers.layouts import LayoutActions
 from irscope.tui.controllers.lesson import LessonActions
 from irscope.tui.controllers.live import LiveActions
-from irscope.tui.controllers.open_screens import LookActions
 from irscope.tui.controllers.navigation import ReadActions
+from irscope.tui.controllers.open_screens import LookActions
 from irscope.tui.controllers.source import SourceActions
-from irscope.tui.background import Background
-from irscope.tui.comparison import Comparison
 from irscope.tui.detail import Detail
 from irscope.tui.live import Live
 from irscope.tui.screens.help import HelpScreen
@@ -42,7 +42,7 @@ from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
 
 if TYPE_CHECKING:
-    from irscope.tui.lesson import Pages
+    from irscope.tui.lesson import LessonPages
 
 _START = (0, False)
 # Style classes of the screen from so many columns and lines on.
@@ -72,7 +72,7 @@ class CompareScreen(
         background: Background,
         settings: Settings,
         live: Live | None = None,
-        pages: Pages | None = None,
+        pages: LessonPages | None = None,
     ) -> None:
         super().__init__()
         self._session = session

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from irscope.glossary.glossary import Entry
+from irscope.glossary.glossary import GlossaryEntry
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
@@ -23,7 +23,7 @@ class ExplainView(LineView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"word"}
 
-    def __init__(self, entries: Sequence[tuple[str, Entry]]) -> None:
+    def __init__(self, entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
         super().__init__()
         self._entries = entries
         self._lines: list[tuple[str, str]] = []
@@ -55,7 +55,7 @@ class ExplainScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,e,enter", "dismiss", "Close", show=False)]
 
-    def __init__(self, entries: Sequence[tuple[str, Entry]]) -> None:
+    def __init__(self, entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
         super().__init__()
         self._entries = entries
 
@@ -68,7 +68,7 @@ class ExplainScreen(ModalScreen[None]):
         self.query_one(ExplainView).focus()
 
 
-def _lines(word: str, entry: Entry, width: int) -> list[tuple[str, str]]:
+def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]:
     """A word and its entry as (style class, text), a blank line at its end."""
     title = printable(word if word == entry.word else f"{word}   ({entry.word})")
     lines = [("word", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]

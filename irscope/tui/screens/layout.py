@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from irscope.layouts.shared_accesses import Counted
 from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.describe import turns_text
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.layouts.shared_accesses import Counted
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
-from irscope.layouts.describe import turns_text
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background

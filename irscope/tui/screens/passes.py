@@ -11,14 +11,14 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from irscope.glossary.glossary import entry_for
-from irscope.analysis.divergence import KINDS, Partings, pairs, partings
-from irscope.analysis.pass_history import Module, Step, summary
+from irscope.analysis.divergence import KINDS, Divergences, divergences, pairs
+from irscope.analysis.pass_history import PassModule, PassStep, summary
 from irscope.diff.stage_diff import diff_stage
+from irscope.glossary.glossary import entry_for
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.comparison import Comparison
-from irscope.tui.page import Page, Side, plain_page
+from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.session import Session
 from irscope.tui.widgets.bar import Bar, Label
 from irscope.tui.widgets.diff_view import DiffView
@@ -98,14 +98,14 @@ class PassesScreen(Screen[None]):
             self._note = "comparing..."
             self._list()
             document = self._session.module
-            found = await self._background.run(partings, *self._sides, document, document)
+            found = await self._background.run(divergences, *self._sides, document, document)
             self._mark(found)
         for line in self._lines:
             if line.changed or line.step.failed:
                 line.said = await self._background.run(_said, line, self._session)
                 self.query_one(PassView).refresh()
 
-    def _mark(self, found: Partings) -> None:
+    def _mark(self, found: Divergences) -> None:
         for kind in KINDS:
             parting = getattr(found, kind)
             steps = (
@@ -240,18 +240,18 @@ def _page(line: PassLine, wanted: str, session: Session) -> Page:
     what = _possible(line, wanted)
     left, right = _modules(line, what)
     if left is None or right is None:
-        return plain_page(Side(["The module is not in this capture."]), None)
+        return plain_page(PageSide(["The module is not in this capture."]), None)
     if left == right and what != _BOTH:
-        return plain_page(Side([f"{line.step.name} changed nothing."]), None)
+        return plain_page(PageSide([f"{line.step.name} changed nothing."]), None)
     document, other = session.module(left), session.module(right)
-    sides = Side(document.lines, left.language), Side(other.lines, right.language)
+    sides = PageSide(document.lines, left.language), PageSide(other.lines, right.language)
     if left.language != right.language:
         return plain_page(sides[1], None)
     return Page(*sides, diff_stage(line.step.stage, document, other).rows, compared=True)
 
 
-def _modules(line: PassLine, what: str) -> tuple[Module | None, Module | None]:
+def _modules(line: PassLine, what: str) -> tuple[PassModule | None, PassModule | None]:
     if what == _BOTH and line.a is not None and line.b is not None:
         return line.a.after, line.b.after
-    step: Step = line.b if what == _IN_B and line.b is not None else line.step
+    step: PassStep = line.b if what == _IN_B and line.b is not None else line.step
     return step.before, step.after

@@ -20,7 +20,7 @@ from irscope.tui.columns import FactTable
 from irscope.tui.comparison import Comparison
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
-from irscope.tui.why_lines import Goal, Told, pair_lines, story_lines
+from irscope.tui.why_lines import Goal, TextLine, pair_lines, story_lines
 from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.line_view import LineView
 
@@ -43,10 +43,10 @@ class WhyView(LineView):
     def __init__(self, heading: str) -> None:
         super().__init__()
         self._heading = heading
-        self._told: Sequence[Told] = ()
+        self._told: Sequence[TextLine] = ()
         self._lines: list[tuple[int, bool, str]] = []  # sentence, whether its first line, text
 
-    def show(self, told: Sequence[Told]) -> None:
+    def show(self, told: Sequence[TextLine]) -> None:
         """Shows these sentences."""
         self._told = told
         self._wrap()
@@ -126,7 +126,7 @@ class WhyScreen(Screen[Goal]):
     @work(exclusive=True, group="why", exit_on_error=False)
     async def _tell(self) -> None:
         view = self.query_one(WhyView)
-        view.show([Told("comparing...")])
+        view.show([TextLine("comparing...")])
         told = await self._background.run(pair_lines, self._comparison)
         view.show(told)
         known = dict(self._facts.known)

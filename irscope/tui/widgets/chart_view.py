@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from irscope.analysis.chart_data import Chart, Point
-from irscope.tui.plot import STYLE_CLASSES, Cell, Plot
+from irscope.tui.plot import STYLE_CLASSES, Plot, PlotCell
 from irscope.tui.widgets.bar import Bar
 
 
@@ -37,7 +37,7 @@ class ChartView(Widget, can_focus=True):
         super().__init__()
         self._chart: Chart | None = None
         self._plot: Plot | None = None
-        self._cells: Sequence[Sequence[Cell]] = ()
+        self._cells: Sequence[Sequence[PlotCell]] = ()
         self._pair = (0, 0)
         self._cursor = 0
 

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from irscope.tui import highlight, keys, rows
-from irscope.tui.page import Kind, Layout, Page, Side, plain_page
+from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
@@ -33,7 +33,7 @@ class DiffView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._page = plain_page(Side([]), None)
+        self._page = plain_page(PageSide([]), None)
         self._headings = ("", "")
         self._query = ""
         self._x = 0
@@ -41,7 +41,7 @@ class DiffView(LineView):
         self._folded = True
         self._opened: set[int] = set()
         self._located = False
-        self._layout = Layout(self._page, False, False)
+        self._layout = ScreenLayout(self._page, False, False)
         self._strips: dict[tuple[int, int, bool, bool], Strip] = {}
         self._ruler: list[bool] = []
         self._lit: rows.Lit = (frozenset(), frozenset())
@@ -218,7 +218,7 @@ class DiffView(LineView):
     def _lay_out(self, line: int, right: bool) -> None:
         """Lays the page out anew, with the cursor on a line and that as far down the screen as it was."""
         below = self.cursor - self.scroll_offset.y
-        self._layout = Layout(self._page, self.unified, self._folded, self._opened)
+        self._layout = ScreenLayout(self._page, self.unified, self._folded, self._opened)
         self._ruler = []
         self._strips.clear()
         cursor = self._layout.find(self._page.row_of(line, right))

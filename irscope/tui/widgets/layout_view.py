@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.layouts.grid import Cell, Grid
+from irscope.layouts.grid import Grid, GridCell
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.bar import Bar
@@ -66,7 +66,7 @@ class LayoutView(Widget, can_focus=True):
         self._follow()
         self.post_message(self.Moved())
 
-    def cells(self) -> list[Cell | None]:
+    def cells(self) -> list[GridCell | None]:
         """The cell under the cursor, in each grid."""
         found = []
         for index, grid in enumerate(self._grids):

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.pass_history import Step
+from irscope.analysis.pass_history import PassStep
 from irscope.tui import keys
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
@@ -29,13 +29,13 @@ class PassLine:
     `parts` names the ways in which A and B part here.
     """
 
-    a: Step | None
-    b: Step | None
+    a: PassStep | None
+    b: PassStep | None
     said: str = ""
     parts: list[str] = field(default_factory=list)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> PassStep:
         """The one that is there, A's first."""
         return next(step for step in (self.a, self.b) if step is not None)
 
@@ -110,5 +110,5 @@ class PassView(LineView):
         return Strip(fitted(segments, width, base), width)
 
 
-def _time(step: Step | None) -> str:
+def _time(step: PassStep | None) -> str:
     return "" if step is None else f"{step.seconds * 1e3:.2f}"

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from irscope.analysis.source_map import Place
 from irscope.tui import highlight, keys
 from irscope.tui.origins import Python
-from irscope.tui.page import Side
+from irscope.tui.page import PageSide
 from irscope.tui.paint import code, fitted
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
@@ -39,7 +39,7 @@ class SourceView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._python = Python(Side([]), [])
+        self._python = Python(PageSide([]), [])
         self._stage = ""
         self._counts: Mapping[int, tuple[int, int]] = {}
         self._lit: Collection[int] = ()

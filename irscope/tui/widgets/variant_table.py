@@ -18,8 +18,8 @@ from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
-from irscope.tui.heatmap import Extremes
 from irscope.tui.filtering import tests
+from irscope.tui.heatmap import Heatmap
 from irscope.tui.paint import fitted
 from irscope.tui.session import Session
 from irscope.tui.text import printable
@@ -54,7 +54,7 @@ class VariantTable(LineView):
         self._columns: Sequence[Column] = ()
         self._facts = FactTable()
         self._widths: list[int] = []  # 0: not shown, as nothing in the column tells anything yet
-        self._extremes: list[Extremes] = []
+        self._extremes: list[Heatmap] = []
         self._variants: list[Variant] = []
         self._order: list[Variant] = []
         self._query = ""
@@ -111,7 +111,7 @@ class VariantTable(LineView):
         self._order = self._variants = list(session.variants)
         self._columns = columns(session.variants, list(kinds), self._facts, session.age)
         self._find_columns(titles)
-        self._extremes = [Extremes(column.fact.better if column.fact else "") for column in self._columns]
+        self._extremes = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
         known = [variant for variant in session.variants if variant.id in self._facts]
         self._take_in(known)
         self.fit()

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from irscope.tui import keys
 from irscope.tui.paint import fitted
 from irscope.tui.text import printable
-from irscope.tui.tracing import Work
+from irscope.tui.tracing import LineOutcome
 from irscope.tui.widgets.line_view import LineView
 
 
@@ -27,21 +27,21 @@ class WorkView(LineView):
     class Chosen(Message):
         """The user wants to see `work` in its stage."""
 
-        def __init__(self, work: Work) -> None:
+        def __init__(self, work: LineOutcome) -> None:
             super().__init__()
             self.work = work
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._title = ""
-        self._work: Sequence[Work] = ()
+        self._work: Sequence[LineOutcome] = ()
 
     @property
     def words(self) -> str:
         """The opcode under the cursor."""
         return self._work[self.cursor].opcode if self._work else ""
 
-    def show(self, title: str, work: Sequence[Work]) -> None:
+    def show(self, title: str, work: Sequence[LineOutcome]) -> None:
         """Shows what the line called `title` became."""
         self._title, self._work = title, work
         self.lines_changed()
