@@ -106,20 +106,22 @@ def _source(file: Path, select: list[str], ignore: list[str]) -> list[Diagnostic
 
 
 def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
-    from irscope.cli.facts import facts_of
-    from irscope.cli.stages import Stages
     from irscope.lint.capture.checks import lint_compiled
     from irscope.lint.capture.compiled import Compiled
     from irscope.lint.rules import RULES
     from irscope.lint.suppressions import chosen
-    from irscope.store import variant_names
+    from irscope.workspace import Workspace
 
-    with Stages(path) as stages:
-        variants = stages.capture.variants()
-        names, facts = variant_names(variants), facts_of(stages, variants)
+    with Workspace(path) as workspace:
+        variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
         places = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
-            Compiled([v for v in variants if (v.kernel.id, v.target) == place], names, facts, stages.read)
+            Compiled(
+                [v for v in variants if (v.kernel.id, v.target) == place],
+                names,
+                facts,
+                workspace.find_content,
+            )
             for place in places
         ]
         return lint_compiled(kernels, chosen(RULES, select, ignore))

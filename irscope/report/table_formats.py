@@ -11,8 +11,8 @@ from typing import Any
 from irscope.facts.fact import FactKind, FactValue
 from irscope.model import format_value
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.table import TableEntry, TableSection, best, config_names
 from irscope.report.text import code, one_line
+from irscope.workspace.table import TableEntry, TableSection, best, config_names
 
 SCHEMA = "irscope.table/1"
 

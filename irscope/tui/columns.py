@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, Variant, format_value
-from irscope.tui.in_progress import InProgress
+from irscope.workspace.live import InProgress
 
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]

@@ -10,7 +10,7 @@ from irscope.learn.context import pair_of
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model import Variant, stage_named
-from irscope.tui.session import PYTHON, Session
+from irscope.workspace import PYTHON, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class LessonPage:
 class LessonPages:
     """The pages of one lesson, and which of them is open. `turn` takes as long as measuring two variants."""
 
-    def __init__(self, lesson: Lesson, session: Session) -> None:
+    def __init__(self, lesson: Lesson, workspace: Workspace) -> None:
         self._lesson = lesson
-        self._session = session
+        self._workspace = workspace
         self._open = -1
 
     def turn(self, direction: int) -> LessonPage | None:
@@ -52,8 +52,8 @@ class LessonPages:
     def _page(self, number: int) -> LessonPage:
         index, answered = divmod(number, 2)
         step = self._lesson.steps[index]
-        read = partial(_read, self._session)
-        a, b = pair_of(step, self._session.variants, read)
+        read = partial(_read, self._workspace)
+        a, b = pair_of(step, self._workspace.variants, read)
         parts = [self._lesson.about] if number == 0 else []
         parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
         if answered and step is self._lesson.steps[-1]:
@@ -75,14 +75,14 @@ class LessonPages:
         if not step.find or step.stage == PYTHON:
             return None, False
         for variant, right in ((a, False), (b, True)):
-            if self._session.key(variant, step.stage):
-                for number, line in enumerate(self._session.text(variant, step.stage).split("\n")):
+            if self._workspace.key(variant, step.stage):
+                for number, line in enumerate(self._workspace.text(variant, step.stage).split("\n")):
                     if re.search(step.find, line):
                         return number, right and a is not b
         return None, False
 
 
-def _read(session: Session, variant: Variant, stage: str) -> bytes | None:
+def _read(workspace: Workspace, variant: Variant, stage: str) -> bytes | None:
     if stage_named(stage).binary:
-        return session.read(variant, stage)
-    return session.text(variant, stage).encode() if session.key(variant, stage) else None
+        return workspace.read(variant, stage)
+    return workspace.text(variant, stage).encode() if workspace.key(variant, stage) else None

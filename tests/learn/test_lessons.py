@@ -14,7 +14,6 @@ from irscope.learn.render import markdown
 from irscope.model import UserError
 from irscope.store import Capture
 from irscope.tui.lesson import LessonPages
-from irscope.tui.session import Session
 
 LESSONS = lessons()
 
@@ -32,7 +31,7 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
         told = markdown(lesson, variants, capture.read)
         _a_false_claim_is_told(lesson, capture)
         _what_is_quoted_and_counted_is_there(lesson, capture)
-        pages = LessonPages(lesson, Session(capture))
+        pages = LessonPages(lesson, capture)
         for _ in range(2 * len(lesson.steps)):
             page = pages.turn(1)
             assert page is not None

@@ -12,10 +12,10 @@ import pytest
 
 from irscope.model import Artifact, UserError
 from irscope.report.json.records import to_json
-from irscope.report.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
 from irscope.report.table_formats import table_csv, table_document, table_markdown
 from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text
+from irscope.workspace.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
 from tests.report.conftest import KINDS, facts, variant
 
 VARIANTS = [

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.help import HelpScreen
@@ -15,6 +14,7 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.stage_tabs import StageTabs
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
 
 WIDE = (160, 50)
@@ -351,7 +351,7 @@ async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> Non
         assert page.compared
         assert page.right is not None
         assert "MOV R1" in page.right.lines[1]
-    without = IrscopeApp(Capture(matmul))
+    without = IrscopeApp(Workspace(matmul))
     async with without.run_test(size=WIDE) as pilot:
         await press(pilot, "5")
         assert "not in this capture" in drawn(texts(pilot))

@@ -21,6 +21,7 @@ from irscope.tui.widgets.stage_tabs import StageTabs
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.compiling import TEXT, Script, until
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -38,7 +39,7 @@ def script(tmp_path: Path) -> Script:
 
 @pytest.fixture
 def app(script: Script) -> IrscopeApp:
-    return IrscopeApp(Capture(script.path), None, producer=script)
+    return IrscopeApp(Workspace(script.path), producer=script)
 
 
 def table(app: IrscopeApp) -> VariantTable:
@@ -261,7 +262,7 @@ async def test_where_there_is_nothing_to_compile_all_stays(
 
 
 async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
         assert "Nothing more in matmul.irscope" in messages(app)

@@ -9,8 +9,8 @@ from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
 from irscope.facts.fact import Fact, FactKind
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.table import fact_text, variant_anchor
-from irscope.report.table import TableSection
 from irscope.report.text import clipped
+from irscope.workspace.table import TableSection
 
 # The facts that are drawn where they vary, in this order.
 _DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")

@@ -15,9 +15,10 @@ from textual.app import SuspendNotSupported
 from irscope.model import UserError, Variant
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.copy_operation import operation_text
+from irscope.tui.page_sides import side_of
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.session import PYTHON
 from irscope.tui.text import printable
+from irscope.workspace import PYTHON
 
 _PAGER = "less"
 _EDITOR = "vi"
@@ -77,10 +78,10 @@ class ExportActions(ComparisonScreen):
 
     async def _text(self, variant: Variant) -> str:
         """The text of the stage on show."""
-        session, stage = self._comparison.session, self._stage
-        if stage != PYTHON and session.at_hand(variant, stage):
-            return await self._background.run(session.text, variant, stage)
-        return "\n".join(session.side(variant, stage).lines)
+        workspace, stage = self._comparison.workspace, self._stage
+        if stage != PYTHON and workspace.available(variant, stage):
+            return await self._background.run(workspace.text, variant, stage)
+        return "\n".join(side_of(workspace, variant, stage).lines)
 
     async def _open_in(self, name: str, default: str, right: bool) -> None:
         variant = self._variant(right)

@@ -21,9 +21,9 @@ from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
 from irscope.tui.filtering import tests
 from irscope.tui.heatmap import Heatmap
 from irscope.tui.paint import fitted
-from irscope.tui.session import Session
 from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
+from irscope.workspace import Workspace
 
 # A cell of more characters is cut: a failure's kind, a string constant, a config.
 MAX_CELL = 40
@@ -97,33 +97,33 @@ class VariantTable(LineView):
         """The facts of the variants, as far as they are known."""
         return self._facts
 
-    def load(self, session: Session) -> None:
+    def load(self, workspace: Workspace) -> None:
         """Shows the variants with the facts that the capture holds.
 
         Where others were shown before, the cursor, the order and the filter stay.
         """
         here, titles = self.current, [column.title for column in self._columns]
-        self._facts.under_way = session.under_way
-        for variant, facts in session.kept_facts().items():
+        self._facts.under_way = workspace.in_progress
+        for variant, facts in workspace.stored_facts().items():
             self._facts.add(variant, facts)
-        backends = dict.fromkeys(variant.target.backend for variant in session.variants)
+        backends = dict.fromkeys(variant.target.backend for variant in workspace.variants)
         kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-        self._order = self._variants = list(session.variants)
-        self._columns = columns(session.variants, list(kinds), self._facts, session.age)
+        self._order = self._variants = list(workspace.variants)
+        self._columns = columns(workspace.variants, list(kinds), self._facts, workspace.age)
         self._find_columns(titles)
         self._extremes = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
-        known = [variant for variant in session.variants if variant.id in self._facts]
+        known = [variant for variant in workspace.variants if variant.id in self._facts]
         self._take_in(known)
         self.fit()
         self._arrange()
         if here is not None:
             self.go_to(here.id)
 
-    def renew(self, session: Session, ids: Collection[int]) -> None:
+    def renew(self, workspace: Workspace, ids: Collection[int]) -> None:
         """There is more to say of the variants with these ids."""
         fresh = {variant.id: variant for variant in self._variants if variant.id in ids}
         for id_ in fresh:
-            fresh[id_] = session.variant(id_)
+            fresh[id_] = workspace.by_id(id_)
             self._facts.forget(id_)
         self._variants = [fresh.get(variant.id, variant) for variant in self._variants]
         self._widen(list(fresh.values()))
@@ -135,11 +135,11 @@ class VariantTable(LineView):
         self._widen(self._variants)
 
     @work(exclusive=True, group="facts", exit_on_error=False)
-    async def measure(self, session: Session, background: Background) -> None:
+    async def measure(self, workspace: Workspace, background: Background) -> None:
         """Measures the variants that are compiled and of which the capture holds no facts."""
-        for variant in session.variants:
-            if variant.id not in self._facts and variant.id not in session.under_way:
-                self._facts.add(variant.id, await background.run(session.facts, variant))
+        for variant in workspace.variants:
+            if variant.id not in self._facts and variant.id not in workspace.in_progress:
+                self._facts.add(variant.id, await background.run(workspace.facts, variant))
                 self._take_in([variant])
                 self._widen([variant])
                 if self._passes(variant) != (variant in self._order):

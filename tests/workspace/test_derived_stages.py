@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.cli.stages import Stages
 from irscope.model import UserError
 from irscope.store import Capture, CaptureWriter
+from irscope.workspace import Workspace
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def made(monkeypatch) -> list[bytes]:
 
 
 def test_sass_is_made_once_and_kept(capture, made, tmp_path):
-    with Stages(capture) as stages:
-        first = stages.capture.variants()[0]
-        assert stages.text(first, "sass") == stages.text(first, "sass") == "MOV R1 ;\n"
-    with Stages(capture) as stages:
-        first, second, *_ = stages.capture.variants()
-        assert stages.text(first, "sass") == "MOV R1 ;\n"
+    with Workspace(capture) as workspace:
+        first = workspace.variants[0]
+        assert workspace.text(first, "sass") == workspace.text(first, "sass") == "MOV R1 ;\n"
+    with Workspace(capture) as workspace:
+        first, second, *_ = workspace.variants
+        assert workspace.text(first, "sass") == "MOV R1 ;\n"
         assert "sass" in first.artifacts and "sass" not in second.artifacts
     assert len(made) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["add.irscope"], "no log is left beside it"
@@ -39,8 +39,8 @@ def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypa
         raise UserError(f"{path}: cannot be written")
 
     monkeypatch.setattr(CaptureWriter, "resume", resume)
-    with Stages(capture) as stages:
-        assert stages.read(stages.capture.variants()[0], "sass") == b"MOV R1 ;\n"
+    with Workspace(capture) as workspace:
+        assert workspace.find_content(workspace.variants[0], "sass") == b"MOV R1 ;\n"
     with Capture(capture) as reader:
         assert "sass" not in reader.variants()[0].artifacts
 
@@ -50,16 +50,16 @@ def test_no_disassembler_is_one_line(capture, monkeypatch):
         raise UserError("SASS needs nvdisasm")
 
     monkeypatch.setattr("irscope.toolchain.disassembler.disassemble", disassemble)
-    with Stages(capture) as stages, pytest.raises(UserError, match="nvdisasm"):
-        stages.text(stages.capture.variants()[0], "sass")
+    with Workspace(capture) as workspace, pytest.raises(UserError, match="nvdisasm"):
+        workspace.text(workspace.variants[0], "sass")
 
 
 def test_what_a_variant_does_not_have(capture):
-    with Stages(capture) as stages:
-        first, *_, failed = stages.capture.variants()
-        assert stages.read(first, "ptx") is None
-        assert stages.read(failed, "sass") is None
+    with Workspace(capture) as workspace:
+        first, *_, failed = workspace.variants
+        assert workspace.find_content(first, "ptx") is None
+        assert workspace.find_content(failed, "sass") is None
         with pytest.raises(UserError, match="binary"):
-            stages.text(first, "cubin")
+            workspace.text(first, "cubin")
         with pytest.raises(ValueError, match="ptxx"):
-            stages.read(first, "ptxx")
+            workspace.find_content(first, "ptxx")

@@ -1,4 +1,4 @@
-"""`irscope table`: which variants and facts a comparison shows, in which order, and which value is best."""
+"""The comparison table: which variants and facts it has, in which order, and which value is best."""
 
 from __future__ import annotations
 
@@ -181,3 +181,29 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
         return bool(entry.problem), value is None, number, str(value)
 
     return sorted(entries, key=key)
+
+
+def table_rows(sections: Sequence[TableSection]) -> list[dict[str, FactValue]]:
+    """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
+
+    A config value that has the name of another column appears as `config.NAME`. Element types are text.
+    """
+    rows: list[dict[str, FactValue]] = []
+    for entry in (entry for section in sections for entry in section.entries):
+        variant = entry.variant
+        row: dict[str, FactValue] = {
+            "id": variant.id,
+            "kernel": variant.kernel.name,
+            "target": str(variant.target),
+            "name": entry.name,
+        }
+        facts = {kind.name: entry.value(kind.name) for kind in kinds_for(variant.target.backend)}
+        taken = {*row, *facts, "problem", "duplicate_of"}
+        for name, value in variant.config.values:
+            row[f"config.{name}" if name in taken else name] = (
+                value if isinstance(value, int | float | str | None) else str(value)
+            )
+        row |= facts
+        row |= {"problem": entry.problem or None, "duplicate_of": entry.twin}
+        rows.append(row)
+    return rows

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
-from irscope.analysis.findings import Finding, findings
+from irscope.analysis.finding import Finding
 from irscope.diff.constants import by_constants_alone
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
 from irscope.diff.text_rows import text_rows
-from irscope.model import UserError, Variant
+from irscope.model import Variant
 from irscope.store import variant_names
 from irscope.tui.detail import Detail, detailed
 from irscope.tui.page import Page, plain_page
-from irscope.tui.session import PYTHON, Session
+from irscope.tui.page_sides import side_of, tabs_of
+from irscope.workspace import PYTHON, Workspace
 
 EQUAL = "="
 UNKNOWN = "·"
@@ -26,23 +26,23 @@ _FIRST = "ttgir"
 _ASKED_FOR = ("source", "glir")
 
 
-class Comparison:
+class PairState:
     """One pair of variants. `notes` fills up as stages are compared: stage -> what differs, for its tab.
 
     `keys` name the texts of each stage as they were when this was made.
     """
 
-    def __init__(self, session: Session, a: Variant, b: Variant) -> None:
-        self.session = session
+    def __init__(self, workspace: Workspace, a: Variant, b: Variant) -> None:
+        self.workspace = workspace
         self.a = a
         self.b = b
-        self.stages = session.tabs(a, b)
+        self.stages = tabs_of(workspace, a, b)
         self.notes = {stage: self._first_note(stage) for stage in self.stages}
         self.keys = {stage: (self._key(a, stage), self._key(b, stage)) for stage in self.stages}
 
-    def renewed(self) -> Comparison:
-        """The same pair as the session has it now; what was found of a stage stands where its texts do."""
-        fresh = Comparison(self.session, *(self.session.variant(variant.id) for variant in (self.a, self.b)))
+    def renewed(self) -> PairState:
+        """The same pair as the workspace has it now; what was found of a stage stands where its texts do."""
+        fresh = PairState(self.workspace, *(self.workspace.by_id(variant.id) for variant in (self.a, self.b)))
         for stage in fresh.stages:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
                 fresh.notes[stage] = self.notes[stage]
@@ -52,7 +52,7 @@ class Comparison:
         """What names the text that a variant shows in a stage; of one without it, how far it is."""
         if stage == PYTHON:
             return stage
-        return self.session.key(variant, stage) or self.session.under_way.words(variant.id)
+        return self.workspace.key(variant, stage) or self.workspace.in_progress.words(variant.id)
 
     @property
     def single(self) -> bool:
@@ -62,11 +62,11 @@ class Comparison:
     @property
     def growing(self) -> bool:
         """Whether one of the two is still being compiled."""
-        return any(variant.id in self.session.under_way for variant in (self.a, self.b))
+        return any(variant.id in self.workspace.in_progress for variant in (self.a, self.b))
 
     def first_stage(self) -> str:
         """The stage to open with."""
-        there = [s for s in self.stages[1:] if self.session.key(self.a, s) or self.session.key(self.b, s)]
+        there = [s for s in self.stages[1:] if self.workspace.key(self.a, s) or self.workspace.key(self.b, s)]
         return _FIRST if _FIRST in there else there[0] if there else PYTHON
 
     def open_tasks(self, current: str, in_order: bool) -> Iterator[str]:
@@ -87,11 +87,11 @@ class Comparison:
         Takes long: for the background. Raises UserError where a text cannot be had.
         """
         for variant in (self.a, self.b):
-            if self.session.can_make(variant, stage):
-                self.session.text(variant, stage)
-        if not self.session.comparable(self.a, self.b, stage):
+            if self.workspace.derivable(variant, stage):
+                self.workspace.text(variant, stage)
+        if not self.workspace.comparable(self.a, self.b, stage):
             return None
-        return self.session.diff(self.a, self.b, stage)
+        return self.workspace.diff(self.a, self.b, stage)
 
     def matters(self, stage: str, diff: StageDiff | None) -> bool:
         """Whether this is a stage to open with: it differs in more than shapes and constants."""
@@ -99,26 +99,12 @@ class Comparison:
             diff is not None and diff.structural and stage not in _ASKED_FOR and not by_constants_alone(diff)
         )
 
-    def compare_all(self) -> dict[str, StageDiff]:
-        """The diffs of all stages that need not be made first, in order. For the background.
+    def findings(self) -> tuple[Finding, ...]:
+        """What matters about A and B. Compares the stages that were not yet: for the background.
 
-        Without those that are damaged, and what comes before the first pass.
+        Raises UserError if a stage is damaged.
         """
-        diffs = {}
-        for stage in self.stages:
-            asked_for = stage == PYTHON or stage in _ASKED_FOR
-            if asked_for or not self._at_hand(stage) or not self.session.comparable(self.a, self.b, stage):
-                continue
-            with suppress(UserError):  # the tab itself says so
-                diffs[stage] = self.session.diff(self.a, self.b, stage)
-        return diffs
-
-    def findings(self) -> list[Finding]:
-        """What matters about A and B, as far as their stages were compared. For the background."""
-        a, b = self.a, self.b
-        facts_a, facts_b = self.session.facts(a), self.session.facts(b)
-        compared = [stage for stage in self.stages if stage not in _ASKED_FOR]
-        return findings(a, b, facts_a, facts_b, self.session.known_diffs(a, b, compared))
+        return self.workspace.compare(self.a, self.b).findings
 
     def settle(self, stage: str, diff: StageDiff | None) -> None:
         """Notes what the work on a stage found."""
@@ -126,15 +112,15 @@ class Comparison:
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """The page of a stage: aligned where it has been compared, else the texts as they stand."""
-        diff = None if self.single else self.session.known_diff(self.a, self.b, stage)
+        diff = None if self.single else self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
-            left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
+            left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
             rows = detailed(diff.rows, left, right, detail)
             return Page(left, right, rows, compared=True, raw=detail is Detail.RAW)
         alone = self.alone(stage)
         if alone is not None:
-            return plain_page(self.session.side(alone, stage), None)
-        left, right = (self.session.side(variant, stage) for variant in (self.a, self.b))
+            return plain_page(side_of(self.workspace, alone, stage), None)
+        left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
         if stage != PYTHON:
             return plain_page(left, right)
         if left == right:
@@ -150,7 +136,7 @@ class Comparison:
             return self.a
         if stage == PYTHON:
             return None
-        lacking = [v for v in (self.b, self.a) if self.session.key(v, stage) is None]
+        lacking = [v for v in (self.b, self.a) if self.workspace.key(v, stage) is None]
         failed = [v for v in lacking if v.failure is not None]
         if failed or not lacking:
             return failed[0] if failed else None
@@ -160,13 +146,13 @@ class Comparison:
         """What differs in a stage, in words."""
         if stage == PYTHON or self.single:
             return ""
-        diff = self.session.known_diff(self.a, self.b, stage)
+        diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
             return summarize(diff)
         if self.notes[stage] == EQUAL:
             return "the same text"
         if self.notes[stage] == PENDING:
-            letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.session.key(v, stage) is None]
+            letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.key(v, stage) is None]
             return f"{' and '.join(letters)} not that far yet"
         return "comparing..." if self.notes[stage] == UNKNOWN and self._at_hand(stage) else ""
 
@@ -175,24 +161,24 @@ class Comparison:
         if self.single:
             return self._heading("A=B", self.a, [self.a]), ""
         # Two of one config differ in their source, which is said.
-        alike = bool(self.session.age(self.a)) and same_config(self.a, self.b)
+        alike = bool(self.workspace.age(self.a)) and same_config(self.a, self.b)
         left, right = ([self.a], [self.b]) if alike else ([self.a, self.b], [self.a, self.b])
         return self._heading("A", self.a, left), self._heading("B", self.b, right)
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
-        words = [f"{letter} #{variant.id}", self.session.age(variant), variant_names(among)[variant.id]]
+        words = [f"{letter} #{variant.id}", self.workspace.age(variant), variant_names(among)[variant.id]]
         if variant.failure:
             words.append(f" FAILED: {variant.failure.kind}")
-        if variant.id in self.session.under_way:
-            words.append(f" {self.session.under_way.words(variant.id)}")
+        if variant.id in self.workspace.in_progress:
+            words.append(f" {self.workspace.in_progress.words(variant.id)}")
         return " ".join(word for word in words if word)
 
     def _first_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:
             return ""
-        left, right = (self.session.key(variant, stage) for variant in (self.a, self.b))
-        if (left is None and self.a.id in self.session.under_way) or (
-            right is None and self.b.id in self.session.under_way
+        left, right = (self.workspace.key(variant, stage) for variant in (self.a, self.b))
+        if (left is None and self.a.id in self.workspace.in_progress) or (
+            right is None and self.b.id in self.workspace.in_progress
         ):
             return PENDING
         if left is None or right is None:
@@ -201,7 +187,7 @@ class Comparison:
 
     def _at_hand(self, stage: str) -> bool:
         return all(
-            self.session.at_hand(variant, stage) or not self.session.can_make(variant, stage)
+            self.workspace.available(variant, stage) or not self.workspace.derivable(variant, stage)
             for variant in (self.a, self.b)
         )
 
