@@ -1,9 +1,7 @@
 """irscope: what the Triton compiler made of a kernel under each config, and what differs between two.
 
-import irscope
-with irscope.open("matmul.irscope") as capture:
-pair = capture.compare(capture.variant("#1"), capture.variant("#2"))
-print(*(finding.text for finding in pair.findings), sep="\\n")
+`irscope.open` opens a capture, `irscope.capture` captures what a block launches, `irscope.compile` compiles a
+kernel under each of its configs.
 """
 
 from __future__ import annotations

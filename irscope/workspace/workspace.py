@@ -138,21 +138,21 @@ class Workspace:
     def select(self, kernel: str | None = None, target: str | None = None) -> list[Variant]:
         """The variants whose kernel matches the glob `kernel` and whose target is `target`; None: all.
 
-        Raises UserError, listing what there is, if none match.
+        Raises UserError, listing what the capture has, if either matches nothing.
         """
-        found = [
+        for pattern, what, known in (
+            (kernel, "kernel", [variant.kernel.name for variant in self.variants]),
+            (target, "target", [str(variant.target) for variant in self.variants]),
+        ):
+            if pattern is not None and not any(fnmatchcase(name, pattern) for name in known):
+                names = ", ".join(dict.fromkeys(known)) or "none"
+                raise UserError(f"no {what} '{pattern}' in the capture; it has: {names}")
+        return [
             variant
             for variant in self.variants
-            if (kernel is None or fnmatchcase(variant.kernel.name, kernel))
-            and target in (None, str(variant.target))
+            if fnmatchcase(variant.kernel.name, kernel or "*")
+            and fnmatchcase(str(variant.target), target or "*")
         ]
-        if not found and (kernel or target):
-            known = ", ".join(dict.fromkeys(f"{v.kernel.name} {v.target}" for v in self.variants)) or "none"
-            raise UserError(
-                f"no variant matches kernel {kernel or 'any'} and target {target or 'any'}; "
-                f"the capture has: {known}"
-            )
-        return found
 
     # Texts and parsed stages.
 

@@ -291,7 +291,7 @@ async def test_a_thousand_variants_leave_time_for_keys(app: IrscopeApp, script: 
         assert isinstance(main, CompareScreen)
         begun = time.process_time()
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
-        main._renew(apply_events(main._session, events))
+        main._renew(apply_events(main._workspace, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
         script.tell(Ended())
         await until(pilot, lambda: not rows(app))

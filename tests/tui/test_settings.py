@@ -102,7 +102,7 @@ async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
 
 async def test_what_does_not_exist_is_told_and_ignored(matmul: Path) -> None:
     settings = Settings("[b]no", "sass", {"no such": "x"})
-    app = IrscopeApp(Workspace(matmul), settings, "config.toml: broken; it is ignored")
+    app = IrscopeApp(Workspace(matmul, lambda cubin: ""), settings, "config.toml: broken; it is ignored")
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         told = [note.message for note in app._notifications]

@@ -199,6 +199,7 @@ class CompareScreen(
             except UserError as error:
                 comparison.notes[stage] = "!"
                 self.notify(str(error), severity="error", markup=False)
+                self._update_tabs()
                 continue
             comparison.settle(stage, diff)
             found = self._still_looking() and comparison.matters(stage, diff)
@@ -208,9 +209,13 @@ class CompareScreen(
             self._update_tabs()
         self._looking = self._looking and comparison.growing
         if not comparison.single:
-            told = await self._background.run(comparison.findings)
-            note = f"{len(told)} so far" if comparison.growing else ""
-            self.query_one(FindingsView).set_findings(told, note)
+            try:
+                found = await self._background.run(comparison.findings)
+            except UserError as error:  # a damaged stage
+                self.query_one(FindingsView).set_findings((), str(error))
+                return
+            note = f"{len(found)} so far" if comparison.growing else ""
+            self.query_one(FindingsView).set_findings(found, note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""
