@@ -210,12 +210,12 @@ class CompareScreen(
         self._looking = self._looking and comparison.growing
         if not comparison.single:
             try:
-                found = await self._background.run(comparison.findings)
+                findings = await self._background.run(comparison.findings)
             except UserError as error:  # a damaged stage
                 self.query_one(FindingsView).set_findings((), str(error))
                 return
-            note = f"{len(found)} so far" if comparison.growing else ""
-            self.query_one(FindingsView).set_findings(found, note)
+            note = f"{len(findings)} so far" if comparison.growing else ""
+            self.query_one(FindingsView).set_findings(findings, note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""
