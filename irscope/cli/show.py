@@ -15,7 +15,7 @@ from pathlib import Path
 from irscope.cli import options
 from irscope.cli.stages import Stages, check_stage
 from irscope.model import UserError
-from irscope.report.text import printable
+from irscope.model.text import printable
 from irscope.store import find_variant
 
 NAME = "show"

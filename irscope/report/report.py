@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Toolchain
+from irscope.model.text import pluralize
 from irscope.report.comparison import Comparison, heading
 from irscope.report.table import TableSection
-from irscope.report.text import pluralize
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 from irscope.facts.fact import FactKind, FactValue
 from irscope.model import format_value
+from irscope.model.text import code, one_line
 from irscope.report.json.records import json_value, variant_record
 from irscope.report.table import TableEntry, TableSection, best, config_names
-from irscope.report.text import code, one_line
 
 SCHEMA = "irscope.table/1"
 

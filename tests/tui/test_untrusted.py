@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
+from irscope.model.text import display_line
 from irscope.store import Capture, CaptureWriter
 from irscope.tui.app import IrscopeApp
-from irscope.tui.text import printable
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
 
@@ -21,7 +21,7 @@ UNSAFE = [
 
 @pytest.mark.parametrize("character", UNSAFE)
 def test_unsafe_characters_become_pictures(character: str) -> None:
-    shown = printable(f"a{character}b")
+    shown = display_line(f"a{character}b")
     assert shown.isprintable()
     assert shown[0] == "a"
     assert shown[-1] == "b"
@@ -30,8 +30,8 @@ def test_unsafe_characters_become_pictures(character: str) -> None:
 
 def test_plain_text_stays_as_it_is() -> None:
     text = "  %0 = tt.load %ptr : tensor<64xf32, #blocked> loc(#loc1) // größer"
-    assert printable(text) is text
-    assert printable("a\tb") == "a   b"
+    assert display_line(text) is text
+    assert display_line("a\tb") == "a   b"
 
 
 async def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from irscope.analysis.axis_ticks import Scale, scale
 from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
 from irscope.facts.fact import Fact, FactKind
+from irscope.model.text import clipped
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.table import fact_text, variant_anchor
 from irscope.report.table import TableSection
-from irscope.report.text import clipped
 
 # The facts that are drawn where they vary, in this order.
 _DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")

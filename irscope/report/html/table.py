@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Value, format_value
+from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.table import (
     TableEntry,
@@ -19,7 +20,6 @@ from irscope.report.table import (
     named_apart,
     telling_kinds,
 )
-from irscope.report.text import pluralize
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irscope.model.text import clipped, code, markdown_escaped, pluralize
 from irscope.report.comparison import Comparison
 from irscope.report.markdown.diff_markdown import folded, in_words
 from irscope.report.report import Report
 from irscope.report.table import TableSection, default_kinds, telling_kinds
 from irscope.report.table_formats import table_markdown
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import clipped, code, markdown_escaped, pluralize
 
 # What GitHub takes in one comment, in characters.
 LIMIT = 65_536

@@ -10,9 +10,9 @@ from typing import Any
 from irscope.analysis.capture_diff import CaptureDiff, FactChange, Pair
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
+from irscope.model.text import markdown_escaped, one_line, pluralize
 from irscope.report.json.records import json_value, variant_record
 from irscope.report.terminal.paint import PLAIN, Paint
-from irscope.report.text import markdown_escaped, one_line, pluralize
 
 SCHEMA = "irscope.diff-captures/1"
 
