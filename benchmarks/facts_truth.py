@@ -120,11 +120,11 @@ def compare(record: dict[str, Any], outcome: Outcome) -> dict[str, tuple[Any, An
     if record.get("error"):
         required = record["error"].partition("Required: ")[2].partition(",")[0]
         return {
-            "cannot launch": (True, str(facts["launchable"].value).startswith("no: ")),
+            "cannot launch": (True, not facts["launchable"].value.ok),
             "shared": (int(required), facts["shared"].value),
         }
     pairs = {field: (record[field], facts[fact].value) for field, fact in FIELDS.items() if field in record}
-    return {**pairs, "cannot launch": (False, facts["launchable"].value != "yes")}
+    return {**pairs, "cannot launch": (False, not facts["launchable"].value.ok)}
 
 
 def main() -> int:

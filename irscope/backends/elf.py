@@ -5,6 +5,7 @@ Read with struct: the few headers needed here do not earn the import time of a g
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ _NOBITS = 8  # SHT_NOBITS: a section that takes no room in the file
 # attribute, then two bytes that are the value itself or, in format 4 (SVAL), the size of what follows.
 _SVAL, _BVAL = 4, 2
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE, _NUM_BARRIERS = 0x2F, 0x11, 0x12, 0x4C
+
+# What a device loads of a cubin or code object: the instructions, constants and initialised data, the
+# kernel descriptor (.rodata of a code object) and how much static shared memory there is. Not debug
+# information and line tables, which change with a path; not symbols, notes and .nv.info, which repeat
+# names; what .nv.info says of a launch (registers, stack) is compared as facts.
+_LOADED = (".text", ".rodata", ".data", ".nv.constant", ".nv.global", ".nv.shared")
 
 
 class ElfSection(NamedTuple):
@@ -58,6 +65,21 @@ def sections(content: bytes) -> list[ElfSection]:
         ElfSection(_text(names, header[0]), header[1], header[2], header[5], _data(view, header))
         for header in headers
     ]
+
+
+def code_digest(content: bytes) -> str:
+    """The sha256 (hex) of the machine code in a cubin or code object: equal for equal instructions.
+
+    Names are left out, so a renamed kernel has an equal digest. Raises ValueError where `content` is no
+    sound ELF file.
+    """
+    digest = hashlib.sha256()
+    for section in sections(content):
+        prefix = next((prefix for prefix in _LOADED if section.name.startswith(prefix)), None)
+        if prefix is not None:
+            digest.update(f"{prefix} {section.size}\n".encode())
+            digest.update(section.data)
+    return digest.hexdigest()
 
 
 def kernel_info(content: bytes, kernel: str) -> KernelInfo:

@@ -3,6 +3,7 @@
 from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError
 from irscope.model.stage import STAGES, Stage, stage_named, stages_for
+from irscope.model.status import Status, StatusKind
 from irscope.model.target import BACKENDS, TARGETS, Target, parse_target, target_named
 from irscope.model.variant import (
     Argument,
@@ -33,6 +34,8 @@ __all__ = [
     "Pass",
     "SourceFunction",
     "Stage",
+    "Status",
+    "StatusKind",
     "Target",
     "Toolchain",
     "UserError",

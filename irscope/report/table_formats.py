@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from irscope.facts.fact import FactKind, FactValue
@@ -24,7 +23,7 @@ def table_document(
     return {
         "schema": SCHEMA,
         "capture": capture,
-        "columns": [asdict(kind) for kind in kinds],
+        "columns": [kind.to_json() for kind in kinds],
         "variants": [_record(entry, kinds) for section in sections for entry in section.entries],
     }
 
