@@ -35,7 +35,7 @@ from textual.widgets import TextArea
 from irscope.facts.measure import FACTS_VERSION
 from irscope.facts.registry import kinds_for
 from irscope.model import Config, SourceFunction, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.variant_table import VariantTable
@@ -114,7 +114,7 @@ class TextAreas(App[None]):
 
 def make_app(view: str, capture: Path) -> App[None]:
     """The app under test, with what it needs to read already on the disk."""
-    opened = Capture(capture)
+    opened = CaptureReader(capture)
     if view == "irscope":
         return IrscopeApp(opened)
     contents = [opened.read(variant, "llir") or b"" for variant in opened.variants()]
@@ -147,7 +147,7 @@ async def measure(view: str, capture: Path) -> dict[str, float]:
 async def measure_table(capture: Path) -> dict[str, float]:
     """CPU ms until the app stands still, and of a key that scrolls the table, or sorts it: the median."""
     start = time.process_time()
-    app = IrscopeApp(Capture(capture))
+    app = IrscopeApp(CaptureReader(capture))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         while any(not worker.is_finished for worker in app.workers):

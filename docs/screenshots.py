@@ -10,7 +10,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 
 IMAGES = Path(__file__).parent / "images"
@@ -47,7 +47,7 @@ def main() -> None:
     """Writes every picture."""
     IMAGES.mkdir(exist_ok=True)
     for name, size, keys, theme in PICTURES:
-        svg = asyncio.run(picture(IrscopeApp(Capture(sys.argv[1])), size, keys, theme))
+        svg = asyncio.run(picture(IrscopeApp(CaptureReader(sys.argv[1])), size, keys, theme))
         (IMAGES / f"{name}.svg").write_text(svg)
 
 

@@ -10,7 +10,7 @@ from irscope.cli.stages import Stages
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACTS_VERSION, from_json, measure, to_json
 from irscope.model import Variant
-from irscope.store import Capture, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 
 
 def facts_of(stages: Stages, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
@@ -32,7 +32,7 @@ def keep_facts(path: Path, report: Callable[[int, int], None] = lambda done, tot
 
     `report` is told how many variants are done, and of how many. A variant takes 2 to 5 ms.
     """
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         kept = capture.facts(FACTS_VERSION)
         missing = [variant for variant in capture.variants() if variant.id not in kept]
         facts = {}

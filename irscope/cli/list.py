@@ -27,9 +27,9 @@ def run(args: argparse.Namespace) -> int:
     """Prints the list. Raises UserError where the capture cannot be read."""
     from irscope.report.json.records import to_json
     from irscope.report.terminal.listing import list_document, list_text
-    from irscope.store import Capture, variant_names
+    from irscope.store import CaptureReader, variant_names
 
-    with Capture(args.capture) as capture:
+    with CaptureReader(args.capture) as capture:
         variants = capture.variants()
     names = variant_names(variants)
     chosen = options.select(variants, args.kernel, args.target)

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from irscope.model import STAGES, SourceFunction, Stage, UserError, Variant, stage_named, stages_for
-from irscope.store import Capture, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 
 # What `--stage` takes beside the names of the stage table: texts that belong to a variant.
 TEXTS = ("python", "error", "log", "output", "reasons")
@@ -20,7 +20,7 @@ class Stages:
     """
 
     def __init__(self, path: Path) -> None:
-        self.capture = Capture(path)
+        self.capture = CaptureReader(path)
         self._made: dict[tuple[int, str], bytes] = {}
 
     def __enter__(self) -> Stages:

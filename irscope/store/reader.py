@@ -61,7 +61,7 @@ def check_capture(path: Path) -> None:
         raise UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
 
 
-class Capture:
+class CaptureReader:
     """A capture open for reading. Its methods raise UserError where the file turns out to be damaged."""
 
     def __init__(self, path: Path | str) -> None:
@@ -72,7 +72,7 @@ class Capture:
         except sqlite3.Error as error:
             raise UserError(f"{self.path}: cannot be read: {error}") from error
 
-    def __enter__(self) -> Capture:
+    def __enter__(self) -> CaptureReader:
         return self
 
     def __exit__(self, *_: object) -> None:

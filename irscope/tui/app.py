@@ -11,7 +11,7 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from irscope.model import UserError
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.live import Live, Producer
@@ -46,7 +46,7 @@ class IrscopeApp(App[None]):
 
     def __init__(
         self,
-        capture: Capture,
+        capture: CaptureReader,
         disassemble: Disassemble | None = None,
         settings: Settings | None = None,
         problem: str = "",
@@ -143,7 +143,7 @@ def run(
         settings = load(config_path())
     except UserError as error:
         problem = f"{error}; it is ignored"
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         app = IrscopeApp(capture, disassemble, settings, problem, producer, lesson)
         app.run()
         return app.return_code or 0

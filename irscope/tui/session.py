@@ -20,7 +20,7 @@ from irscope.languages.lines import Lines
 from irscope.languages.registry import parse
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.cache import SizedCache
 from irscope.tui.in_progress import InProgress
 from irscope.tui.origins import python_of
@@ -44,7 +44,9 @@ class Session:
     Raises UserError where the capture has no variant, unless it is `live`: some will be put there.
     """
 
-    def __init__(self, capture: Capture, disassemble: Disassemble | None = None, live: bool = False) -> None:
+    def __init__(
+        self, capture: CaptureReader, disassemble: Disassemble | None = None, live: bool = False
+    ) -> None:
         self.capture = capture
         self.under_way = InProgress()
         self._variants = {variant.id: variant for variant in capture.variants()}

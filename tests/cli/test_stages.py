@@ -6,7 +6,7 @@ import pytest
 
 from irscope.cli.stages import Stages
 from irscope.model import UserError
-from irscope.store import Capture, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypa
     monkeypatch.setattr(CaptureWriter, "resume", resume)
     with Stages(capture) as stages:
         assert stages.read(stages.capture.variants()[0], "sass") == b"MOV R1 ;\n"
-    with Capture(capture) as reader:
+    with CaptureReader(capture) as reader:
         assert "sass" not in reader.variants()[0].artifacts
 
 

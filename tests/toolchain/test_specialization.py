@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 HERE = Path(__file__).parent
@@ -86,7 +86,7 @@ def test_same_hash_as_the_jit(
         *options, "-o", "x.irscope",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "x.irscope") as capture:
+    with CaptureReader(tmp_path / "x.irscope") as capture:
         (variant,) = capture.variants()
     asked = subprocess.run(
         [

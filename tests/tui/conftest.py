@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Variant
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from tests.tui import captures
 
@@ -26,4 +26,4 @@ def matmul(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(matmul: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(matmul), disassemble)
+    return IrscopeApp(CaptureReader(matmul), disassemble)

@@ -22,7 +22,7 @@ from textual.widgets import Markdown
 
 from irscope.learn.lesson import Lesson
 from irscope.model import Config, parse_target, stages_for
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import exporting
@@ -343,7 +343,7 @@ async def test_a_key_does_its_thing(
 ) -> None:
     assert action in TRIALS.get(section, {}), f"write a trial of {action} ({section})"
     trial = TRIALS[section][action]
-    app = IrscopeApp(Capture(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
+    app = IrscopeApp(CaptureReader(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
     started: list[list[str]] = []
     app.started = started  # type: ignore[attr-defined]
     monkeypatch.setattr(exporting.subprocess, "run", lambda command, check: started.append(command))

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from irscope.model import UserError
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import exporting
 from irscope.tui.screens.explain import ExplainScreen
@@ -222,7 +222,7 @@ def test_words_of_a_line() -> None:
 
 
 async def test_hostile_text_breaks_nothing(tmp_path: Path) -> None:
-    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    app = IrscopeApp(CaptureReader(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "2", "Y", "c", "e", "S")
         assert app.is_running

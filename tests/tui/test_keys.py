@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.help import HelpScreen
@@ -351,7 +351,7 @@ async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> Non
         assert page.compared
         assert page.right is not None
         assert "MOV R1" in page.right.lines[1]
-    without = IrscopeApp(Capture(matmul))
+    without = IrscopeApp(CaptureReader(matmul))
     async with without.run_test(size=WIDE) as pilot:
         await press(pilot, "5")
         assert "not in this capture" in drawn(texts(pilot))

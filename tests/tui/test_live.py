@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.model import Failure
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
 from irscope.tui.live_updates import apply_events
@@ -38,7 +38,7 @@ def script(tmp_path: Path) -> Script:
 
 @pytest.fixture
 def app(script: Script) -> IrscopeApp:
-    return IrscopeApp(Capture(script.path), None, producer=script)
+    return IrscopeApp(CaptureReader(script.path), None, producer=script)
 
 
 def table(app: IrscopeApp) -> VariantTable:
@@ -261,11 +261,11 @@ async def test_where_there_is_nothing_to_compile_all_stays(
 
 
 async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(CaptureReader(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
         assert "Nothing more in matmul.irscope" in messages(app)
-        with Capture(matmul) as capture:
+        with CaptureReader(matmul) as capture:
             kernel = capture.variants()[0].kernel
         with CaptureWriter.resume(matmul) as writer:
             toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")

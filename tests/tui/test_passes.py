@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens import passes as passes_screen
 from irscope.tui.screens.compare import CompareScreen
@@ -22,7 +22,7 @@ WIDE = (160, 50)
 
 @pytest.fixture
 def scale(tmp_path: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(recorded_passes.write(tmp_path / "scale.irscope")))
+    return IrscopeApp(CaptureReader(recorded_passes.write(tmp_path / "scale.irscope")))
 
 
 def passes(pilot: Pilot[None]) -> PassView:

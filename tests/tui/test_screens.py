@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from tests import recorded_passes
 from tests.tui import captures
@@ -61,7 +61,7 @@ async def test_what_it_looks_like(
     tmp_path: Path, snapshot: SnapshotAssertion, name: str, size: tuple[int, int]
 ) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    app = IrscopeApp(CaptureReader(shown.make(tmp_path / "x.irscope")))
     pictures = []
     async with app.run_test(size=size) as pilot:
         await press(pilot, *shown.keys)
@@ -78,7 +78,7 @@ async def test_without_colour(
     matmul: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(CaptureReader(matmul))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "3")
         assert characters(app) + styles(app) == snapshot(extension_class=TextPicture)
@@ -88,7 +88,7 @@ async def test_without_colour(
 @pytest.mark.parametrize("name", SCREENS)
 async def test_tiny_and_huge(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    app = IrscopeApp(CaptureReader(shown.make(tmp_path / "x.irscope")))
     async with app.run_test(size=size) as pilot:
         await press(pilot, *shown.keys)
         assert len(characters(app).splitlines()) == size[1]

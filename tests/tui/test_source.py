@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from irscope.analysis.source_map import Origins
 from irscope.languages.registry import parse
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.work_view import WorkView
@@ -40,7 +40,7 @@ module {
 
 @pytest.fixture
 def traced(tmp_path: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(captures.traced(tmp_path / "traced.irscope")))
+    return IrscopeApp(CaptureReader(captures.traced(tmp_path / "traced.irscope")))
 
 
 def source(pilot: Pilot[None]) -> SourceView:
