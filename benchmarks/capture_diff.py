@@ -17,8 +17,9 @@ import time
 from functools import partial
 from pathlib import Path
 
+from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
-from irscope.model import Argument, Config, SourceFunction, parse_target
+from irscope.model import Argument, Config, SourceFunction
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
 STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"

@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irscope.model import UserError, Value, parse_target
+from irscope.backends import parse_target
+from irscope.model import UserError, Value
 
 if TYPE_CHECKING:
     from irscope.capturing.record.in_process import CapturedBlock

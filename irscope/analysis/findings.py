@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding, effect
 from irscope.analysis.line_findings import line_findings
-from irscope.backends.resources import ptxas_warnings
+from irscope.backends import stages_for
+from irscope.backends.cuda import ptxas_warnings
 from irscope.diff.rows import Change, LayoutChange, StageDiff
 from irscope.facts.fact import Evidence, Fact, format_fraction, status_of
-from irscope.model import Variant, stages_for
+from irscope.model import Variant
 
 __all__ = ["Finding", "findings"]
 

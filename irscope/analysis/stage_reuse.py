@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
+from irscope.facts.measurement import reused_stages
 from irscope.model import Variant
 
 
@@ -32,7 +33,7 @@ def sharing(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
     for group in duplicate_groups(variants, facts):
         made = [variant for variant in group if not variant.cached]
         for variant in made:
-            if taken := variant.reused_stages:
+            if taken := reused_stages(variant):
                 saved[variant.id] = _cost(taken, made)
     known = [seconds for seconds in saved.values() if seconds is not None]
     return Sharing(tuple(saved), sum(known) if known and len(known) == len(saved) else None)

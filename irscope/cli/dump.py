@@ -14,9 +14,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from irscope.backends import stages_for
 from irscope.cli import options
 from irscope.cli.stages import Stages, check_stage, encoded, texts
-from irscope.model import UserError, Variant, stages_for
+from irscope.model import UserError, Variant
 from irscope.report.dump import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
 from irscope.store import variant_names

@@ -6,7 +6,8 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from irscope.model import STAGES, SourceFunction, Stage, UserError, Variant, stage_named, stages_for
+from irscope.backends import STAGES, stage_named, stages_for
+from irscope.model import SourceFunction, Stage, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter
 
 # What `--stage` takes beside the names of the stage table: texts that belong to a variant.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from irscope.backends.resources import Resources, cuda_resources, hip_resources
+from irscope.backends import backend_of, device_of, stages_for
+from irscope.backends.backend import Resources
+from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
-from irscope.facts.instruction_scan import InstructionKind, Scan, scan
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.ttgir_scan import Tensors, tensors
 from irscope.model import Variant
-from irscope.model.devices import device_of
 
 
 class Measurement:
@@ -20,31 +20,27 @@ class Measurement:
     def __init__(self, variant: Variant, read: ReadStage) -> None:
         self.variant = variant
         self._read = read
-        self._cuda = variant.target.backend == "cuda"
-        self._assembly_stage = "ptx" if self._cuda else "amdgcn"
+        self._backend = backend_of(variant.target)
 
     @cached_property
     def assembly(self) -> str | None:
-        """The PTX or AMDGCN text."""
-        return self._text(self._assembly_stage)
+        """The assembly text: PTX or AMDGCN."""
+        return self._text(self._backend.assembly)
 
     @cached_property
     def binary(self) -> bytes | None:
-        """The cubin or code object."""
-        return self._read("cubin" if self._cuda else "hsaco")
+        """What the device loads: a cubin or code object."""
+        return self._read(self._backend.binary)
 
     @cached_property
     def resources(self) -> Resources:
         """What the kernel takes from a multiprocessor."""
-        if not self._cuda:
-            return hip_resources(self.assembly)
-        name = str(self.variant.metadata.get("name", self.variant.kernel.name))
-        return cuda_resources(self.binary, self.variant.log, name)
+        return self._backend.resources(self.variant, self.binary, self.assembly)
 
     @cached_property
     def scan(self) -> Scan | None:
         """What the instructions of the assembly do."""
-        return None if self.assembly is None else scan(self.assembly, self._assembly_stage)
+        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set)
 
     @cached_property
     def tensors(self) -> Tensors | None:
@@ -57,11 +53,10 @@ class Measurement:
         """How many blocks are resident at once."""
         variant, resources = self.variant, self.resources
         shared, warps = self.count("shared"), self.count("num_warps")
-        device = device_of(variant.target, cu_mode=variant.metadata.get("wgp_cu_mode") == "cu")
+        device = device_of(variant.target, variant.metadata)
         if not device or not warps or shared is None or resources.registers is None:
             return None
-        lone_wave = not self._cuda and warps == 1
-        barriers = resources.barriers if resources.barriers is not None else int(not lone_wave)
+        barriers = 1 if resources.barriers is None else resources.barriers
         return occupancy(
             device, BlockUse(warps, resources.registers, shared, barriers, resources.scalar_registers or 0)
         )
@@ -109,8 +104,17 @@ class Measurement:
         return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
-        return tuple(Evidence(self._assembly_stage, line) for line in sorted(lines))
+        return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
 
     def _text(self, stage: str) -> str | None:
         content = self._read(stage)
         return None if content is None else content.decode("utf-8", "replace")
+
+
+def reused_stages(variant: Variant) -> tuple[str, ...]:
+    """The stages below TTGIR that were taken from another variant, though those above were compiled."""
+    if "ttgir" not in variant.seconds:
+        return ()
+    names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
+    below = names[names.index("ttgir") + 1 :]
+    return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from irscope.backends import CUDA, HIP, STAGES
 from irscope.backends.elf import code_digest
+from irscope.backends.instructions import InstructionKind
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.facts.instruction_scan import InstructionKind
-from irscope.facts.measurement import Measurement
+from irscope.facts.measurement import Measurement, reused_stages
 from irscope.facts.occupancy import fits, threads_of
-from irscope.model import STAGES, Stage, Status
+from irscope.model import Stage, Status
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
 _registered: list[FactKind] = []
@@ -80,7 +81,7 @@ def _layout_kinds(variant: Measurement) -> Measured:
 def _compile_seconds(variant: Measurement) -> FactValue:
     # Stages reused from another variant have no time here; a sum without them would not be a compile time.
     own = variant.variant
-    return sum(own.seconds.values()) if own.seconds and not own.reused_stages else None
+    return sum(own.seconds.values()) if own.seconds and not reused_stages(own) else None
 
 
 def _code(variant: Measurement) -> FactValue:
@@ -122,27 +123,27 @@ SPILLS = _fact(
 )  # fmt: skip
 SPILL_STORE_BYTES = _fact(
     "spill_store_bytes", "Spill stores", "bytes", "low", "bytes of spill stores per thread, by ptxas",
-    lambda v: v.resources.spill_store_bytes, backend="cuda",
+    lambda v: v.resources.spill_store_bytes, backend=CUDA.name,
 )  # fmt: skip
 SPILL_LOAD_BYTES = _fact(
     "spill_load_bytes", "Spill loads", "bytes", "low", "bytes of spill loads per thread, by ptxas",
-    lambda v: v.resources.spill_load_bytes, backend="cuda",
+    lambda v: v.resources.spill_load_bytes, backend=CUDA.name,
 )  # fmt: skip
 VECTOR_SPILLS = _fact(
     "vector_spills", "VGPR spills", "registers", "low", "vector registers spilled to scratch memory",
-    lambda v: v.resources.vector_spills, backend="hip",
+    lambda v: v.resources.vector_spills, backend=HIP.name,
 )  # fmt: skip
 SCALAR_SPILLS = _fact(
     "scalar_spills", "SGPR spills", "registers", "low", "scalar registers spilled",
-    lambda v: v.resources.scalar_spills, backend="hip",
+    lambda v: v.resources.scalar_spills, backend=HIP.name,
 )  # fmt: skip
 ACCUMULATION_REGISTERS = _fact(
     "accumulation_registers", "AGPRs", "registers", "", "accumulation registers among the registers",
-    lambda v: v.resources.accumulation_registers, backend="hip",
+    lambda v: v.resources.accumulation_registers, backend=HIP.name,
 )  # fmt: skip
 SCALAR_REGISTERS = _fact(
     "scalar_registers", "SGPRs", "registers", "low", "scalar registers per wave",
-    lambda v: v.resources.scalar_registers, backend="hip",
+    lambda v: v.resources.scalar_registers, backend=HIP.name,
 )  # fmt: skip
 SHARED = _fact(
     "shared", "Shared", "bytes", "low", "shared memory (AMD: LDS) per block",
@@ -150,11 +151,11 @@ SHARED = _fact(
 )  # fmt: skip
 TENSOR_MEMORY = _fact(
     "tensor_memory", "Tmem", "columns", "low", "columns of tensor memory per block",
-    lambda v: v.count("tmem_size"), label="Tensor memory per block", weight=2.0, backend="cuda",
+    lambda v: v.count("tmem_size"), label="Tensor memory per block", weight=2.0, backend=CUDA.name,
 )  # fmt: skip
 BARRIERS = _fact(
     "barriers", "Barriers", "barriers", "low", "named barriers per block",
-    lambda v: v.resources.barriers, label="Named barriers per block", weight=0.5, backend="cuda",
+    lambda v: v.resources.barriers, label="Named barriers per block", weight=0.5, backend=CUDA.name,
 )  # fmt: skip
 THREADS = _fact(
     "threads", "Threads", "threads", "", "threads per block",
@@ -201,7 +202,7 @@ SHARED_STORES = _fact(
 )  # fmt: skip
 LDMATRIX = _fact(
     "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",
-    lambda v: v.number_of(InstructionKind("ldmatrix")), backend="cuda",
+    lambda v: v.number_of(InstructionKind("ldmatrix")), backend=CUDA.name,
 )  # fmt: skip
 MATRIX = _fact(
     "matrix", "Matrix", "", "", "matrix instructions by kind and shape",

@@ -2,9 +2,9 @@
 
 from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError
-from irscope.model.stage import STAGES, Stage, stage_named, stages_for
+from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
-from irscope.model.target import BACKENDS, TARGETS, Target, parse_target, target_named
+from irscope.model.target import Target
 from irscope.model.variant import (
     Argument,
     Artifact,
@@ -19,10 +19,8 @@ from irscope.model.variant import (
 )
 
 __all__ = [
-    "BACKENDS",
+    "COMMON_STAGES",
     "OPTION_NAMES",
-    "STAGES",
-    "TARGETS",
     "Argument",
     "Artifact",
     "Benchmark",
@@ -42,9 +40,5 @@ __all__ = [
     "Value",
     "Variant",
     "format_value",
-    "parse_target",
     "parse_value",
-    "stage_named",
-    "stages_for",
-    "target_named",
 ]

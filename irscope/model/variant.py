@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.model.config import Config, Value
-from irscope.model.stage import stages_for
 from irscope.model.target import Target
 
 
@@ -151,12 +150,3 @@ class Variant:
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
-
-    @property
-    def reused_stages(self) -> tuple[str, ...]:
-        """The stages below TTGIR that were taken from another variant, though those above were compiled."""
-        if "ttgir" not in self.seconds:
-            return ()
-        names = [stage.name for stage in stages_for(self.target.backend) if stage.derived_from is None]
-        below = names[names.index("ttgir") + 1 :]
-        return tuple(name for name in below if name in self.artifacts and name not in self.seconds)

@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from irscope.model import (
-    Artifact,
-    Kernel,
-    Pass,
-    Toolchain,
-    UserError,
-    Variant,
-    target_named,
-)
+from irscope.backends import target_named
+from irscope.model import Artifact, Kernel, Pass, Toolchain, UserError, Variant
 from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION

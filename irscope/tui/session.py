@@ -11,6 +11,7 @@ from threading import Lock
 
 from irscope.analysis.pass_history import Documents, PassStep, documents, steps
 from irscope.analysis.source_map import Origins
+from irscope.backends import stage_named, stages_for
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.fact import Fact
@@ -19,7 +20,7 @@ from irscope.languages.document import Document
 from irscope.languages.lines import Lines
 from irscope.languages.registry import parse
 from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for
+from irscope.model import Artifact, Kernel, UserError, Variant
 from irscope.store import CaptureReader
 from irscope.tui.cache import SizedCache
 from irscope.tui.in_progress import InProgress

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from irscope.analysis.cache_key_diff import recompilation
-from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain
 from irscope.store import CaptureReader
 from tests.analysis.builders import variant
 

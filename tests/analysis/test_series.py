@@ -5,18 +5,9 @@ from __future__ import annotations
 import pytest
 
 from irscope.analysis.chart_data import EACH, Chart, axes, chart, charted
+from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind, FactValue
-from irscope.model import (
-    Config,
-    Dtype,
-    Failure,
-    Kernel,
-    SourceFunction,
-    Toolchain,
-    Value,
-    Variant,
-    parse_target,
-)
+from irscope.model import Config, Dtype, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import parse_status
 
 REGISTERS = FactKind("registers", "Regs", "registers", "low", "")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from irscope.backends import parse_target
 from irscope.cli.main import main
-from irscope.model import Config, SourceFunction, parse_target
+from irscope.model import Config, SourceFunction
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"

@@ -12,9 +12,9 @@ from queue import Queue
 
 import pytest
 
+from irscope.backends import parse_target
 from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
-from irscope.model import parse_target
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 from tests.conftest import Irscope

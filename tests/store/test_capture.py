@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError, parse_target
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
 from irscope.store.schema import SCHEMA_VERSION
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.model import Benchmark, Config, Launch, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Benchmark, Config, Launch, SourceFunction
 from irscope.store.reader import CaptureReader
 from irscope.store.writer import CaptureWriter, NewVariant
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
 from irscope.layouts.banks import conflicts
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import triton_version
 from irscope.layouts.tensors import tensors_of
-from irscope.model import parse_target
 from irscope.store import CaptureReader
 from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
 from tests.conftest import Irscope

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.live import Event, StageMade, Started, Tell, VariantFinished
 
