@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from irscope.backends import STAGES
 from irscope.diff.matching import UNPAIRED, match_operations
 from irscope.languages.document import Document, Location, Operation
 from irscope.languages.registry import parse
-from irscope.model import STAGES
 
 
 @dataclass

@@ -32,9 +32,10 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import TextArea
 
+from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION
 from irscope.facts.registry import kinds_for
-from irscope.model import Config, SourceFunction, parse_target
+from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView

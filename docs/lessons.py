@@ -19,7 +19,7 @@ from screenshots import picture
 from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
 from irscope.learn.render import markdown
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +58,7 @@ def write(lesson: Lesson, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / f"{name}.irscope"
         compile_lesson(lesson, path)
-        with Capture(path) as capture:
+        with CaptureReader(path) as capture:
             text = markdown(lesson, capture.variants(), capture.read)
             app = IrscopeApp(capture, lesson=lesson)
             svg = asyncio.run(picture(app, SIZE, ["full_stop"]))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from irscope.analysis.divergence import Divergences
 from irscope.analysis.finding import Finding
+from irscope.backends import parse_target
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, Fact, FactKind
-from irscope.model import Config, Kernel, Target, UserError, Value, Variant, parse_target
+from irscope.model import Config, Kernel, Target, UserError, Value, Variant
 from irscope.workspace import Workspace
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.table import TableSection, default_kinds

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from irscope.backends import stages_for
 from irscope.cli import options
-from irscope.model import UserError, Variant, stages_for
+from irscope.model import UserError, Variant
 from irscope.report.dump import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
 from irscope.workspace import Workspace, check_stage, encoded, variant_texts

@@ -167,8 +167,8 @@ def _drawn(
         from irscope.report.html.layout_svg import layout_svg
 
         return layout_svg(grids, "   |   ".join(side.title for side in sides), words)
+    from irscope.model.text import one_line
     from irscope.report.terminal.layout_text import beside, grid_lines, visible
-    from irscope.report.text import one_line
 
     paint = options.paint()
     width = options.width_of(args)
@@ -185,8 +185,8 @@ def _drawn(
 
 def _listing(sides: Sequence[_Side]) -> str:
     from irscope.layouts.tensors import distinct
+    from irscope.model.text import one_line
     from irscope.report.terminal.layout_text import access_rows, conversion_rows, tensor_rows
-    from irscope.report.text import one_line
 
     paint = options.paint()
     lines: list[str] = []

@@ -79,8 +79,8 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
+    from irscope.backends import parse_target
     from irscope.capturing.compile.request import SweepRequest
-    from irscope.model import parse_target
 
     return SweepRequest(
         file=sweep.file,

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     linted = lint(args.paths, select, ignore)
     if args.format == "text":
-        from irscope.report.text import one_line
+        from irscope.model.text import one_line
 
         sys.stdout.writelines(line + "\n" for line in lint_text(linted, options.paint()))
         sys.stdout.flush()

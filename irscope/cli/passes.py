@@ -133,7 +133,7 @@ def _shown(
 ) -> Iterator[str]:
     from irscope.analysis.pass_history import step_diff
     from irscope.diff.summary import summarize
-    from irscope.report.text import one_line
+    from irscope.model.text import one_line
 
     paint = options.paint()
     for pair in _named(args.show, sides):
@@ -181,7 +181,7 @@ def _diff_lines(diff: StageDiff, args: argparse.Namespace) -> Iterator[str]:
 
 def _history(place: str, through: Sequence[PassStep], document: Documents) -> Iterator[str]:
     from irscope.analysis.pass_history import history
-    from irscope.report.text import one_line
+    from irscope.model.text import one_line
 
     stage, colon, line = place.partition(":")
     there = dict.fromkeys(step.stage for step in through)

@@ -22,7 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.model import UserError, Value, parse_target, parse_value
+from irscope.backends import parse_target
+from irscope.model import UserError, Value, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.report.text import printable
+from irscope.model.text import printable
 from irscope.workspace import Workspace, check_stage
 
 NAME = "show"

@@ -101,12 +101,12 @@ def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
 
 def _put_away(path: Path, temporary: bool) -> bool:
     """Leaves the capture as one file, or none at all where nothing is in it; whether that is so."""
-    from irscope.store import Capture, CaptureWriter
+    from irscope.store import CaptureReader, CaptureWriter
     from irscope.store.writer import remove_capture
 
     with CaptureWriter.resume(path):  # folds SQLite's log in, which the app's reading put off
         pass
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         empty = not capture.variants()
     if empty:
         remove_capture(path)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.analysis.expectations import parse_expectation, unmet
+from irscope.backends import stage_named
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.registry import parse
 from irscope.learn.context import LessonContext, ReadStage, pair_of
 from irscope.learn.lesson import Claim, Lesson
-from irscope.model import Variant, stage_named
+from irscope.model import Variant
 
 
 def broken_claims(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> Iterator[str]:

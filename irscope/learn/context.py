@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from irscope.backends import stage_named
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.languages.strip_debug import strip_debug
 from irscope.learn.extras import file_text, layout_text, lint_text
 from irscope.learn.lesson import LessonStep
-from irscope.model import Variant, stage_named
+from irscope.model import Variant
 from irscope.store import find_variant, variant_names
 
 # What is quoted as the stages are, though it is none, and what it is written in.

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Toolchain
+from irscope.model.text import pluralize
 from irscope.report.pair_report import PairReport, heading
-from irscope.report.text import pluralize
 from irscope.workspace.table import TableSection
 
 

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
+from irscope.backends import stage_named
 from irscope.learn.context import pair_of
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
-from irscope.model import Variant, stage_named
+from irscope.model import Variant
 from irscope.workspace import PYTHON, Workspace
 
 

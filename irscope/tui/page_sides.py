@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.model import Variant, stage_named, stages_for
+from irscope.backends import stage_named, stages_for
+from irscope.model import Variant
 from irscope.tui.origins import python_of
 from irscope.tui.page import PageSide
 from irscope.workspace import PYTHON, Workspace

@@ -12,10 +12,11 @@ from irscope.analysis.divergence import Divergences, divergence_findings, diverg
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding
 from irscope.analysis.findings import findings
+from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
-from irscope.model import STAGES, Variant, format_value
+from irscope.model import Variant, format_value
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:

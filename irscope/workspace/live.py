@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.model import Artifact, Variant, stages_for
+from irscope.backends import stages_for
+from irscope.model import Artifact, Variant
 from irscope.store.encoding import digest
 
 WAITING = "waiting"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactKind, FactValue
+from irscope.facts.fact import Fact, FactKind, FactValue, status_of
 from irscope.facts.registry import kinds_for
-from irscope.model import UserError, Value, Variant
+from irscope.model import Status, UserError, Value, Variant
 
 # Registers mislead without the others: where ptxas gives up it reports 32 and kilobytes of stack.
 BOUND = ("registers", "stack", "n_spills")
@@ -153,12 +153,8 @@ def minor(kind: FactKind) -> bool:
 
 
 def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
-    if variant.failure is not None:
-        return f"failed: {variant.failure.kind}: {variant.failure.summary}"
-    launchable = facts["launchable"].value if "launchable" in facts else None
-    if isinstance(launchable, str) and launchable.startswith("no: "):
-        return f"cannot launch: {launchable.removeprefix('no: ')}"
-    return ""
+    status = status_of(variant, facts)
+    return status.problem if status is not None else ""
 
 
 def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKind]) -> None:
@@ -174,7 +170,7 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
     kind = next((kind for kind in kinds if kind.name == sort), None)
 
     def key(entry: TableEntry) -> tuple[bool, bool, float, str]:
-        value: Value = entry.value(kind.name) if kind else entry.variant.config.get(sort)
+        value: Value | Status = entry.value(kind.name) if kind else entry.variant.config.get(sort)
         number = float(value) if isinstance(value, int | float) else 0.0
         if kind and kind.better == "high":
             number = -number

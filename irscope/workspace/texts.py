@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from irscope.model import STAGES, SourceFunction, Stage, UserError, Variant, stage_named, stages_for
+from irscope.backends import STAGES, stage_named, stages_for
+from irscope.model import SourceFunction, Stage, UserError, Variant
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"

@@ -17,8 +17,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from irscope.model import Artifact, Kernel, UserError, Variant, stage_named
-from irscope.store import Capture, CaptureWriter, find_variant, variant_names
+from irscope.backends import stage_named
+from irscope.model import Artifact, Kernel, UserError, Variant
+from irscope.store import CaptureReader, CaptureWriter, find_variant, variant_names
 from irscope.workspace.cache import SizedCache
 from irscope.workspace.live import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, text_stages, variant_texts
@@ -56,7 +57,7 @@ class Workspace:
     """
 
     def __init__(self, path: Path | str, disassemble: Disassemble | None = None) -> None:
-        self._reader = Capture(path)
+        self._reader = CaptureReader(path)
         self.path = self._reader.path
         self.in_progress = InProgress()
         self._disassemble = disassemble or _nvdisasm

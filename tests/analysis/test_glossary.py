@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irscope.backends import STAGES
 from irscope.facts.registry import FACT_KINDS
 from irscope.glossary.glossary import close_to, entries, entry_for, looked_up
-from irscope.model import OPTION_NAMES, STAGES
+from irscope.model import OPTION_NAMES
 from tests.analysis.builders import STAGES as FOLDER
 
 # What an operation or instruction looks like in a line of each language.

@@ -12,7 +12,7 @@ from irscope.learn.context import pair_of
 from irscope.learn.lesson import Claim, Lesson, find_lesson, lessons
 from irscope.learn.render import markdown
 from irscope.model import UserError
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.tui.lesson import LessonPages
 
 LESSONS = lessons()
@@ -26,7 +26,7 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
     assert done.returncode == 0, done.stdout + done.stderr
     claims = sum(len(step.claims) for step in lesson.steps)
     assert f"{claims} of {claims} claims hold" in done.stdout
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         variants = capture.variants()
         told = markdown(lesson, variants, capture.read)
         _a_false_claim_is_told(lesson, capture)
@@ -41,7 +41,7 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
     assert str(tmp_path) not in told
 
 
-def _what_is_quoted_and_counted_is_there(lesson: Lesson, capture: Capture) -> None:
+def _what_is_quoted_and_counted_is_there(lesson: Lesson, capture: CaptureReader) -> None:
     for step in lesson.steps:
         sides = dict(zip("ab", pair_of(step, capture.variants(), capture.read), strict=True))
         wanted = [(one.of, one.stage, one.find) for one in (*step.shown, *step.excerpts)]
@@ -52,7 +52,7 @@ def _what_is_quoted_and_counted_is_there(lesson: Lesson, capture: Capture) -> No
             assert any(seen.count(step.stage, step.find) for seen in sides.values()), step.title
 
 
-def _a_false_claim_is_told(lesson: Lesson, capture: Capture) -> None:
+def _a_false_claim_is_told(lesson: Lesson, capture: CaptureReader) -> None:
     """Each line count turned by one must be noticed: a check that cannot fail is none."""
     for step in lesson.steps:
         for claim in step.claims:

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from irscope.facts.fact import Fact
-from irscope.facts.measure import FACT_KINDS
+from irscope.facts.measure import from_json
 from irscope.lint.capture.checks import CHECKS, lint_compiled
 from irscope.lint.capture.compiled import Compiled
 from irscope.lint.capture.keys import parsed
 from irscope.model import Argument, Benchmark, Config, SourceFunction
 from tests.analysis.builders import stored, variant
 
-KINDS = {kind.name: kind for kind in FACT_KINDS}
 ALL = frozenset(rule.name for rule in CHECKS)
 SOURCE = SourceFunction(
     "matmul",
@@ -32,7 +30,7 @@ def made(id_, config=(), arguments=(), benchmarks=(), **facts):
     one = variant(id_=id_, name="matmul", source=SOURCE, benchmarks=tuple(benchmarks), seconds={"ptx": 0.5})
     for name, value in fields.items():
         object.__setattr__(one, name, value)
-    return one, {name: Fact(KINDS[name], value) for name, value in facts.items()}
+    return one, from_json(facts)
 
 
 def lint(*pairs, rules=ALL, read=lambda variant, stage: None):

@@ -7,8 +7,9 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+from irscope.backends import parse_target
 from irscope.cli.report import report_of
-from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction, parse_target
+from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction
 from irscope.report.report import Report
 from irscope.store import CaptureWriter, NewVariant
 from irscope.workspace import Workspace

@@ -98,10 +98,10 @@ k  cuda:90  5 variants
             num_
  #  BLOCK  warps  Regs  Stack  Spills    Shared  Occupancy  Threads  note
 ──────────────────────────────────────────────────────────────────────────────
-#1     64      4   64*      0       0    2,048        0.5*      128
-#2    128      4   96       0       0    1,024*      0.25       128
+#1     64      4   64*      0       0    2,048        50%*      128
+#2    128      4   96       0       0    1,024*       25%       128
 #3     96      4    -       -       -        -          -         -  failed
-#4    256      8   32   4,096   1,024  300,000          0       128  no launch
+#4    256      8   32   4,096   1,024  300,000         0%       128  no launch
 #5    128      8   96       0       0    1,024*         ?       128  = #2
 * best of those that can launch
 #3 failed: Error: bad␛ range

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import format_value
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 from .cases import CASES, Case
@@ -27,7 +27,7 @@ def test_sample_compiles_for_its_targets(irscope: Irscope, tmp_path: Path, case:
         words += ["--target", target]
     done = irscope("compile", *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    with Capture(tmp_path / "s.irscope") as capture:
+    with CaptureReader(tmp_path / "s.irscope") as capture:
         variants = capture.variants()
     assert {str(variant.target) for variant in variants} == set(case.targets)
     for variant in variants:

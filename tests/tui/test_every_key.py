@@ -20,8 +20,9 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Markdown
 
+from irscope.backends import parse_target, stages_for
 from irscope.learn.lesson import Lesson
-from irscope.model import Config, parse_target, stages_for
+from irscope.model import Config
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.model import Config, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen

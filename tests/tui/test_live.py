@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.model import Failure
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
 from irscope.tui.live_updates import apply_events
@@ -266,7 +266,7 @@ async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
         assert "Nothing more in matmul.irscope" in messages(app)
-        with Capture(matmul) as capture:
+        with CaptureReader(matmul) as capture:
             kernel = capture.variants()[0].kernel
         with CaptureWriter.resume(matmul) as writer:
             toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")

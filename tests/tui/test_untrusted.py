@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
+from irscope.model.text import printable
 from irscope.store import CaptureWriter
 from irscope.tui.app import IrscopeApp
-from irscope.tui.text import printable
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.model import UserError
-from irscope.store import Capture, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 from irscope.workspace import Workspace
 
 
@@ -41,7 +41,7 @@ def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypa
     monkeypatch.setattr(CaptureWriter, "resume", resume)
     with Workspace(capture) as workspace:
         assert workspace.find_content(workspace.variants[0], "sass") == b"MOV R1 ;\n"
-    with Capture(capture) as reader:
+    with CaptureReader(capture) as reader:
         assert "sass" not in reader.variants()[0].artifacts
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.facts.fact import Fact, FactValue
+from irscope.facts.fact import Fact, FactValue, status_of
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Target, Variant
 
@@ -53,6 +53,11 @@ class Compiled:
         """A fact's value; None where it is not known."""
         facts = self.facts[variant.id]
         return facts[name].value if name in facts else None
+
+    def launches(self, variant: Variant) -> bool:
+        """Whether nothing speaks against launching a variant."""
+        status = status_of(variant, self.facts[variant.id])
+        return status is None or status.ok
 
     def number(self, variant: Variant, name: str) -> float:
         """A fact that is a number; 0 where it is not known."""

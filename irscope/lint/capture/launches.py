@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irscope.facts.fact import status_of
 from irscope.lint.capture.compiled import Compiled
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Variant
@@ -15,12 +16,11 @@ SPILLS = Rule("IRS202", "config-spills", "configs whose registers do not suffice
 def cannot_launch(compiled: Compiled) -> Iterator[Diagnostic]:
     """The variants that compile and cannot be launched."""
     bad = [
-        variant
-        for variant in compiled.variants
-        if variant.failure is None and str(compiled.value(variant, "launchable")).startswith("no: ")
+        variant for variant in compiled.variants if variant.failure is None and not compiled.launches(variant)
     ]
     if bad:
-        why = str(compiled.value(bad[0], "launchable")).removeprefix("no: ")
+        status = status_of(bad[0], compiled.facts[bad[0].id])
+        why = status.reason if status else ""
         message = (
             f"{_share(bad, compiled)} cannot launch on {compiled.target}: {compiled.listed(bad)} "
             f"({'the first needs' if len(bad) > 1 else 'it needs'} {why})"

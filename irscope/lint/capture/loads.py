@@ -8,6 +8,7 @@ from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import accesses, blamed
 from irscope.analysis.instruction_mix import work_by_line
 from irscope.analysis.vectorization import memory_use
+from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
 from irscope.lint.capture.compiled import Compiled
@@ -46,7 +47,7 @@ def narrow_access(compiled: Compiled) -> Iterator[Diagnostic]:
 
 def _narrow(compiled: Compiled, variant: Variant) -> Iterator[tuple[int, str, int]]:
     """Line, bound and width in bytes of each access that its mask alone makes narrow."""
-    stage = "ptx" if variant.target.backend == "cuda" else "amdgcn"
+    stage = backend_of(variant.target).assembly
     texts = [compiled.read(variant, name) for name in ("ttir", stage)]
     threads = threads_of(variant)
     if threads is None or None in texts:

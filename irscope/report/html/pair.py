@@ -9,13 +9,13 @@ from irscope.analysis.finding import Finding
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural, short_label, summarize
 from irscope.facts.fact import Evidence
+from irscope.model.text import clipped, pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.packed import packed
 from irscope.report.html.source import Listing, listings, source_table
 from irscope.report.html.table import variant_anchor
 from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import clipped, pluralize
 
 # More sentences than one reads; the rest is folded.
 _MOST_FINDINGS = 10

@@ -11,8 +11,8 @@ from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
 from irscope.analysis.instruction_mix import work_by_line
 from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
+from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
-from irscope.facts.instruction_scan import InstructionKind
 from irscope.languages.document import Document, Location
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.pair_report import PairReport

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from irscope.diff.summary import summarize
+from irscope.model.text import code, markdown_escaped
 from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import code, markdown_escaped
 
 
 def diff_markdown(comparison: PairReport, context: int) -> Iterator[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irscope.model.text import clipped, code, markdown_escaped, pluralize
 from irscope.report.markdown.diff_markdown import folded, in_words
 from irscope.report.pair_report import PairReport
 from irscope.report.report import Report
 from irscope.report.table_formats import table_markdown
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import clipped, code, markdown_escaped, pluralize
 from irscope.workspace.table import TableSection, default_kinds, telling_kinds
 
 # What GitHub takes in one comment, in characters.

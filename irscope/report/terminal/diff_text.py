@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from irscope.diff.opcode_counts import by_source_line
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import summarize
+from irscope.model.text import one_line
 from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import reads_differently, side_by_side, unified
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import one_line
 
 # Below this a half of the terminal is too narrow for a line of IR.
 SIDE_BY_SIDE_WIDTH = 140

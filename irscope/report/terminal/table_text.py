@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from irscope.analysis.stage_reuse import sharing
 from irscope.facts.fact import FactKind
 from irscope.model import format_value
+from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import one_line
 from irscope.workspace.table import BOUND, TableEntry, TableSection, best, config_names, named_apart
 
 _GAP = "  "

@@ -13,11 +13,11 @@ from textual import work
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
+from irscope.model.text import display_line
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.copy_operation import operation_text
 from irscope.tui.page_sides import side_of
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.text import printable
 from irscope.workspace import PYTHON
 
 _PAGER = "less"
@@ -33,7 +33,7 @@ class ExportActions(ComparisonScreen):
         """Copies the line under the cursor."""
         text = self._texts.line_text(right)
         if text is not None:
-            self._copy(text, printable(text.strip())[:60])
+            self._copy(text, display_line(text.strip())[:60])
 
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_operation(self) -> None:
@@ -42,7 +42,9 @@ class ExportActions(ComparisonScreen):
         lines = texts.line_of(False), texts.line_of(True)
         text = await self._background.run(operation_text, comparison, stage, *lines)
         if text:
-            self._copy(text, f"{text.count(chr(10)) + 1:,} lines" if "\n" in text else printable(text)[:60])
+            self._copy(
+                text, f"{text.count(chr(10)) + 1:,} lines" if "\n" in text else display_line(text)[:60]
+            )
 
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_stage(self, right: bool) -> None:

@@ -15,13 +15,13 @@ from textual.strip import Strip
 
 from irscope.facts.registry import kinds_for
 from irscope.model import Variant
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
 from irscope.tui.filtering import tests
 from irscope.tui.heatmap import Heatmap
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import Workspace
 
@@ -275,7 +275,7 @@ class VariantTable(LineView):
             if self._sorted and self._sorted[0] == index:
                 arrow = "▼" if self._sorted[1] else "▲"
             column = self._columns[index]
-            title = _cell(printable(column.title) + arrow, end - start - _GAP, column.numeric)
+            title = _cell(display_line(column.title) + arrow, end - start - _GAP, column.numeric)
             chosen = self.style("heading--column") if index == self._column else style
             segments += [Segment(title, chosen), Segment(" " * _GAP, style)]
         return Strip(fitted(segments, width, style), width)
@@ -291,7 +291,7 @@ class VariantTable(LineView):
         segments = self._marks(variant, base)
         for place, start, end in self._in_sight(width):
             column = self._columns[place]
-            text = _cell(printable(column.text(variant)), end - start - _GAP, column.numeric)
+            text = _cell(display_line(column.text(variant)), end - start - _GAP, column.numeric)
             sign, style = self._heat(place, variant)
             segments.append(Segment(f"{text}{sign:{_GAP}}", base + self.ink(style) if style else base))
         return Strip(fitted(segments, width, base), width)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.report.text import clipped, code, one_line, printable
+from irscope.model.text import clipped, code, display_line, one_line, pluralize, printable
 
 surrogates = st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "Lu", "Zl", "Zp"]))
 
@@ -43,3 +44,19 @@ def test_clipped():
 def test_code_spans_hold_in_a_table():
     assert code("a|b") == "`a\\|b`"
     assert code("a``b") == "``` a``b ```"
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "pass", "1 pass"), (2, "pass", "2 passes"), (1, "shape", "1 shape"), (0, "variant", "0 variants"),
+        (1000, "variant", "1,000 variants"), (2, "entry", "2 entries"), (2, "array", "2 arrays"),
+        (3, "more line", "3 more lines"),
+    ],
+)  # fmt: skip
+def test_pluralize(number, noun, text):
+    assert pluralize(number, noun) == text
+
+
+def test_a_line_of_a_screen_has_its_tabs_expanded():
+    assert display_line("a\tb\x1b\u202e\n") == "a   b\u241b\\u202e\u240a"
