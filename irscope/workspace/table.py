@@ -179,27 +179,33 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
     return sorted(entries, key=key)
 
 
-def table_rows(sections: Sequence[TableSection]) -> list[dict[str, FactValue]]:
+PlainValue = int | float | str | None
+
+
+def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
     """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
-    A config value that has the name of another column appears as `config.NAME`. Element types are text.
+    A config value that has the name of another column appears as `config.NAME`. Element types and the
+    launch status are text.
     """
-    rows: list[dict[str, FactValue]] = []
+    rows: list[dict[str, PlainValue]] = []
     for entry in (entry for section in sections for entry in section.entries):
         variant = entry.variant
-        row: dict[str, FactValue] = {
+        row: dict[str, PlainValue] = {
             "id": variant.id,
             "kernel": variant.kernel.name,
             "target": str(variant.target),
             "name": entry.name,
         }
-        facts = {kind.name: entry.value(kind.name) for kind in kinds_for(variant.target.backend)}
+        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds_for(variant.target.backend)}
         taken = {*row, *facts, "problem", "duplicate_of"}
         for name, value in variant.config.values:
-            row[f"config.{name}" if name in taken else name] = (
-                value if isinstance(value, int | float | str | None) else str(value)
-            )
+            row[f"config.{name}" if name in taken else name] = _plain(value)
         row |= facts
         row |= {"problem": entry.problem or None, "duplicate_of": entry.twin}
         rows.append(row)
     return rows
+
+
+def _plain(value: FactValue | Value) -> PlainValue:
+    return value if isinstance(value, int | float | str | None) else str(value)

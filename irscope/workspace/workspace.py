@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from irscope.analysis.pass_history import PassModule, PassStep
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
-    from irscope.facts.fact import Fact, FactKind, FactValue
+    from irscope.facts.fact import Fact, FactKind
     from irscope.languages.document import Document
     from irscope.languages.lines import Lines
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
-    from irscope.workspace.table import TableSection
+    from irscope.workspace.table import PlainValue, TableSection
 
 # Limits of what stays in memory. A parsed line takes about 400 bytes; the newest value is always kept.
 _HELD_CHARACTERS = 24_000_000
@@ -355,7 +355,7 @@ class Workspace:
         found = entries(variants, self.names, self.all_facts(variants))
         return sections(found, sort, FACT_KINDS if kinds is None else kinds)
 
-    def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, FactValue]]:
+    def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, PlainValue]]:
         """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
         `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears as
