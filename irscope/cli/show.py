@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         variant = find_variant(stages.capture.variants(), args.variant)
         content = stages.content(variant, stage.name)
     if args.no_loc and stage.language:
-        from irscope.languages.strip_debug import strip_debug
+        from irscope.languages.registry import strip_debug
 
         text = strip_debug(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()

@@ -125,7 +125,7 @@ class _Matcher:
         ours, theirs = self.left[was.owner], self.right[now.owner]
         if not (ours.opcode.endswith(".constant") and theirs.opcode.endswith(".constant")):
             return Change.REWIRED
-        return Change.EQUAL if ours.normal == theirs.normal else Change.CONSTANT
+        return Change.EQUAL if ours.normalized == theirs.normalized else Change.CONSTANT
 
     def _carried(
         self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
@@ -155,12 +155,12 @@ def _with_moved(left: Document, right: Document, partner: Sequence[int]) -> list
     for j in range(len(right.operations) - 1, -1, -1):
         if j not in taken:
             operation = right.operations[j]
-            spare[operation.normal, len(operation.operands)].append(j)
+            spare[operation.normalized, len(operation.operands)].append(j)
     counterpart = list(partner)
     for i, other in enumerate(partner):
         if other == UNPAIRED:
             operation = left.operations[i]
-            moved = spare.get((operation.normal, len(operation.operands)))
+            moved = spare.get((operation.normalized, len(operation.operands)))
             if moved:
                 counterpart[i] = moved.pop()
     return counterpart

@@ -141,7 +141,7 @@ def _children(document: Document) -> dict[int, list[int]]:
 
 
 def _numbered(operations: Sequence[Operation], numbers: dict[str, int]) -> list[int]:
-    return [numbers.setdefault(operation.normal, len(numbers)) for operation in operations]
+    return [numbers.setdefault(operation.normalized, len(numbers)) for operation in operations]
 
 
 def _runs(document: Document, siblings: list[int]) -> list[list[int]]:
@@ -164,7 +164,7 @@ def _opcode_at(operations: Sequence[Operation], at: list[int]) -> _Key:
 
 def _without_digits(operation: Operation) -> str:
     # Many are equal: 54,000 of them apart would take 10 MB.
-    return intern(f"{operation.opcode} {_DIGITS.sub('', operation.normal)}")
+    return intern(f"{operation.opcode} {_DIGITS.sub('', operation.normalized)}")
 
 
 def _in_gaps(

@@ -124,7 +124,7 @@ def _best_move(
 
 def _alike(one: Operation, other: Operation) -> bool:
     """Whether two operations of one region read the same and come from the same place."""
-    return _together(one, other) and one.normal == other.normal and one.location == other.location
+    return _together(one, other) and one.normalized == other.normalized and one.location == other.location
 
 
 def _together(one: Operation, other: Operation) -> bool:

@@ -50,7 +50,7 @@ def _classified(
     for index, other in enumerate(partner):
         if other == UNPAIRED:
             continue
-        ours, theirs = left.operations[index].normal, right.operations[other].normal
+        ours, theirs = left.operations[index].normalized, right.operations[other].normalized
         change = Change.EQUAL if ours == theirs else difference(ours, theirs, left.language)
         change |= turned.get(index, Change.EQUAL)
         if layouts.differ(index):

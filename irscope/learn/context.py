@@ -9,7 +9,7 @@ from functools import partial
 
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
-from irscope.languages.strip_debug import strip_debug
+from irscope.languages.registry import strip_debug
 from irscope.learn.extras import file_text, layout_text, lint_text
 from irscope.learn.lesson import LessonStep
 from irscope.model import Variant, stage_named

@@ -15,8 +15,7 @@ from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACTS_VERSION, from_json, measure
-from irscope.languages.document import Document
-from irscope.languages.lines import Lines
+from irscope.languages.document import Document, Lines
 from irscope.languages.registry import parse
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.model import Artifact, Kernel, UserError, Variant, stage_named, stages_for

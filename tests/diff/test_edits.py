@@ -75,9 +75,9 @@ def test_removed_and_inserted(name: str, k: int) -> None:
 
 def has_twin(diff: StageDiff, names: tuple[str, ...]) -> bool:
     """Whether one of the operations that define `names` is not the only one of its text."""
-    normals = [operation.normal for operation in diff.left.operations]
+    normals = [operation.normalized for operation in diff.left.operations]
     definers = [op for op in diff.left.operations if set(op.results) & set(names)]
-    return any(normals.count(operation.normal) > 1 for operation in definers)
+    return any(normals.count(operation.normalized) > 1 for operation in definers)
 
 
 @pytest.mark.parametrize("rewrite", [renamed, shifted, stripped])
