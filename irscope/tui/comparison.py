@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from irscope.analysis.findings import Finding, findings
-from irscope.diff.constants import by_constants_alone
+from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
-from irscope.diff.text_rows import text_rows
 from irscope.model import UserError, Variant
 from irscope.store import variant_names
 from irscope.tui.detail import Detail, detailed
@@ -95,9 +94,7 @@ class Comparison:
 
     def matters(self, stage: str, diff: StageDiff | None) -> bool:
         """Whether this is a stage to open with: it differs in more than shapes and constants."""
-        return (
-            diff is not None and diff.structural and stage not in _ASKED_FOR and not by_constants_alone(diff)
-        )
+        return diff is not None and diff.structural and stage not in _ASKED_FOR and not diff.constants_only
 
     def compare_all(self) -> dict[str, StageDiff]:
         """The diffs of all stages that need not be made first, in order. For the background.

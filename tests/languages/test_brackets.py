@@ -24,7 +24,11 @@ def test_split_outermost(text: str, parts: list[str]) -> None:
 
 
 def test_other_separators_and_brackets() -> None:
-    assert split_outermost("[512:+32] {order = [1, 0], x}", ",{}", "[]") == ["[512:+32]", "order = [1, 0]", "x"]
+    assert split_outermost("[512:+32] {order = [1, 0], x}", ",{}", "[]") == [
+        "[512:+32]",
+        "order = [1, 0]",
+        "x",
+    ]
 
 
 def test_closing_bracket() -> None:
