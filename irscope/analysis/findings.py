@@ -9,7 +9,7 @@ from irscope.analysis.finding import Finding, effect
 from irscope.analysis.line_findings import line_findings
 from irscope.backends import stages_for
 from irscope.backends.cuda import ptxas_warnings
-from irscope.diff.rows import Change, LayoutChange, StageDiff
+from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence, Fact, format_fraction, status_of
 from irscope.model import Variant
 
@@ -209,7 +209,7 @@ def _first_difference(variant: Variant, diffs: Mapping[str, StageDiff]) -> Itera
         return
     diff = diffs[first]
     text = f"The first stage compared that differs in more than shapes is {first}: {_summary(diff)}"
-    rows = [row for row in diff.rows if row.change & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT)][:1]
+    rows = [row for row in diff.rows if row.change.structural][:1]
     evidence_a = tuple(Evidence(first, row.left) for row in rows if row.left is not None)
     evidence_b = tuple(Evidence(first, row.right) for row in rows if row.right is not None)
     yield Finding(text, 1, "stages", evidence_a, evidence_b)

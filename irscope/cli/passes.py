@@ -195,7 +195,7 @@ def _history(place: str, through: Sequence[PassStep], document: Documents) -> It
 
 
 def _event_text(event: PassEvent, document: Documents) -> str:
-    from irscope.languages.strip_debug import line_without_location
+    from irscope.languages.registry import line_without_location
     from irscope.report.hunks import kinds_of
 
     step = event.step

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         content = workspace.content(workspace.variant(args.variant), stage.name)
     if args.no_loc and stage.language:
-        from irscope.languages.strip_debug import strip_debug
+        from irscope.languages.registry import strip_debug
 
         text = strip_debug(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()

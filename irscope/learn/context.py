@@ -10,7 +10,7 @@ from functools import partial
 from irscope.backends import stage_named
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
-from irscope.languages.strip_debug import strip_debug
+from irscope.languages.registry import strip_debug
 from irscope.learn.extras import file_text, layout_text, lint_text
 from irscope.learn.lesson import LessonStep
 from irscope.model import Variant

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.finding import Finding
-from irscope.diff.constants import by_constants_alone
+from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
-from irscope.diff.text_rows import text_rows
 from irscope.model import Variant
 from irscope.store import variant_names
 from irscope.tui.detail import Detail, detailed
@@ -95,9 +94,7 @@ class PairState:
 
     def matters(self, stage: str, diff: StageDiff | None) -> bool:
         """Whether this is a stage to open with: it differs in more than shapes and constants."""
-        return (
-            diff is not None and diff.structural and stage not in _ASKED_FOR and not by_constants_alone(diff)
-        )
+        return diff is not None and diff.structural and stage not in _ASKED_FOR and not diff.constants_only
 
     def findings(self) -> tuple[Finding, ...]:
         """What matters about A and B. Compares the stages that were not yet: for the background.

@@ -11,7 +11,7 @@ from rich.style import Style
 
 from irscope.diff.rows import Change, Row
 from irscope.diff.tokens import changed_spans
-from irscope.languages.strip_debug import line_without_location
+from irscope.languages.registry import line_without_location
 from irscope.model.text import display_line
 from irscope.tui.page import Kind, Page, PageSide, ScreenLine
 from irscope.tui.paint import Span, Styles, code, fitted, occurrences

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
     from irscope.facts.fact import Fact, FactKind
-    from irscope.languages.document import Document
-    from irscope.languages.lines import Lines
+    from irscope.languages.document import Document, Lines
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.table import PlainValue, TableSection
@@ -228,7 +227,7 @@ class Workspace:
 
     def lines(self, variant: Variant, stage: str) -> Lines:
         """The lines of a text stage. Raises as `content`."""
-        from irscope.languages.lines import Lines
+        from irscope.languages.document import Lines
 
         key = self.key(variant, stage)
         held = self._texts.get(key) if key else None

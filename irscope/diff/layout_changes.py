@@ -1,4 +1,11 @@
-"""Layouts that differ: matched by the aligned operations that carry them, compared field by field."""
+"""Layouts that differ: matched by the operations that use them, and compared field by field.
+
+    left:  #mma = #ttg.nvidia_mma<{warpsPerCTA = [4, 1], ...}>
+    right: #mma1 = #ttg.nvidia_mma<{warpsPerCTA = [8, 1], ...}>
+    -> LayoutChange(#mma, #mma1, fields=(("warpsPerCTA", "[4, 1]", "[8, 1]"),), uses=17)
+
+Aliases are numbered per module, so matching layouts by alias would compare unrelated ones.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +13,9 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from irscope.diff.matching import UNPAIRED
+from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, LayoutChange
+from irscope.languages.brackets import split_outermost
 from irscope.languages.document import Document, Layout, Operation
 
 _ALIAS = re.compile(r"#[A-Za-z_]\w*")
@@ -16,7 +24,7 @@ Aliases = Sequence[tuple[str, ...]]
 
 
 def aliases(document: Document) -> Aliases:
-    """For each operation the layout aliases in its first line and in the one that closes it, in order."""
+    """For each operation the layout aliases in its first line and in its closing line, in order."""
     layouts = document.layouts
     if not layouts:
         return [()] * len(document.operations)
@@ -33,61 +41,61 @@ def _own_text(document: Document, operation: Operation) -> str:
     return f"{first} {document.lines[operation.end - 1]}"
 
 
-def carried(document: Document) -> list[Hashable]:
-    """For each operation the kinds and fields of the layouts in its text: what its aliases stand for."""
+def layouts_in_use(document: Document) -> list[Hashable]:
+    """For each operation the kinds and fields of the layouts in its text."""
     contents = {name: _content(layout) for name, layout in document.layouts.items()}
     return [tuple(contents[name] for name in names) for names in aliases(document)]
 
 
 class LayoutMatch:
-    """Which layout of the left became which of the right."""
+    """Which layout of the left document corresponds to which one of the right."""
 
-    def __init__(self, left: Document, right: Document, partner: Sequence[int]) -> None:
+    def __init__(self, left: Document, right: Document, matches: Sequence[int]) -> None:
         self._left, self._right = left.layouts, right.layouts
         self._left_aliases, self._right_aliases = aliases(left), aliases(right)
-        self._partner = partner
+        self._matches = matches
         self._uses: Counter[tuple[str, str]] = Counter()
-        for ours, theirs in self._aligned():
+        for ours, theirs in self._matched_uses():
             self._uses.update(set(zip(ours, theirs, strict=True)))
         self.pairs = self._most_frequent()
 
     def differ(self, index: int) -> bool:
-        """Whether left operation `index` and its counterpart carry layouts that are not the same."""
+        """Whether left operation `index` and its match use different layouts."""
         ours = self._left_aliases[index]
         if not ours:
             return False
-        theirs = self._right_aliases[self._partner[index]]
+        theirs = self._right_aliases[self._matches[index]]
         return len(ours) == len(theirs) and any(
             not self._same(a, b) for a, b in zip(ours, theirs, strict=True)
         )
 
     def changes(self) -> tuple[LayoutChange, ...]:
-        """The matched layouts that differ, most used first, then those that only one side has."""
+        """The matched layouts that differ, most used first, then the ones that only one side has."""
         changed = [
             _compare(self._left[a], self._right[b], self._uses[a, b])
             for a, b in self.pairs
             if not self._same(a, b)
         ]
         changed.sort(key=lambda change: -change.uses)
-        ours = self._alone(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
-        theirs = self._alone(self._right, self._right_aliases, self._left, {b for _, b in self.pairs})
+        ours = self._unmatched(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
+        theirs = self._unmatched(self._right, self._right_aliases, self._left, {b for _, b in self.pairs})
         changed += [LayoutChange(layout, None, (), 0) for layout in ours]
         changed += [LayoutChange(None, layout, (), 0) for layout in theirs]
         return tuple(changed)
 
     @staticmethod
-    def _alone(
-        layouts: Mapping[str, Layout], carried: Aliases, others: Mapping[str, Layout], matched: set[str]
+    def _unmatched(
+        layouts: Mapping[str, Layout], uses: Aliases, others: Mapping[str, Layout], matched: set[str]
     ) -> list[Layout]:
-        """The layouts in use on one side that no aligned operation matches, and the other side has not."""
+        """The layouts in use on one side without a match or an identical layout on the other side."""
         known = {_content(layout) for layout in others.values()}
-        names = dict.fromkeys(name for aliases in carried for name in aliases)
+        names = dict.fromkeys(name for aliases in uses for name in aliases)
         return [
             layouts[name] for name in names if name not in matched and _content(layouts[name]) not in known
         ]
 
     def definitions(self) -> dict[int, tuple[int, Change]]:
-        """Line that defines a layout -> the line of its match, and whether the two differ."""
+        """Line that defines a layout -> the line of its match, and how the two differ."""
         found: dict[int, tuple[int, Change]] = {}
         taken: set[int] = set()
         for a, b in self.pairs:
@@ -97,21 +105,21 @@ class LayoutMatch:
                 taken.add(other)
         return found
 
-    def _aligned(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        for index, other in enumerate(self._partner):
-            if other != UNPAIRED:
+    def _matched_uses(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        for index, other in enumerate(self._matches):
+            if other != UNMATCHED:
                 ours, theirs = self._left_aliases[index], self._right_aliases[other]
                 if ours and len(ours) == len(theirs):
                     yield ours, theirs
 
     def _most_frequent(self) -> list[tuple[str, str]]:
-        """For each layout of either side the pair that most aligned operations carry."""
+        """For each layout of either side the pair that most matched operations use."""
         pairs: dict[tuple[str, str], None] = {}
         for side in (0, 1):
-            seen: set[str] = set()
+            done: set[str] = set()
             for pair, _ in self._uses.most_common():
-                if pair[side] not in seen:
-                    seen.add(pair[side])
+                if pair[side] not in done:
+                    done.add(pair[side])
                     pairs[pair] = None
         return list(pairs)
 
@@ -134,7 +142,7 @@ def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:
 
 
 def flat_fields(layout: Layout) -> dict[str, str]:
-    """The layout's kind and fields, those of nested layouts under dotted names: `parent.sizePerThread`."""
+    """The kind and fields of a layout, those of nested layouts with dotted names: `parent.sizePerThread`."""
     flat = {"kind": layout.kind}
     flat.update(_flattened(layout.fields, ""))
     return flat
@@ -154,16 +162,6 @@ def _flattened(fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, st
 
 
 def _split_fields(text: str) -> list[tuple[str, str]]:
-    """`dim = 1, parent = #ttg.blocked<{...}>` as names and texts, split at the outermost commas."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        if char in "<[{(":
-            depth += 1
-        elif char in ">]})":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    parts.append(text[start:])
-    pairs = (part.partition("=") for part in parts)
+    """`dim = 1, parent = #ttg.blocked<{...}>` as pairs of name and text."""
+    pairs = (part.partition("=") for part in split_outermost(text))
     return [(name.strip(), value.strip()) for name, _, value in pairs]

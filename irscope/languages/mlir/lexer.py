@@ -1,4 +1,4 @@
-"""Triton's MLIR (source, glir, ttir, ttgir) for Pygments."""
+"""The Pygments lexer for Triton's MLIR (source, glir, ttir, ttgir)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pygments.token import (
 
 __all__ = ["TritonMlirLexer"]
 
-# Words of the assembly formats that are no operation, type or attribute name.
+# Keywords of the assembly formats of operations.
 _FORMAT_WORDS = (
     r"(?:and|at|attributes|case|default|deps|do|else|first|from|if|iter_args|mask|nested|num_warps|other"
     r"|partition\d+|private|public|step|then|to|tokens?|with)\b"
@@ -27,9 +27,9 @@ _CONTROL = r"(?:(?:tt|func|llvm)\.(?:func|return|call)|(?:scf|cf)\.\w+|ttg\.warp
 
 
 class TritonMlirLexer(RegexLexer):
-    """Lexes Triton's tile IR; every rule stays within a line, so single lines can be lexed too.
+    """Triton's tile IR. No rule spans lines, so single lines can be lexed too.
 
-    Locations are comments, which lets them recede; operations that steer control flow are keywords.
+    Locations are comments, so that they recede; operations of control flow are keywords.
     """
 
     name = "Triton MLIR"

@@ -1,33 +1,37 @@
-"""Attribute aliases that are layouts: `#blocked = #ttg.blocked<{...}>` -> `Layout` with its fields."""
+"""The table of attribute aliases at the top of a module, and the layouts in it.
+
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], ...}>
+-> Layout("#blocked", "ttg.blocked", {"sizePerThread": "[1, 4]", ...})
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from irscope.languages.brackets import STRING, split_outermost
 from irscope.languages.document import Layout
 
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|#[\w$-]+(?![\w$.-])')
-_DELIMITER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|->|[\[\](){}<>,]')
+_TOKEN = re.compile(STRING + r"|#[\w$-]+(?![\w$.-])")
 
-# A kind stands in the neutral text of every use, so its length is bounded.
+# The normalized text of every use contains the kind, so its length is bounded.
 _KIND = re.compile(r"#?([\w$.]{1,80})")
 
-# Spelling out aliases may double a text at each step; real tables grow by less than half.
+# Each expansion of an alias may double the text; real tables grow by less than half.
 _MAX_GROWTH = 16
 
 
 def layout_kind(body: str) -> str:
-    """The kind that an alias' body names: `ttg.blocked` of `#ttg.blocked<{...}>`, "" if none."""
+    """The kind that the body of an alias names: `ttg.blocked` for `#ttg.blocked<{...}>`, "" if none."""
     match = _KIND.match(body)
     return match[1] if match else ""
 
 
 def parse_layouts(bodies: Mapping[str, tuple[int, str]]) -> dict[str, Layout]:
-    """The layouts of an alias table: alias -> (index of its line, what stands behind its `=`).
+    """The layouts of an alias table, given as alias -> (index of its line, text after its `=`).
 
-    Aliases inside a body are spelled out; one that is part of a cycle, and those beyond _MAX_GROWTH times
-    the table's size, stay as they are.
+    Aliases inside a body are expanded, except the ones in a cycle, and those that would make the table grow
+    beyond _MAX_GROWTH times its size.
     """
     texts = _expand({alias: body for alias, (_, body) in bodies.items()})
     return {
@@ -39,12 +43,11 @@ def parse_layouts(bodies: Mapping[str, tuple[int, str]]) -> dict[str, Layout]:
 def layout_fields(text: str) -> dict[str, str]:
     """The parameters of `#ttg.blocked<{sizePerThread = [1, 4], ...}>`, name -> text.
 
-    Braces right inside the angle brackets only group. A parameter without a name is called by its
-    position, "0", "1", ...
+    Braces only group. A parameter without a name is named by its position, "0", "1", ...
     """
     _, _, inner = text.partition("<")
     fields: dict[str, str] = {}
-    for item in _split_items(inner.rstrip().removesuffix(">")):
+    for item in split_outermost(inner.rstrip().removesuffix(">"), ",{}", "()[]<>"):
         name, equals, value = item.partition(" = ")
         if equals and name.isidentifier():
             fields[name] = value.strip()
@@ -53,34 +56,17 @@ def layout_fields(text: str) -> dict[str, str]:
     return fields
 
 
-def spelled_out(text: str, bodies: Mapping[str, str]) -> str:
-    """`text` with the aliases of `bodies` (alias -> what stands behind its `=`) spelled out in it.
+def expand_aliases(text: str, bodies: Mapping[str, str]) -> str:
+    """`text` with the aliases of `bodies` (alias -> text after its `=`) expanded.
 
-    As `parse_layouts` does it: within _MAX_GROWTH times the size of the table and the text.
+    It grows to at most _MAX_GROWTH times the size of the table and the text.
     """
     expanded = _expand(bodies)
     return _substitute(text, expanded, _MAX_GROWTH * (len(text) + sum(map(len, bodies.values()))))[0]
 
 
-def _split_items(text: str) -> list[str]:
-    """`text` cut at its outermost commas and braces."""
-    items: list[str] = []
-    depth = start = 0
-    for match in _DELIMITER.finditer(text):
-        mark = match[0]
-        if depth == 0 and mark in "{},":
-            items.append(text[start : match.start()])
-            start = match.end()
-        elif mark in "[(<{":
-            depth += 1
-        elif mark in "])>}":
-            depth = max(0, depth - 1)
-    items.append(text[start:])
-    return [item.strip() for item in items if item.strip()]
-
-
 def _expand(bodies: Mapping[str, str]) -> dict[str, str]:
-    """The bodies with the aliases in them spelled out."""
+    """The bodies with the aliases in them expanded."""
     budget = _MAX_GROWTH * sum(map(len, bodies.values()))
     expanded: dict[str, str] = {}
     entered: set[str] = set()
@@ -101,7 +87,7 @@ def _expand(bodies: Mapping[str, str]) -> dict[str, str]:
 
 
 def _substitute(body: str, expanded: Mapping[str, str], budget: int) -> tuple[str, int]:
-    """`body` with the known aliases spelled out while `budget` characters last, and what is left of it."""
+    """`body` with the known aliases expanded while `budget` characters last, and the budget that is left."""
     parts: list[str] = []
     end = 0
     for match in _TOKEN.finditer(body):
