@@ -96,22 +96,22 @@ def check_rules(names: list[str], where: str) -> None:
 def _source(file: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
     import tokenize
 
+    from irscope.lint.linter import lint_source
     from irscope.lint.rules import RULES
-    from irscope.lint.source.checks import lint_source
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.suppressions import selected_rules
 
     with tokenize.open(file) as stream:
         text = stream.read()
-    return lint_source(text, str(file), chosen(RULES, select, ignore))
+    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
 
 
 def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
     from irscope.cli.facts import facts_of
     from irscope.cli.stages import Stages
-    from irscope.lint.capture.checks import lint_compiled
-    from irscope.lint.capture.compiled import Compiled
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
     from irscope.lint.rules import RULES
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.suppressions import selected_rules
     from irscope.store import variant_names
 
     with Stages(path) as stages:
@@ -119,10 +119,12 @@ def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnosti
         names, facts = variant_names(variants), facts_of(stages, variants)
         places = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
-            Compiled([v for v in variants if (v.kernel.id, v.target) == place], names, facts, stages.read)
+            CompiledKernel(
+                [v for v in variants if (v.kernel.id, v.target) == place], names, facts, stages.read
+            )
             for place in places
         ]
-        return lint_compiled(kernels, chosen(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
 
 
 def _reason(error: SyntaxError | ValueError | OSError) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 from irscope.languages.registry import parse
 from irscope.layouts.describe import turns_text, ways_text
 from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.lint.linter import lint_source
 from irscope.lint.rules import RULES
-from irscope.lint.source.checks import lint_source
-from irscope.lint.suppressions import chosen
+from irscope.lint.suppressions import selected_rules
 from irscope.model import Variant
 
 
@@ -46,7 +46,7 @@ def _layout_lines(layouts: KernelLayouts) -> Iterator[str]:
 def lint_text(variant: Variant) -> str:
     """What `irscope lint` finds in the kernel's file. Raises OSError where that is no longer there."""
     name = Path(variant.kernel.source.file).name
-    problems = lint_source(file_text(variant), name, chosen(RULES, [], []))
+    problems = lint_source(file_text(variant), name, selected_rules(RULES, [], []))
     return "".join(
         f"{one.file}:{one.line}:{one.column}: {one.rule.code} {one.rule.name}: {one.message}\n    {one.fix}\n"
         for one in problems
