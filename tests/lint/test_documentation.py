@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.glossary.glossary import looked_up
+from irscope.glossary.glossary import find_entries
 from irscope.lint.rules import CAPTURE_RULES, RULES, SOURCE_RULES
 
 GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "lint_rules.py"))
@@ -30,5 +30,5 @@ def test_each_rule_is_documented(rule):
     assert rule.summary.endswith(".")
     assert "**What it does.**" in rule.body and "**Why is this bad?**" in rule.body
     assert rule in CAPTURE_RULES or ("**Example**" in rule.body and "**Use instead**" in rule.body)
-    assert [entry.word for entry in looked_up(rule.name)] == [rule.name]
-    assert [entry.word for entry in looked_up(rule.code)] == [rule.name]
+    assert [entry.word for entry in find_entries(rule.name)] == [rule.name]
+    assert [entry.word for entry in find_entries(rule.code)] == [rule.name]
