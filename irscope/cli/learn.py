@@ -106,19 +106,21 @@ def _compile(request: SweepRequest, path: Path) -> Progress:
 
 def _print(lesson: Lesson, path: Path) -> None:
     from irscope.cli.stages import Stages
+    from irscope.learn.capture_adapter import CaptureAdapter
     from irscope.learn.render import markdown
 
     with Stages(path) as stages:
-        print(markdown(lesson, stages.capture.variants(), stages.read), end="")
+        print(markdown(lesson, CaptureAdapter(stages.capture.variants(), stages.read)), end="")
 
 
 def _check(lesson: Lesson, path: Path) -> int:
     from irscope.cli.stages import Stages
-    from irscope.learn.assertions import broken_claims
+    from irscope.learn.assertions import failed_assertions
+    from irscope.learn.capture_adapter import CaptureAdapter
 
     with Stages(path) as stages:
-        broken = list(broken_claims(lesson, stages.capture.variants(), stages.read))
-    claims = sum(len(step.claims) for step in lesson.steps)
+        broken = list(failed_assertions(lesson, CaptureAdapter(stages.capture.variants(), stages.read)))
+    claims = sum(len(step.assertions) for step in lesson.steps)
     for line in broken:
         print(line)
     print(f"lesson {lesson.number}: {claims - len(broken)} of {claims} claims hold")

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from irscope.learn.context import pair_of
+from irscope.learn.capture_adapter import CaptureAdapter
+from irscope.learn.context import contexts_of
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model import Variant, stage_named
@@ -53,7 +54,7 @@ class LessonPages:
         index, answered = divmod(number, 2)
         step = self._lesson.steps[index]
         read = partial(_read, self._session)
-        a, b = pair_of(step, self._session.variants, read)
+        a, b = contexts_of(step, CaptureAdapter(self._session.variants, read))
         parts = [self._lesson.about] if number == 0 else []
         parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
         if answered and step is self._lesson.steps[-1]:
