@@ -3,11 +3,11 @@
     python docs/refresh_outputs.py                     # all pages
     python docs/refresh_outputs.py docs/tutorial.md    # only these
 
-Runs the commands as tests/docs/test_commands.py does, and rewrites each output that no longer matches. If a page
-leaves out lines (`...`), the new output leaves out the corresponding ones: as many lines stay before the first
-`...` and after the last, and those in between go where they resemble the new output most. Read the diff
-afterwards. Summaries in docs/diff-cases.md are rewritten too. Needs Triton 3.9; commands whose needs this machine
-does not meet are skipped.
+Runs the commands as tests/docs/test_commands.py does, and rewrites each output that no longer matches. If a
+page leaves out lines (`...`), the new output leaves out the corresponding ones: as many lines stay before the
+first `...` and after the last, and those in between go where they resemble the new output most. Read the diff
+afterwards. Summaries in docs/diff-cases.md are rewritten too. Needs Triton 3.9; skips commands whose needs
+this machine does not meet.
 
 Exits with 1 if a command had an unexpected exit code; its output is not written then.
 """
@@ -85,24 +85,24 @@ def refresh(page: Path, shell: Shell) -> bool:
 def elide(shown: list[str], printed: list[str]) -> list[str]:
     """`printed` with the same parts left out as `shown` leaves out."""
     parts: list[list[str]] = [[]]
+    gaps: list[str] = []
     for line in shown:
         if line.strip() == ELLIPSIS:
+            gaps.append(line)
             parts.append([])
         else:
             parts[-1].append(line)
-    if len(parts) == 1:
-        return list(_shortened_lines(parts[0], printed))
+    if not gaps:
+        return list(_shortened_lines(shown, printed))
     first, *middle, last = parts
     end = max(len(printed) - len(last), 0)
     output = printed[: min(len(first), end)]
     place = len(output)
-    for part in middle:
+    for gap, part in zip(gaps, middle, strict=False):
         place = _best_place(part, printed, place, end)
-        output += [ELLIPSIS, *printed[place : min(place + len(part), end)]]
+        output += [gap, *printed[place : min(place + len(part), end)]]
         place = min(place + len(part), end)
-    if place < end:
-        output.append(ELLIPSIS)
-    return list(_shortened_lines(shown, [*output, *printed[end:]]))
+    return list(_shortened_lines(shown, [*output, gaps[-1], *printed[end:]]))
 
 
 def _best_place(part: list[str], printed: list[str], start: int, end: int) -> int:

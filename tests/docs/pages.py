@@ -7,9 +7,9 @@ HTML comments in a page say what its commands need:
     <!-- needs: torch -->        directly above a block: skip it if this is not available, see shell.NEEDS
     <!-- exit: 0 2 -->           directly above a block: the exit codes of its commands (default: 0 each)
 
-In a block, `$ ` begins a command, and a backslash at the end of a line continues it. The lines after it are all
-it prints: a line `...` matches any number of lines, `...` within a line any text. If no output follows a command,
-it may print anything.
+In a block, `$ ` begins a command, and a backslash at the end of a line continues it. The lines after it are
+all it prints: a line `...` matches any number of lines, `...` within a line any text. If no output follows a
+command, it may print anything.
 """
 
 from __future__ import annotations

@@ -35,9 +35,13 @@ def _is_busy(app: App[None]) -> bool:
     screen = app.screen
     return (
         any(not worker.is_finished for worker in app.workers)
+        or (app._resize_event is not None and app._resize_timer is not None)
         or bool(app.animator._animations or app.animator._scheduled)
         or bool(screen._dirty_widgets or screen._callbacks or screen._layout_required)
-        or any(pump.message_queue_size for pump in (app, *screen.walk_children(with_self=True)))
+        or any(
+            pump.message_queue_size or pump._next_callbacks
+            for pump in (app, *screen.walk_children(with_self=True))
+        )
     )
 
 
