@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Fixtures that several test folders share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,37 @@ import pytest
 Irscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps each pytest-xdist worker on a core of its own, if there is one for each.
+
+    irscope starts a compiling process per core that it may use: the tests of several workers at once would
+    start several per core, each of which imports Triton.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if worker.isdecimal() and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) == int(os.environ["PYTEST_XDIST_WORKER_COUNT"]):
+            os.sched_setaffinity(0, {cores[int(worker)]})
+
+
 @pytest.fixture(scope="session")
-def triton_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this test run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def triton_cache(run_folder: Path) -> Path:
     """A Triton cache for all tests that need no cold one."""
-    return tmp_path_factory.mktemp("triton-cache")
+    return run_folder / "triton-cache"
 
 
 @pytest.fixture
 def irscope(tmp_path: Path, triton_cache: Path) -> Irscope:
-    """Runs the command line as a user does, in a folder of its own."""
+    """Runs irscope in a process and a folder of its own, as a user does."""
 
     def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

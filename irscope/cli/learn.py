@@ -109,16 +109,16 @@ def _print(lesson: Lesson, path: Path) -> None:
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
-        print(markdown(lesson, workspace.variants, workspace.find_content), end="")
+        print(markdown(lesson, workspace), end="")
 
 
 def _check(lesson: Lesson, path: Path) -> int:
-    from irscope.learn.assertions import broken_claims
+    from irscope.learn.assertions import failed_assertions
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
-        broken = list(broken_claims(lesson, workspace.variants, workspace.find_content))
-    claims = sum(len(step.claims) for step in lesson.steps)
+        broken = list(failed_assertions(lesson, workspace))
+    claims = sum(len(step.assertions) for step in lesson.steps)
     for line in broken:
         print(line)
     print(f"lesson {lesson.number}: {claims - len(broken)} of {claims} claims hold")

@@ -96,27 +96,27 @@ def check_rules(names: list[str], where: str) -> None:
 def _source(file: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
     import tokenize
 
+    from irscope.lint.linter import lint_source
     from irscope.lint.rules import RULES
-    from irscope.lint.source.checks import lint_source
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.suppressions import selected_rules
 
     with tokenize.open(file) as stream:
         text = stream.read()
-    return lint_source(text, str(file), chosen(RULES, select, ignore))
+    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
 
 
 def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
-    from irscope.lint.capture.checks import lint_compiled
-    from irscope.lint.capture.compiled import Compiled
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
     from irscope.lint.rules import RULES
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.suppressions import selected_rules
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
         variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
         places = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
-            Compiled(
+            CompiledKernel(
                 [v for v in variants if (v.kernel.id, v.target) == place],
                 names,
                 facts,
@@ -124,7 +124,7 @@ def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnosti
             )
             for place in places
         ]
-        return lint_compiled(kernels, chosen(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
 
 
 def _reason(error: SyntaxError | ValueError | OSError) -> str:

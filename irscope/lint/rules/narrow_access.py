@@ -1,4 +1,12 @@
-"""Loads and stores that are narrow because a mask's bound is not specialized."""
+"""Loads and stores that are narrow because their mask's bound is not specialized.
+
+**What it does.** Reports loads and stores that are narrower than they could be because the mask compares
+with an argument that is not specialized. The lines come from the compiler's own analysis of TTIR, the
+widths from the assembly.
+
+**Why is this bad?** The compiler does not know that the bound is divisible by 16, so each access moves
+fewer bytes than it could.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +19,13 @@ from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
-from irscope.lint.capture.compiled import Compiled
-from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
 
-NARROW = Rule(
-    "IRS206",
-    "narrow-access",
-    "loads and stores that are narrow because their mask's bound is in do_not_specialize",
-)
 
-
-def narrow_access(compiled: Compiled) -> Iterator[Diagnostic]:
-    """The lines with such accesses, with the bound that the compiler knows nothing of."""
+def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Looks for accesses that only their mask makes narrow, by the bound of the mask."""
     found: dict[str, dict[int, set[int]]] = {}
     for variant in compiled.variants:
         unspecialized = {
@@ -37,16 +39,16 @@ def narrow_access(compiled: Compiled) -> Iterator[Diagnostic]:
     for name, lines in found.items():
         widths = sorted(set().union(*lines.values()))
         message = (
-            f"{' or '.join(map(str, widths))} bytes at a time on {compiled.target} at line "
-            f"{', '.join(map(str, sorted(lines)))} of {compiled.kernel.name}, fewer than there could be: the "
-            f"mask compares with {name}, which is not specialized and so not known to be divisible by 16"
+            f"accesses at line {', '.join(map(str, sorted(lines)))} of {compiled.kernel.name} move only "
+            f"{' or '.join(map(str, widths))} bytes at a time on {compiled.target}: the mask compares with "
+            f"{name}, which is not specialized and so not known to be divisible by 16"
         )
-        fix = f"take {name} out of do_not_specialize, and launch with a multiple of 16 where it can be one"
-        yield compiled.problem(NARROW, message, fix, min(lines))
+        fix = f"take {name} out of do_not_specialize, and launch with a multiple of 16 if possible"
+        yield compiled.diagnostic(RULE, message, fix, min(lines))
 
 
-def _narrow(compiled: Compiled, variant: Variant) -> Iterator[tuple[int, str, int]]:
-    """Line, bound and width in bytes of each access that its mask alone makes narrow."""
+def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, str, int]]:
+    """Line, bound and width in bytes of each access that only its mask makes narrow."""
     stage = backend_of(variant.target).assembly
     texts = [compiled.read(variant, name) for name in ("ttir", stage)]
     threads = threads_of(variant)
@@ -65,3 +67,6 @@ def _narrow(compiled: Compiled, variant: Variant) -> Iterator[tuple[int, str, in
         if blame and access.place and not blame.pointer and key in work:
             for name in blame.mask:
                 yield access.place[1], name, work[key].width
+
+
+RULE = CaptureRule("IRS206", "narrow-access", __doc__, narrow_access)

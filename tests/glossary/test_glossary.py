@@ -1,4 +1,4 @@
-"""The glossary: every token of the committed stages is explained, words are found as people write them."""
+"""The glossary explains every token of the committed stages and finds terms as users spell them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from irscope.backends import STAGES
 from irscope.facts.registry import FACT_KINDS
-from irscope.glossary.glossary import close_to, entries, entry_for, looked_up
+from irscope.glossary.glossary import entries, entry_for, find_entries, similar_names
 from irscope.model import OPTION_NAMES
 from tests.analysis.builders import STAGES as FOLDER
 
-# What an operation or instruction looks like in a line of each language.
+# Matches an operation or instruction in a line of each language.
 TOKENS = {
     "ttir": r"^\s+(?:%[\w:, %]+ = )?\"?((?:tt|arith|math|scf|cf)\.[a-z_0-9]+)",
     "ttgir": r"^\s+(?:%[\w:, %]+ = )?\"?((?:tt|ttg|ttng|amdg|arith|math|scf|cf)\.[a-z_0-9]+)",
@@ -43,13 +43,13 @@ TOKENS = {
         ("math.exp", "arith.addf"),
     ],
 )
-def test_tokens_as_they_stand_in_a_stage(token, word):
+def test_tokens_of_a_stage(token, word):
     entry = entry_for(token)
     assert entry is not None and entry.word == word
 
 
 @pytest.mark.parametrize("token", ["", "%mask", "%0", "@kernel", "x" * 500, "zzz", "{", "64x32xf16"])
-def test_what_is_no_word(token):
+def test_tokens_without_an_entry(token):
     assert entry_for(token) is None
 
 
@@ -65,11 +65,11 @@ def test_every_instruction_of_the_committed_stages_is_explained(stage):
 def test_every_fact_option_and_stage_is_explained():
     facts = [kind.name for kind in FACT_KINDS if not kind.name.endswith(("_seconds", "_size"))]
     stages = [stage.name for stage in STAGES]
-    missing = [name for name in (*facts, *OPTION_NAMES, *stages) if not looked_up(name)]
+    missing = [name for name in (*facts, *OPTION_NAMES, *stages) if not find_entries(name)]
     assert missing == []
 
 
-def test_names_are_said_once_and_entries_are_whole():
+def test_names_are_unique_and_entries_are_complete():
     counts = Counter(name for entry in entries() for name in (entry.word, *entry.names))
     assert [name for name, number in counts.items() if number > 1] == []
     for entry in entries():
@@ -80,18 +80,18 @@ def test_names_are_said_once_and_entries_are_whole():
 def test_every_entry_is_found_by_each_of_its_names():
     for entry in entries():
         for name in entry.plain_names:
-            assert entry in looked_up(name), name
+            assert entry in find_entries(name), name
 
 
-def test_case_and_beginnings_do_for_a_person():
-    assert [entry.word for entry in looked_up("ldg")] == ["LDG"]
-    assert len(looked_up("tritongpu")) > 5
-    assert close_to("convert_layot")[0] == "ttg.convert_layout"
-    assert looked_up("  ") == []
+def test_case_and_prefixes_are_accepted():
+    assert [entry.word for entry in find_entries("ldg")] == ["LDG"]
+    assert len(find_entries("tritongpu")) > 5
+    assert similar_names("convert_layot")[0] == "ttg.convert_layout"
+    assert find_entries("  ") == []
 
 
 @given(st.text(max_size=100))
-def test_any_text_may_be_asked_for(text):
+def test_any_text_can_be_looked_up(text):
     entry_for(text)
-    looked_up(text)
-    close_to(text)
+    find_entries(text)
+    similar_names(text)

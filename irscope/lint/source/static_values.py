@@ -1,4 +1,4 @@
-"""The values that reading Python without running it gives: literals, configs, and what is not known."""
+"""The values that static evaluation yields: literals, configs, and UNKNOWN."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class _Unknown(Enum):
 
 UNKNOWN: Final = _Unknown.UNKNOWN
 
-# Plain Python values, lists, tuples and dicts of them, ConfigValue, UNKNOWN: there is no closer type.
+# Plain Python values, lists, tuples and dicts of them, ConfigValue or UNKNOWN: no narrower type fits.
 Known = Any
 Lookup = Callable[[str], Known]
 
-MOST_ITEMS = 5_000
-_BIGGEST = 1 << 64
+MAX_ITEMS = 5_000
+_MAX_INT = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """A `triton.Config(...)`. `kwargs` are its meta-parameters, None where they are not known.
+    """A `triton.Config(...)`. `kwargs` are its meta-parameters, None if they are unknown.
 
-    `options` are the other arguments by name, as far as they are given; a value may be UNKNOWN.
-    `node` is where it is written: the element of the list that it stands in, if that is known.
+    `options` are its other arguments by name, with Triton's defaults; a value may be UNKNOWN.
+    `node` is where it is written: the element of the list of configs, if that is known.
     """
 
     kwargs: Mapping[str, Known] | None
@@ -40,7 +40,7 @@ class ConfigValue:
 
     @property
     def identity(self) -> Hashable | None:
-        """Equal for equal configs; None where not all of it is known."""
+        """A key that is equal for equal configs; None if any part of the config is unknown."""
         if self.kwargs is None:
             return None
         values = [*self.kwargs.items(), *self.options.items()]
@@ -61,20 +61,20 @@ CONFIG_OPTIONS: Mapping[str, Known] = {
 
 
 def too_big(value: Known) -> bool:
-    """Whether a value is so large that computing with it may take long: no kernel's own numbers are."""
+    """Whether a value is so large that computing with it may be slow; no kernel needs such values."""
     if isinstance(value, int):
-        return not -_BIGGEST < value < _BIGGEST
-    return isinstance(value, list | tuple | dict | str) and len(value) > MOST_ITEMS
+        return not -_MAX_INT < value < _MAX_INT
+    return isinstance(value, list | tuple | dict | str) and len(value) > MAX_ITEMS
 
 
-def bound(target: ast.expr, value: Known) -> dict[str, Known]:
-    """The names that binding `value` to `target` sets; UNKNOWN for what does not fit."""
+def unpacked(target: ast.expr, value: Known) -> dict[str, Known]:
+    """The names that assigning `value` to `target` binds; UNKNOWN if the lengths do not match."""
     if isinstance(target, ast.Name):
         return {target.id: value}
     if isinstance(target, ast.Tuple | ast.List):
         fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
         parts = value if fits else [UNKNOWN] * len(target.elts)
         return {
-            k: v for part, one in zip(target.elts, parts, strict=True) for k, v in bound(part, one).items()
+            k: v for part, one in zip(target.elts, parts, strict=True) for k, v in unpacked(part, one).items()
         }
     return {}

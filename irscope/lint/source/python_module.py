@@ -1,4 +1,4 @@
-"""A Python file as the rules see it: its imports, scopes, kernels and their launches."""
+"""A parsed Python file: its imports, scopes, kernels and kernel launches."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cached_property
 
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.evaluate import Evaluator
-from irscope.lint.source.kernel import KernelSource, kernel_of
+from irscope.lint.source.kernel_source import KernelSource, kernel_of
 from irscope.lint.source.scope import Scope, inside, scope_of
-from irscope.lint.source.values import UNKNOWN, Known
+from irscope.lint.source.static_values import UNKNOWN, Known
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSite:
-    """`kernel[grid](...)`: the kernel is one of the file; `scope` is where it stands."""
+    """`kernel[grid](...)`, a launch of one of the file's own kernels. `scope` is the scope of the call."""
 
     kernel: KernelSource
     grid: ast.expr
@@ -25,7 +25,7 @@ class LaunchSite:
 
     @property
     def arguments(self) -> Mapping[str, ast.expr]:
-        """What each parameter gets, as far as that is certain."""
+        """The expression passed for each parameter, up to the first starred argument."""
         found: dict[str, ast.expr] = {}
         for parameter, value in zip(self.kernel.parameters, self.call.args, strict=False):
             if isinstance(value, ast.Starred):
@@ -35,12 +35,12 @@ class LaunchSite:
 
 
 class PythonModule:
-    """A parsed file. Raises SyntaxError, or ValueError (null bytes), where it is no Python."""
+    """A parsed file. Raises SyntaxError, or ValueError (null bytes), if it is not valid Python."""
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
         self.text = text
-        # As Python counts lines: not by what else splitlines() breaks at.
+        # splitlines() also breaks at characters that Python does not count as line ends.
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         try:
             self.tree = ast.parse(text, path)
@@ -49,51 +49,56 @@ class PythonModule:
         self._imports = dict(_imports(self.tree))
         self.scope = scope_of(self.tree, None)
         functions = {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
-        once = {name: node for name, node in functions.items() if self.scope.own[name] == 1}
-        self._evaluate = Evaluator(self.dotted, once, lambda name: self._known(name, self.scope, frozenset()))
+        unique = {name: node for name, node in functions.items() if self.scope.bound[name] == 1}
+        self._evaluate = Evaluator(
+            self.dotted, unique, lambda name: self._value_of(name, self.scope, frozenset())
+        )
 
     def dotted(self, node: ast.expr) -> str:
-        """What a name or attribute stands for by the imports, as "triton.language.arange"; "" for others."""
+        """The full name of a name or attribute, resolved through imports: "triton.language.arange".
+
+        "" for any other expression.
+        """
         if isinstance(node, ast.Attribute):
             left = self.dotted(node.value)
             return f"{left}.{node.attr}" if left else ""
         return self._imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
     def tl(self, node: ast.AST, *names: str) -> ast.Call | None:
-        """`node` where it is a call of one of these functions of triton.language."""
+        """`node` if it is a call of one of these functions of triton.language, else None."""
         if not isinstance(node, ast.Call):
             return None
-        room, _, name = self.dotted(node.func).rpartition(".")
-        return node if name in names and room == "triton.language" else None
+        package, _, name = self.dotted(node.func).rpartition(".")
+        return node if name in names and package == "triton.language" else None
 
     def value(self, node: ast.expr, scope: Scope) -> Known:
-        """What an expression is, where the text alone makes that certain; else UNKNOWN."""
-        return self._evaluate(node, lambda name: self._known(name, scope, frozenset()))
+        """The value of an expression if the text alone determines it, else UNKNOWN."""
+        return self._evaluate(node, lambda name: self._value_of(name, scope, frozenset()))
 
     def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
-        """What an expression is whose only names are those in `values`; else UNKNOWN."""
+        """The value of an expression given the values of its names, else UNKNOWN."""
         return self._evaluate(node, lambda name: values.get(name, UNKNOWN))
 
-    def _known(self, name: str, scope: Scope, met: frozenset[tuple[int, str]]) -> Known:
+    def _value_of(self, name: str, scope: Scope, visited: frozenset[tuple[int, str]]) -> Known:
         owner = scope.owner(name)
         node = owner.bindings.get(name) if owner else None
-        if owner is None or node is None or (key := (id(owner), name)) in met:
+        if owner is None or node is None or (key := (id(owner), name)) in visited:
             return UNKNOWN
-        return self._evaluate(node, lambda inner: self._known(inner, owner, met | {key}))
+        return self._evaluate(node, lambda inner: self._value_of(inner, owner, visited | {key}))
 
     @cached_property
     def kernels(self) -> Mapping[str, KernelSource]:
-        """The kernels at the file's top level whose name stands for nothing else."""
+        """The kernels at the top level of the file whose names are bound only once."""
         found = [
             kernel
             for node in self.tree.body
             if isinstance(node, ast.FunctionDef) and (kernel := kernel_of(node, self))
         ]
-        return {kernel.name: kernel for kernel in found if self.scope.own[kernel.name] == 1}
+        return {kernel.name: kernel for kernel in found if self.scope.bound[kernel.name] == 1}
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes of the file but for those of its kernels, the module's first."""
+        """The scopes of the file except those of its kernels; the module's comes first."""
         kernels = {kernel.node for kernel in self.kernels.values()}
         found = [self.scope]
         for scope in found:
@@ -114,42 +119,42 @@ class PythonModule:
                     if kernel is not None and scope.owner(name.id) is self.scope:
                         yield LaunchSite(kernel, grid, node, scope)
 
-    def problem(
+    def diagnostic(
         self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: KernelSource | None = None
     ) -> Diagnostic:
-        """A problem at `node`; a comment on the kernel's `def` or decorators silences it too."""
+        """A diagnostic at `node`. A comment on the kernel's `def` or decorators suppresses it too."""
         line = getattr(node, "lineno", 1)
-        # ast counts bytes of UTF-8.
+        # ast counts columns in bytes of UTF-8.
         before = self.lines[line - 1].encode()[: getattr(node, "col_offset", 0)]
         at = kernel.head_lines if kernel else ()
         return Diagnostic(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
 
 
-_PASSED_ON = {"triton": "triton", "tl": "triton.language"}
+_REEXPORTED = {"triton": "triton", "tl": "triton.language"}
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """What a call gives for the parameter with this position and name; None where it gives nothing."""
+    """What a call passes for the parameter at this position or with this name; None if it passes nothing."""
     if position < len(call.args):
         return call.args[position]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each imported name with what it stands for."""
+    """Each imported name with its full name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                # Projects import Triton through a module of their own, for where it is not installed.
-                passed_on = _PASSED_ON.get(alias.name)
-                yield alias.asname or alias.name, passed_on or f"{node.module or ''}.{alias.name}"
+                # Some projects re-export Triton from a module of their own, in case it is not installed.
+                reexported = _REEXPORTED.get(alias.name)
+                yield alias.asname or alias.name, reexported or f"{node.module or ''}.{alias.name}"
 
 
 def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
-    """The functions directly in `node`, those in its classes included."""
+    """The functions directly in `node` or in its classes."""
     pending = list(ast.iter_child_nodes(node))
     while pending:
         current = pending.pop()

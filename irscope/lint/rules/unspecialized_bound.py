@@ -1,28 +1,49 @@
-"""A bound of a mask that is not specialized, so that the compiler knows nothing of its divisibility."""
+"""A mask's bound in do_not_specialize.
+
+**What it does.** Reports a parameter in `do_not_specialize` or `do_not_specialize_on_alignment` that
+bounds the mask of a contiguous one-dimensional access.
+
+**Why is this bad?** The compiler does not know that the bound is divisible by 16, so neighboring elements
+may have different masks. Each load and store then moves one element instead of up to 16 bytes.
+
+**Example**
+
+```python
+@triton.jit(do_not_specialize=["n"])
+def add(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+```
+
+**Use instead**
+
+```python
+@triton.jit
+def add(x_ptr, n, BLOCK: tl.constexpr): ...
+```
+
+**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may be that of the rows. So
+are ranges that no config, launch or default in the file makes longer than 128: each thread then holds one
+element.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Set
 
-from irscope.lint.diagnostic import Diagnostic, Rule
-from irscope.lint.source.body import single, sums
-from irscope.lint.source.kernel import KernelParameter, KernelSource
-from irscope.lint.source.module import PythonModule, argument
-
-MASK = Rule(
-    "IRS110",
-    "unspecialized-bound",
-    "a mask's bound in do_not_specialize: every load and store under the mask moves one element at a time",
-)
+from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.kernel_body import resolve_local, terms
+from irscope.lint.source.kernel_source import KernelParameter, KernelSource
+from irscope.lint.source.python_module import PythonModule, argument
 
 _LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
-_FOUR_WARPS = 128  # threads
-_MASK_AT = {"load": 1, "store": 2}
+_THREADS = 128  # of four warps, the default
+_MASK_POSITION = {"load": 1, "store": 2}
 
 
 def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
-    """Parameters in do_not_specialize that bound the mask of a contiguous, one-dimensional access."""
+    """Looks for masks bounded by a parameter that is not specialized."""
     for kernel in module.kernels.values():
         unspecialized = _unspecialized(kernel, module)
         accesses = (
@@ -36,15 +57,15 @@ def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
                 continue
             message = (
                 f"{name} is not specialized and bounds the mask at line {', '.join(map(str, lines))} of "
-                f"{kernel.name}: the compiler does not know that it is divisible by 16, and these loads and "
-                "stores move one element at a time"
+                f"{kernel.name}: the compiler does not know whether it is divisible by 16, so these accesses "
+                "move one element at a time"
             )
-            fix = f"take {name} out of the list: launches with a multiple of 16 then move 16 bytes at a time"
-            yield module.problem(MASK, node, message, fix, kernel)
+            fix = f"take {name} out of the list; if it is a multiple of 16, accesses then move 16 bytes"
+            yield module.diagnostic(RULE, node, message, fix, kernel)
 
 
 def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.expr]:
-    """The run-time parameters in these lists, by name, with where they stand there."""
+    """The run-time parameters in these lists, by name, with the list."""
     found: dict[str, ast.expr] = {}
     for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
         values = module.value(keyword.value, module.scope) if keyword.arg in _LISTS else None
@@ -59,13 +80,13 @@ def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.
 
 
 def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule) -> Iterator[tuple[str, int]]:
-    """What bounds the masks of contiguous accesses, and the line of each: `pointer + at, mask=at < n`."""
+    """The bound and line of each masked, contiguous access: n in `tl.load(pointer + at, mask=at < n)`."""
     for node in kernel.nodes:
-        call = module.tl(node, *_MASK_AT)
+        call = module.tl(node, *_MASK_POSITION)
         if call is None or not call.args:
             continue
-        mask = argument(call, _MASK_AT[module.dotted(call.func).rpartition(".")[2]], "mask")
-        match single(kernel, mask) if mask is not None else None:
+        mask = argument(call, _MASK_POSITION[module.dotted(call.func).rpartition(".")[2]], "mask")
+        match resolve_local(kernel, mask) if mask is not None else None:
             case ast.Compare(ast.expr() as at, [ast.Lt()], [ast.Name() as bound]):
                 if _contiguous(kernel, at, unspecialized - {bound.id}, module) and _adds(
                     kernel, call.args[0], at
@@ -74,10 +95,10 @@ def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule)
 
 
 def _contiguous(kernel: KernelSource, node: ast.expr, unaligned: Set[str], module: PythonModule) -> bool:
-    """Whether a sum has `tl.arange` as a term, and else only single numbers, none of them `unaligned`."""
-    terms = [single(kernel, term) for term in sums(single(kernel, node))]
-    ranges = [call for term in terms if (call := module.tl(term, "arange"))]
-    others = [part for term in terms if not module.tl(term, "arange") for part in ast.walk(term)]
+    """Whether a sum consists of one `tl.arange` and of scalars, none of them `unaligned`."""
+    addends = [resolve_local(kernel, term) for term in terms(resolve_local(kernel, node))]
+    ranges = [call for addend in addends if (call := module.tl(addend, "arange"))]
+    others = [part for addend in addends if not module.tl(addend, "arange") for part in ast.walk(addend)]
     if len(ranges) != 1 or not _long(kernel, ranges[0], module):
         return False
     return not any(isinstance(part, ast.Name) and part.id in unaligned for part in others) and not any(
@@ -86,7 +107,7 @@ def _contiguous(kernel: KernelSource, node: ast.expr, unaligned: Set[str], modul
 
 
 def _long(kernel: KernelSource, call: ast.Call, module: PythonModule) -> bool:
-    """Whether a `tl.arange` is known to be so long that a thread of four warps has several elements."""
+    """Whether a `tl.arange` is known to be so long that each thread of four warps holds several elements."""
     end = call.args[-1] if call.args else call
     parameter = kernel.parameter(end.id) if isinstance(end, ast.Name) else None
     if parameter is None:
@@ -97,11 +118,11 @@ def _long(kernel: KernelSource, call: ast.Call, module: PythonModule) -> bool:
         values = [module.value(node, scope) for node, scope in given if node is not None]
         values += (kernel.autotune.values(parameter.name) if kernel.autotune else None) or []
         values += [module.value(parameter.default, module.scope)] if parameter.default else []
-    return any(isinstance(value, int) and value > _FOUR_WARPS for value in values)
+    return any(isinstance(value, int) and value > _THREADS for value in values)
 
 
 def _has_rows(kernel: KernelSource) -> bool:
-    """Whether the kernel has blocks of more than one dimension: there the bound may be that of rows."""
+    """Whether the kernel has blocks of more than one dimension."""
     return any(
         isinstance(node, ast.Subscript)
         and isinstance(node.slice, ast.Tuple)
@@ -111,6 +132,9 @@ def _has_rows(kernel: KernelSource) -> bool:
 
 
 def _adds(kernel: KernelSource, pointer: ast.expr, at: ast.expr) -> bool:
-    """Whether a pointer is a sum with `at` itself as a term."""
+    """Whether a pointer is a sum that has `at` as a term."""
     wanted = ast.dump(at)
-    return any(ast.dump(term) == wanted for term in sums(single(kernel, pointer)))
+    return any(ast.dump(term) == wanted for term in terms(resolve_local(kernel, pointer)))
+
+
+RULE = SourceRule("IRS110", "unspecialized-bound", __doc__, unspecialized_bound)

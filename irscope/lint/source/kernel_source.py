@@ -1,4 +1,4 @@
-"""A `@triton.jit` function as its source shows it: parameters, and what the decorators say."""
+"""A `@triton.jit` function as written: its parameters and decorators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.lint.source.values import UNKNOWN, ConfigValue, Known
+from irscope.lint.source.static_values import UNKNOWN, ConfigValue, Known
 
 if TYPE_CHECKING:
-    from irscope.lint.source.module import PythonModule
+    from irscope.lint.source.python_module import PythonModule
 
 _JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
@@ -32,19 +32,19 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class Autotune:
-    """An `@triton.autotune(...)`: its arguments by name, and its configs where all are certain."""
+    """An `@triton.autotune(...)`: its arguments by name, and its configs (None if any is uncertain)."""
 
     node: ast.Call
     arguments: Mapping[str, ast.expr]
     configs: tuple[ConfigValue, ...] | None
 
     def names(self) -> frozenset[str]:
-        """The meta-parameters that every config sets; empty where that is not known."""
+        """The meta-parameters that every config sets; empty if the configs are unknown."""
         sets = [frozenset(config.kwargs or ()) for config in self.configs or ()]
         return frozenset.intersection(*sets) if sets else frozenset()
 
     def values(self, name: str) -> list[int] | None:
-        """The value of a meta-parameter in each config; None where one is not a known int."""
+        """The value of a meta-parameter in each config; None if any is not a known int."""
         found = [(config.kwargs or {}).get(name, UNKNOWN) for config in self.configs or ()]
         known = [value for value in found if isinstance(value, int)]
         return known if known and len(known) == len(found) else None
@@ -52,7 +52,7 @@ class Autotune:
 
 @dataclass(frozen=True, eq=False)
 class KernelSource:
-    """A kernel. `decorators_known`: no decorator stands over it but Triton's own."""
+    """A kernel. `decorators_known` is true if all its decorators are Triton's own."""
 
     name: str
     node: ast.FunctionDef
@@ -63,7 +63,7 @@ class KernelSource:
     decorators_known: bool
 
     def parameter(self, name: str) -> KernelParameter | None:
-        """The parameter called `name`."""
+        """The parameter with this name; None if there is none."""
         return next((one for one in self.parameters if one.name == name), None)
 
     @cached_property
@@ -73,7 +73,7 @@ class KernelSource:
 
     @cached_property
     def assigned(self) -> Mapping[str, list[ast.expr]]:
-        """Each name that the body sets, with what it is set from (a loop: what it goes over)."""
+        """Each name that the body assigns, with the expressions assigned (for a loop, its iterable)."""
         found: dict[str, list[ast.expr]] = {}
         for target, value in _assignments(self.nodes):
             for part in ast.walk(target):
@@ -83,13 +83,13 @@ class KernelSource:
 
     @property
     def head_lines(self) -> tuple[int, ...]:
-        """The lines of its decorators and of its `def`, where a comment is about all of it."""
+        """The lines of its decorators and its `def`. A comment there applies to the whole kernel."""
         decorators = [decorator.lineno for decorator in self.node.decorator_list]
         return (*decorators, self.node.lineno)
 
 
 def kernel_of(node: ast.FunctionDef, module: PythonModule) -> KernelSource | None:
-    """The kernel that a function is; None where no decorator makes it one."""
+    """The kernel that a function defines; None if it has no `@triton.jit`."""
     jit: ast.expr | None = None
     autotune: Autotune | None = None
     heuristics: ast.Call | None = None
@@ -113,7 +113,7 @@ def kernel_of(node: ast.FunctionDef, module: PythonModule) -> KernelSource | Non
 
 
 def strings(value: Known) -> list[str] | None:
-    """`value` as a list of names; None where it is not wholly one."""
+    """`value` as a list of strings; None if it is anything else."""
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         return None
     return list(value)

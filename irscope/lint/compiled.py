@@ -1,4 +1,4 @@
-"""What the rules about a capture are given: one kernel for one target, as it was compiled."""
+"""What a rule about a capture gets: one kernel, compiled for one target."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from irscope.facts.fact import Fact, FactValue, status_of
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Target, Variant
 
-Read = Callable[[Variant, str], bytes | None]
+ReadStage = Callable[[Variant, str], bytes | None]
 
 _DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
-_MOST_NAMED = 3
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """The variants of one kernel for one target. `names` are their short names and `facts` their facts, by
-    variant id; `read` gives a stage's content.
+class CompiledKernel:
+    """The variants of one kernel for one target.
+
+    `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
+    variant lacks it.
     """
 
     variants: Sequence[Variant]
     names: Mapping[int, str]
     facts: Mapping[int, Mapping[str, Fact]]
-    read: Read
+    read: ReadStage
 
     @property
     def kernel(self) -> Kernel:
@@ -40,17 +42,17 @@ class Compiled:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the kernel's source, decorators included."""
+        """The lines of the kernel's source, including its decorators."""
         return self.kernel.source.text.split("\n")
 
     @property
     def head_lines(self) -> tuple[int, ...]:
-        """The lines of the file up to the kernel's `def`, where a comment is about all of it."""
-        last = next((at for at, line in enumerate(self.lines) if _DEF.match(line)), 0)
+        """The lines of the file up to the kernel's `def`. A comment there applies to the whole kernel."""
+        last = next((index for index, line in enumerate(self.lines) if _DEF.match(line)), 0)
         return tuple(range(self.kernel.source.line, self.kernel.source.line + last + 1))
 
     def value(self, variant: Variant, name: str) -> FactValue:
-        """A fact's value; None where it is not known."""
+        """A fact's value; None if it is unknown."""
         facts = self.facts[variant.id]
         return facts[name].value if name in facts else None
 
@@ -60,20 +62,24 @@ class Compiled:
         return status is None or status.ok
 
     def number(self, variant: Variant, name: str) -> float:
-        """A fact that is a number; 0 where it is not known."""
+        """A numeric fact; 0 if it is unknown."""
         value = self.value(variant, name)
         return value if isinstance(value, int | float) else 0
 
     def listed(self, variants: Sequence[Variant]) -> str:
         """The first of `variants` by name, and how many more there are."""
-        named = [f"#{variant.id} {self.names[variant.id]}" for variant in variants[:_MOST_NAMED]]
+        named = [f"#{variant.id} {self.names[variant.id]}" for variant in variants[:_MAX_LISTED]]
         more = len(variants) - len(named)
         return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
 
-    def problem(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:
-        """A problem of this kernel, at its `def` unless a line of it is given."""
+    def share(self, variants: Sequence[Variant]) -> str:
+        """How many variants these are, of how many: "2 of 10 variants"."""
+        return f"{len(variants):,} of {len(self.variants):,} variants"
+
+    def diagnostic(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:
+        """A diagnostic of this kernel, at `line` of its file; without it, at its `def`."""
         source, head = self.kernel.source, self.head_lines
         place = head[-1] if line is None else line
-        own = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
-        column = len(own) - len(own.lstrip()) + 1
+        text = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
+        column = len(text) - len(text.lstrip()) + 1
         return Diagnostic(rule, source.file, place, column, message, fix, head)
