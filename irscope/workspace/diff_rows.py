@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document
+from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.registry import line_without_location
 from irscope.model.text import display_line, pluralize
 
@@ -99,6 +101,11 @@ def hunk_range(rows: Sequence[Row], left: bool) -> str:
     """The lines of a hunk on one side as unified diffs write them: first line, number of lines."""
     numbers = [number for row in rows if (number := row.left if left else row.right) is not None]
     return f"{numbers[0] + 1},{len(numbers)}" if numbers else "0,0"
+
+
+def source_line_counts(diff: StageDiff) -> list[LineChange]:
+    """The instructions per source line that changed; none for MLIR, whose operations the rows show."""
+    return [] if diff.left.language == MLIR.name else by_source_line(diff)
 
 
 def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:

@@ -78,25 +78,25 @@ def _check_names(names: Sequence[str], where: str) -> None:
 
 
 def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
-    from irscope.lint.source.checks import lint_source
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.linter import lint_source
+    from irscope.lint.suppressions import selected_rules
 
     with tokenize.open(file) as stream:
         text = stream.read()
-    return lint_source(text, str(file), chosen(RULES, select, ignore))
+    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
 
 
 def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
-    from irscope.lint.capture.checks import lint_compiled
-    from irscope.lint.capture.compiled import Compiled
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
+    from irscope.lint.suppressions import selected_rules
     from irscope.workspace.workspace import Workspace
 
     with Workspace(path) as workspace:
         variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
         groups = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
-            Compiled(
+            CompiledKernel(
                 [v for v in variants if (v.kernel.id, v.target) == group],
                 names,
                 facts,
@@ -104,7 +104,7 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
             )
             for group in groups
         ]
-        return lint_compiled(kernels, chosen(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
 
 
 def _reason(error: SyntaxError | ValueError | OSError) -> str:

@@ -163,7 +163,7 @@ def test_resume_adds_only_what_is_new(irscope: Irscope, tmp_path: Path):
     write_entry(cache, "C")
     again = irscope("import", str(cache), "--resume")
     assert "1 variant of 1 kernel" in again.stdout
-    assert "2 there already" in again.stdout
+    assert "2 already there" in again.stdout
     assert len(variants(tmp_path / "cache.irscope")) == 3
     assert irscope("import", str(cache)).returncode == 2
 

@@ -97,7 +97,7 @@ def test_without_javascript_the_first_rows_can_be_read(page: str) -> None:
 def test_identical_machine_code_stands_together() -> None:
     made = facts_table(section(), {1: [3]})
     assert re.findall(r'<tr id="v(\d)"', made) == ["1", "2", "5", "3", "4"]
-    assert re.findall(r'<tr id="v(\d)" class="twin"', made) == ["5"]
+    assert re.findall(r'<tr id="v(\d)" class="duplicate"', made) == ["5"]
     assert 'data-name="BLOCK=128,num_warps=8"><th scope="row" data-v="5">' in made
     assert '= <a href="#v2">#2</a>' in made and '<a href="#pair3">pair 3</a>' in made
     assert "1 of 5 variants are no new program" in made

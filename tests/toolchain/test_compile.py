@@ -179,7 +179,7 @@ def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_pa
     assert _finished(tmp_path / "t.irscope") == 2
     resumed = irscope(*words, "--resume", "--timeout", "3")
     assert resumed.returncode == 1
-    assert "2 there already" in resumed.stdout
+    assert "2 already there" in resumed.stdout
     with CaptureReader(tmp_path / "t.irscope") as capture:
         assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
 
