@@ -5,7 +5,7 @@ Name the kernel as FILE.py::KERNEL, or as FILE.py if the file has only one. Its 
 ahead-of-time notation: a type per argument, `:16` for divisible by 16, `1` for equal to 1; constexpr
 parameters can be omitted.
 
-example: irscope compile add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32:16" --config BLOCK_SIZE=256,1024
+example: irscope compile add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32" --config BLOCK_SIZE=256,512
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ def _report() -> Iterator[str]:
     yield ""
     yield "browse, table, show, diff, dump   yes"
     yield f"compile                           {_can_compile(found['triton'])}"
-    yield f"sass                              {'yes' if nvdisasm else 'no: needs nvdisasm, which triton includes'}"
+    sass = "yes" if nvdisasm else "no: needs nvdisasm, which triton includes"
+    yield f"sass                              {sass}"
 
 
 def _version(package: str) -> str | None:

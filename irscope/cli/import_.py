@@ -90,8 +90,7 @@ def _print_notes(summary: ImportSummary, kind: str) -> None:
         names = ", ".join(without_source[:_MAX_LISTED]) + (
             ", ..." if len(without_source) > _MAX_LISTED else ""
         )
-        lines.append(
-            f"no Python source (deleted, or changed since) for {pluralize(len(without_source), 'kernel')}: {names}"
-        )
+        kernels = pluralize(len(without_source), "kernel")
+        lines.append(f"no Python source (deleted, or changed since) for {kernels}: {names}")
     for line in lines:
         print(f"irscope: {one_line(line)}", file=sys.stderr)

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     )
     from irscope.workspace.layout_view import LayoutView as LayoutView, TensorDrawing as TensorDrawing
     from irscope.workspace.linting import LintResult as LintResult, lint as lint
-    from irscope.workspace.pass_report import (
+    from irscope.workspace.passes import (
         OperationEvent as OperationEvent,
         PassChange as PassChange,
         PassDifference as PassDifference,
@@ -180,7 +180,7 @@ _NAMES = {
     ),
     "irscope.workspace.layout_view": "LayoutView TensorDrawing",
     "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.pass_report": (
+    "irscope.workspace.passes": (
         "OperationEvent PassChange PassDifference PassReport PassRow PassSummary operation_history "
         "pass_changes pass_report "
     ),

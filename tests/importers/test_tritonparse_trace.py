@@ -51,7 +51,7 @@ def test_lines_that_are_no_records_cost_themselves(irscope: Irscope, tmp_path: P
     (tmp_path / "t.ndjson").write_bytes(b"\n".join(content))
     done = irscope("import", "t.ndjson")
     assert done.returncode == 1
-    assert done.stderr.count("left out") == 4
+    assert done.stderr.count("skipped") == 4
     with CaptureReader(tmp_path / "t.irscope") as capture:
         assert len(capture.variants()) == 2
 
