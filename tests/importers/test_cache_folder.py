@@ -101,7 +101,7 @@ def test_source_that_changed_since_is_not_taken_for_the_compiled_one(
     for path in [*cache.glob("*/*.source"), *cache.glob("*/*.ttir")]:
         path.write_text(path.read_text().replace(str(PLAIN), str(moved)))
     done = irscope("import", str(cache), "-o", "x.irscope")
-    assert "no Python source (gone, or changed since) for 1 kernel: scale" in done.stderr
+    assert "no Python source (deleted, or changed since) for 1 kernel: scale" in done.stderr
     found = variants(tmp_path / "x.irscope")
     assert {variant.kernel.source.text for variant in found} == {""}
     assert {variant.kernel.source.file for variant in found} == {str(moved)}

@@ -1,0 +1,58 @@
+"""What irscope.workspace exports: the names for type checkers and the lazy ones at run time agree."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import irscope.workspace
+
+
+def imported_for_types() -> set[tuple[str, str]]:
+    tree = ast.parse(Path(irscope.workspace.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    return {
+        (str(node.module), alias.name)
+        for node in imports
+        if str(node.module).startswith("irscope.")
+        for alias in node.names
+    }
+
+
+def test_every_export_is_imported_from_its_module():
+    lazy = {(module, name) for name, module in irscope.workspace._MODULE_OF.items()}
+    assert lazy == imported_for_types()
+    for module, name in lazy:
+        assert getattr(irscope.workspace, name) is getattr(import_module(module), name)
+
+
+def test_no_export_has_the_name_of_a_module():
+    modules = {path.stem for path in Path(irscope.workspace.__file__).parent.glob("*.py")}
+    assert not modules & irscope.workspace._MODULE_OF.keys(), "importing the module would replace the export"
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nothing"):
+        irscope.workspace.nothing  # noqa: B018
+
+
+ALLOWED = ("irscope.workspace", "irscope.model", "irscope.report", "irscope.cli")
+EXCEPTIONS = {
+    "cli": ("irscope.capturing", "irscope.tui", "irscope.learn", "irscope.glossary", "irscope.__version__"),
+    "report": ("irscope.glossary",),
+}
+
+
+@pytest.mark.parametrize("package", EXCEPTIONS)
+def test_views_import_only_the_workspace_and_the_model(package):
+    folder = Path(irscope.__file__).parent / package
+    allowed = (*ALLOWED, *EXCEPTIONS[package])
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("irscope."):
+                if path.name == "live.py":
+                    continue  # compiles for the app: part of capturing
+                assert str(node.module).startswith(allowed), f"{path} imports {node.module}"

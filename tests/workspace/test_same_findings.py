@@ -1,0 +1,159 @@
+"""A pair of variants has the same findings in every view: same words, same numbers, same order."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual import _wait
+
+import irscope
+import irscope.workspace.comparison as comparison_module
+from irscope.analysis.finding import Finding
+from irscope.cli.main import main
+from irscope.facts.fact import Evidence
+from irscope.model import Failure
+from irscope.model.text import one_line
+from irscope.report.markdown.report_markdown import _MAX_FINDINGS as IN_COMMENT
+from irscope.report.terminal.diff_text import MAX_FINDINGS as IN_TEXT
+from irscope.tui.app import IrscopeApp
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
+from tests import recorded_passes
+from tests.tui.captures import LARGE, SMALL, stage, write
+from tests.tui.driving import drawn, press, settled
+
+STAGES = ("ttir", "ttgir", "ptx")
+FOUR_STAGES = LARGE.replace("num_stages=3", "num_stages=4")
+EIGHT_WARPS = LARGE.replace("num_warps=4", "num_warps=8")
+FAILURE = Failure("CompilationError", "arange's *range* <must> be\x1b a power of 2", "at 13:39")
+
+
+def matmul(config: str, *stages: str) -> dict[str, bytes]:
+    return {kind: stage("matmul_kernel", config, kind) for kind in stages}
+
+
+def two_variants(a: dict[str, bytes] | Failure, b: dict[str, bytes] | Failure) -> Callable[[Path], Path]:
+    return lambda path: write(path, [({"BLOCK_M": 64}, a), ({"BLOCK_M": 128, "num_warps": 8}, b)])
+
+
+def other_loads(config: str) -> dict[str, bytes]:
+    stages = matmul(config, *STAGES)
+    return {**stages, "ptx": stages["ptx"].replace(b"m64n64k16", b"m64n128k16").replace(b".v4.", b".v2.")}
+
+
+PAIRS: dict[str, Callable[[Path], Path]] = {
+    "block size": two_variants(matmul(SMALL, "ttir", "ttgir"), matmul(LARGE, "ttir", "ttgir")),
+    "num_stages": two_variants(matmul(LARGE, "ttgir"), matmul(FOUR_STAGES, "ttgir")),
+    "num_warps": two_variants(matmul(LARGE, "ttgir"), matmul(EIGHT_WARPS, "ttgir")),
+    "assembly": two_variants(matmul(SMALL, *STAGES), other_loads(SMALL)),
+    "failure": two_variants(matmul(SMALL, *STAGES), FAILURE),
+    "passes": recorded_passes.write,
+}
+
+Shown = dict[str, list[str]]
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 0.001)
+    monkeypatch.setattr(_wait, "SLEEP_IDLE", 0.0005)
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def call(*words: object) -> str:
+        assert main([str(word) for word in words]) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+async def shown_everywhere(path: Path, printed: Callable[..., str]) -> Shown:
+    """The findings about #1 and #2 in each view, as one-line texts; some views show only the first ones."""
+    with irscope.open(path) as capture:
+        in_python = [one_line(finding.text) for finding in capture.compare(*capture.variants[:2]).findings]
+    text = printed("diff", path, "#1", "#2", "--stage", "none")
+    document = json.loads(printed("diff", path, "#1", "#2", "--stage", "none", "--format", "json"))
+    markdown = printed("diff", path, "#1", "#2", "--stage", "none", "--format", "markdown")
+    comment = printed("report", path, "--pair", "#1", "#2", "--format", "markdown")
+    page = printed("report", path, "--pair", "#1", "#2", "-o", "-")
+    app = IrscopeApp(Workspace(path))
+    async with app.run_test(size=(400, 100)) as pilot:
+        await settled(pilot)
+        # The app opens with #1 and the first variant after it that compiled.
+        app.screen.query_one(VariantTable).focus()
+        await press(pilot, "g", "a", "j", "b")
+        panel = drawn(app.screen.query_one(FindingsView))
+    return {
+        "Python": in_python,
+        "text": re.findall(r"^ *\d+\. (.*)$", text, re.M),
+        "JSON": [one_line(finding["text"]) for finding in document["findings"]],
+        "Markdown": unescaped(markdown),
+        "comment": unescaped(comment),
+        "page": [
+            html.unescape(item) for item in re.findall(r"<li>([^<]*)(?: <a class=\"proof|</li>| <a )", page)
+        ],
+        "app": [line.strip(" →•") for line in panel.splitlines() if re.match(r" [→•] ", line)],
+    }
+
+
+def unescaped(markdown: str) -> list[str]:
+    found = re.findall(r"^\d+\. (.*)$", markdown, re.M)
+    return [re.sub(r"\\([\\`*_\[\]<|~$])", r"\1", text) for text in found]
+
+
+def assert_same(shown: Shown) -> None:
+    findings = shown["Python"]
+    limits = {"text": IN_TEXT, "comment": IN_COMMENT}
+    for view, texts in shown.items():
+        assert texts == findings[: limits.get(view)], view
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+async def test_every_view_has_the_same_findings(
+    pair: str, tmp_path: Path, printed: Callable[..., str]
+) -> None:
+    shown = await shown_everywhere(PAIRS[pair](tmp_path / "pair.irscope"), printed)
+    assert shown["Python"], "the pair has findings to compare"
+    assert_same(shown)
+
+
+def test_json_has_the_evidence_and_weights_of_python(tmp_path: Path, printed: Callable[..., str]) -> None:
+    path = PAIRS["assembly"](tmp_path / "pair.irscope")
+    documents = [json.loads(printed(name, path, "#1", "#2", "--format", "json")) for name in ("diff", "why")]
+    with irscope.open(path) as capture:
+        found = capture.compare(*capture.variants[:2]).findings
+    expected = [
+        {
+            "kind": finding.kind,
+            "text": finding.text,
+            "weight": finding.weight,
+            "evidence_a": [{"stage": line.stage, "line": line.line + 1} for line in finding.evidence_a],
+            "evidence_b": [{"stage": line.stage, "line": line.line + 1} for line in finding.evidence_b],
+        }
+        for finding in found
+    ]
+    assert [document["findings"] for document in documents] == [expected, expected]
+
+
+async def test_a_new_finding_appears_in_every_view(
+    tmp_path: Path, printed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = Finding("B has a brand-new finding: 1 -> 2", 999.0, "new", (Evidence("ttgir", 3),))
+    add_finding(monkeypatch, added)
+    shown = await shown_everywhere(PAIRS["num_stages"](tmp_path / "pair.irscope"), printed)
+    for view, texts in shown.items():
+        assert texts[0] == added.text, view
+    assert_same(shown)
+
+
+def add_finding(monkeypatch: pytest.MonkeyPatch, added: Finding) -> None:
+    """Makes the function that the workspace asks for findings return one more."""
+    original = comparison_module.findings
+    monkeypatch.setattr(comparison_module, "findings", lambda *pair: [added, *original(*pair)])
