@@ -45,9 +45,9 @@ def main() -> None:
 INDEX = """# Lessons: why autotune recompiles
 
 Each lesson compiles a kernel on your machine, asks a question, lets you look, and then shows the answer in
-the IR that was just compiled. `irscope learn 1` opens the first one in the app; it needs no GPU. These pages show
-the lessons as text, with the output of Triton {triton}. A test checks every claim in them; where versions of
-Triton differ, the text says so.
+the IR that was just compiled. `irscope learn 1` opens the first one in the app; it needs no GPU. These pages
+show the lessons as text, with the output of Triton {triton}. A test checks every claim in them; where
+versions of Triton differ, the text says so.
 
 """
 
