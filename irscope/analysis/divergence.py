@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.finding import Finding
-from irscope.analysis.pass_history import Documents, PassModule, PassStep, large, opcode_changes
+from irscope.analysis.pass_history import (
+    Documents,
+    PassModule,
+    PassStep,
+    documents,
+    large,
+    opcode_changes,
+    steps,
+)
 from irscope.diff.align import Block, common_blocks
 from irscope.diff.constants import is_constant
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.document import Document
-
-# Above what follows from it: a pass is the nearest to a cause that can be named.
-_WEIGHT = 6.0
+from irscope.model import Artifact, Pass
 
 # The ways in which two variants can part, most telling first.
 KINDS = ("operations", "layouts", "attributes")
@@ -57,7 +62,7 @@ class Divergence:
             return "before the first pass"
         if not self.moment.name:
             return f"before the passes of {self.moment.stage}"
-        return f"in pass {self.moment.name} of {self.moment.stage}"
+        return f"in pass {self.moment.name} ({self.moment.stage})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +112,17 @@ def divergences(
     return Divergences(**found)
 
 
-def divergence_findings(found: Divergences) -> Iterator[Finding]:
-    """Where two variants part, as findings: operations and layouts, attributes where nothing else does."""
-    first = found.first
-    for parting, what in ((first, "A and B"), (found.layouts, "Their layouts")):
-        if parting is not None and (parting is first) == (what == "A and B"):
-            yield Finding(f"{what} part {parting.place}: {parting.summary}", _WEIGHT, "passes")
+def recorded_divergences(
+    a: Sequence[Pass], b: Sequence[Pass], content: Callable[[Artifact], bytes]
+) -> Divergences | None:
+    """Where two variants diverge, from their recorded passes; None if one has none recorded.
+
+    `content` reads an artifact.
+    """
+    if not a or not b:
+        return None
+    document = documents(content)
+    return divergences(steps(a), steps(b), document, document)
 
 
 def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPair]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from irscope.analysis.finding import effect
+from irscope.analysis.finding import PairContext, effect
 from irscope.analysis.findings import findings
 from irscope.facts.fact import Fact, status_of
 from irscope.facts.registry import LAUNCHABLE
@@ -98,7 +98,7 @@ def _values(variant: Variant) -> dict[str, str]:
 def _weight(a: Variant, b: Variant, facts: _Facts) -> float:
     """How much came of it: the weights of the findings; 0 for the same program."""
     ours, theirs = facts[a.id], facts[b.id]
-    found = findings(a, b, ours, theirs, {})
+    found = findings(PairContext(a, b, ours, theirs))
     if any(finding.kind == "identical" for finding in found):
         return 0
     return sum(finding.weight for finding in found) + _time(ours, theirs)

@@ -21,7 +21,7 @@ from irscope.model import Variant
 from irscope.store import find_variant, variant_names
 
 if TYPE_CHECKING:
-    from irscope.analysis.finding import Finding
+    from irscope.analysis.divergence import Divergences
     from irscope.diff.rows import StageDiff
     from irscope.report.comparison import Comparison
 
@@ -72,7 +72,7 @@ def compare(
     `asked` is the value of --stage; `also` are stages to be compared that are not by themselves.
     """
     from irscope.analysis.duplicates import are_duplicates
-    from irscope.analysis.findings import findings
+    from irscope.analysis.findings import PairContext, findings
     from irscope.cli.facts import measured
     from irscope.report.comparison import Comparison
 
@@ -86,23 +86,18 @@ def compare(
         variants=pair,
         names=(names[a.id], names[b.id]),
         identical=are_duplicates(a, b, *facts),
-        findings=sorted(
-            [*findings(a, b, *facts, diffs), *_parting(stages, pair)], key=lambda found: -found.weight
-        ),
+        findings=findings(PairContext(a, b, *facts, diffs, _divergences(stages, pair))),
         diffs=diffs,
         shown=_shown(diffs, asked),
     )
 
 
-def _parting(stages: Stages, pair: tuple[Variant, Variant]) -> Iterator[Finding]:
-    """In which pass the two part, where the capture has the passes of both."""
-    from irscope.analysis.divergence import divergence_findings, divergences
-    from irscope.analysis.pass_history import documents, steps
+def _divergences(stages: Stages, pair: tuple[Variant, Variant]) -> Divergences | None:
+    """Where the two diverge, if the capture has the passes of both."""
+    from irscope.analysis.divergence import recorded_divergences
 
-    a, b = (steps(stages.capture.passes(variant)) for variant in pair)
-    if a and b:
-        document = documents(stages.capture.content)
-        yield from divergence_findings(divergences(a, b, document, document))
+    a, b = (stages.capture.passes(variant) for variant in pair)
+    return recorded_divergences(a, b, stages.capture.content)
 
 
 def _diffs(stages: Stages, a: Variant, b: Variant, named: Sequence[str], every: bool) -> dict[str, StageDiff]:

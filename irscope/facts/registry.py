@@ -194,11 +194,11 @@ GLOBAL_STORES = _fact(
 )  # fmt: skip
 SHARED_LOADS = _fact(
     "shared_loads", "Shared loads", "", "", "loads from shared memory by width, excluding ldmatrix",
-    lambda v: v.instructions_by_width("shared load"),
+    lambda v: v.instructions_by_width("shared load"), label="Shared memory loads",
 )  # fmt: skip
 SHARED_STORES = _fact(
     "shared_stores", "Shared stores", "", "", "stores to shared memory by width",
-    lambda v: v.instructions_by_width("shared store"),
+    lambda v: v.instructions_by_width("shared store"), label="Shared memory stores",
 )  # fmt: skip
 LDMATRIX = _fact(
     "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from irscope.analysis.findings import Finding, findings
+from irscope.analysis.findings import Finding, PairContext, findings
 from irscope.diff.constants import by_constants_alone
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import short_label, summarize
@@ -118,7 +118,7 @@ class Comparison:
         a, b = self.a, self.b
         facts_a, facts_b = self.session.facts(a), self.session.facts(b)
         compared = [stage for stage in self.stages if stage not in _ASKED_FOR]
-        return findings(a, b, facts_a, facts_b, self.session.known_diffs(a, b, compared))
+        return findings(PairContext(a, b, facts_a, facts_b, self.session.known_diffs(a, b, compared)))
 
     def settle(self, stage: str, diff: StageDiff | None) -> None:
         """Notes what the work on a stage found."""

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.divergence import divergence_findings, divergences, pass_pairs
+from irscope.analysis.divergence import divergences, pass_pairs
+from irscope.analysis.findings import PairContext, first_divergence
 from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
 from irscope.model.pass_names import pass_name, pass_options
 from irscope.store import CaptureReader
 from irscope.store.writer import NewPass
+from tests.analysis.builders import variant
 from tests.conftest import Irscope
 from tests.recorded_passes import recorded
 
@@ -148,9 +150,11 @@ def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
     assert found.operations.moment.name == "tritongpu-pipeline"
     assert found.layouts is None
     assert found.first is found.operations
-    assert found.first.place == "in pass tritongpu-pipeline of ttgir"
-    (finding,) = divergence_findings(found)
-    assert finding.text.startswith("A and B part in pass tritongpu-pipeline of ttgir: 2 added, 0 removed")
+    assert found.first.place == "in pass tritongpu-pipeline (ttgir)"
+    (finding,) = first_divergence(PairContext(variant(), variant(), {}, {}, divergences=found))
+    assert finding.text.startswith(
+        "A and B first diverge in pass tritongpu-pipeline (ttgir): 2 added, 0 removed"
+    )
 
 
 def test_layouts_part_where_the_warps_are_laid_out(kept):

@@ -115,7 +115,7 @@ class PassesScreen(Screen[None]):
                 if any(step in steps for step in (line.a, line.b) if step is not None):
                     line.parts.append(kind)
         first = found.first
-        self._note = "A and B do not part" if first is None else f"A and B part {first.place}"
+        self._note = "A and B do not diverge" if first is None else f"A and B first diverge {first.place}"
         self._list()
         self.action_parting()
 
