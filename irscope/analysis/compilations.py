@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
+from irscope.analysis.cache_key_diff import input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
@@ -16,7 +17,7 @@ _TOLD = frozenset(KINDS) - {"backend", "line"}
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
+class VaryingInput:
     """An input that is not the same in all compilations: its values (None: not there), with counts."""
 
     input: CacheKeyInput
@@ -50,7 +51,7 @@ class Compilations:
     failed: int
     seconds: float
     timed: int
-    varied: tuple[Varied, ...]
+    varied: tuple[VaryingInput, ...]
     repeated: tuple[int, ...]
     repeated_seconds: float
     argument_sets: tuple[ArgumentSet, ...]
@@ -82,7 +83,9 @@ def _seconds(variant: Variant) -> float:
     return sum(variant.seconds.values())
 
 
-def _varied(variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]) -> tuple[Varied, ...]:
+def _varied(
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
+) -> tuple[VaryingInput, ...]:
     names = dict.fromkeys(name for own in values for name in own if name.kind in _TOLD)
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     told = []
@@ -97,12 +100,12 @@ def _varied(variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput,
             if len(pairs) == len(set(places)):
                 continue
         counts = Counter(own)
-        told.append(Varied(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
+        told.append(VaryingInput(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
     return tuple(told)
 
 
 def _argument_sets(
-    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[Varied]
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
 ) -> tuple[ArgumentSet, ...]:
     """What a warm-up has to call the kernel with: the arguments, and what constants no config sets."""
     by_hand = {name for variant in variants for name, _ in variant.config.values}
@@ -124,3 +127,69 @@ def _argument_sets(
         )
         for key, group in sets.items()
     )
+
+
+# The JSON of `irscope why` has all of them.
+_MAX_VALUES = 8
+_MAX_SETS = 20
+
+
+def compilation_totals(kernel: Compilations) -> str:
+    """How often it was compiled, and the seconds that took."""
+    number = len(kernel.variants)
+    parts = [f"compiled {_counted(number, 'time')}"]
+    if kernel.timed:
+        known = "" if kernel.timed == number else f" (the time of {kernel.timed} is known)"
+        parts.append(f"{kernel.seconds:.1f} s{known}")
+    else:
+        parts.append("the time is not known: Triton's cache had them")
+    if kernel.failed:
+        parts.append(f"{kernel.failed} failed")
+    return ", ".join(parts)
+
+
+def compilation_summary(kernel: Compilations) -> Iterator[str]:
+    """Why so often, what of it was for nothing, what a warm-up has to cover; two blanks are one level."""
+    if kernel.varied:
+        yield "because these varied:"
+        yield from (f"  {_varying_text(varied)}" for varied in kernel.varied)
+    if kernel.repeated:
+        ids = ", ".join(f"#{id_}" for id_ in kernel.repeated[:_MAX_VALUES])
+        more = ", ..." if len(kernel.repeated) > _MAX_VALUES else ""
+        spent = f"{len(kernel.repeated)} gave machine code that was there already"
+        yield f"{spent} ({kernel.repeated_seconds:.1f} s): {ids}{more}"
+    else:
+        yield "each that is known gave machine code of its own"
+    yield from _warm_up(kernel.argument_sets)
+
+
+def _varying_text(varied: VaryingInput) -> str:
+    if varied.input.kind in ("source", "helper"):
+        return f"{input_text(varied.input)}: {len(varied.values)} versions"
+    values = [f"{value_text(varied.input, value)} x{number}" for value, number in varied.values[:_MAX_VALUES]]
+    more = len(varied.values) - _MAX_VALUES
+    return f"{input_text(varied.input)}: {', '.join(values)}{f', and {more} more' if more > 0 else ''}"
+
+
+def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
+    if len(sets) == 1:
+        yield f"a warm-up has one kind of arguments to cover, {_cost(sets[0])}"
+        return
+    yield f"a warm-up has {len(sets)} kinds of arguments to cover:"
+    for one in sets[:_MAX_SETS]:
+        arguments = ", ".join(f"{name} {value}" for name, value in one.arguments)
+        yield f"  {arguments}: {_cost(one)}"
+    if len(sets) > _MAX_SETS:
+        yield f"  and {len(sets) - _MAX_SETS} more; --format json has all"
+
+
+def _cost(one: ArgumentSet) -> str:
+    spent = "" if one.seconds is None else f", {one.seconds:.1f} s"
+    number = f"{_counted(one.compiled, 'compilation')}{spent}"
+    if one.chosen:
+        return f"{number}; autotune chose {', '.join(f'#{id_}' for id_ in one.chosen)}"
+    return number
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

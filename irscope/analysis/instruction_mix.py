@@ -31,7 +31,7 @@ class InstructionMix:
         return max((doing.width for doing in self.counts), default=0)
 
 
-def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
+def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
     """The instructions of an assembly stage by kind and the place that they were made from."""
     found: dict[tuple[str, Place], InstructionMix] = {}
     backend = backend_with_assembly(stage)

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from irscope.analysis.finding import Finding, PairContext, effect
 from irscope.analysis.global_accesses import WIDEST
-from irscope.analysis.instruction_mix import InstructionMix, Place, kernel_place, place_text, work_by_line
+from irscope.analysis.instruction_mix import (
+    InstructionMix,
+    Place,
+    instructions_by_line,
+    kernel_place,
+    place_text,
+)
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends import backend_of
 from irscope.backends.instructions import InstructionKind
@@ -60,7 +66,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     if assembly is None:
         return
     a, b, stage = pair.a, pair.b, assembly.stage
-    left, right = work_by_line(assembly.left, stage), work_by_line(assembly.right, stage)
+    left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
     for kind, place in sorted(left.keys() | right.keys(), key=repr):

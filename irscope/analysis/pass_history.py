@@ -13,7 +13,7 @@ from irscope.diff.summary import describe_layout, summarize
 from irscope.languages.document import Document
 from irscope.languages.registry import parse
 from irscope.model import Artifact, Pass
-from irscope.model.pass_names import pass_language, pass_name, pass_options
+from irscope.model.stage import pass_language, pass_name, pass_options
 
 # Opcodes and layouts that a summary names; the diff has all.
 _MOST_OPCODES, _MOST_LAYOUTS = 4, 2

@@ -20,7 +20,7 @@ def place_of(location: Location) -> Place:
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
 
-class Origins:
+class SourceMap:
     """The operations of one stage by the Python lines they came from.
 
     What a helper was inlined for belongs to the helper's line and to each line that called it.

@@ -13,7 +13,7 @@ from irscope.backends.elf import code_digest
 from irscope.backends.instructions import InstructionKind
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
 from irscope.facts.measurement import Measurement, reused_stages
-from irscope.facts.occupancy import fits, threads_of
+from irscope.facts.occupancy import launch_problem, threads_of
 from irscope.model import Stage, Status
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
@@ -57,7 +57,7 @@ def _status(variant: Measurement) -> Status | None:
         return NOT_COMPILED
     if variant.count("shared") is None or variant.count("num_warps") is None:
         return None
-    reason = fits(variant.variant)
+    reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
 
 
@@ -70,7 +70,7 @@ def _layout_kinds(variant: Measurement) -> Measured:
     def counted(number: int, name: str) -> str:
         return f"{name} x{number}" if number > 1 else name
 
-    return variant.from_tensors(
+    return variant.from_ttgir(
         lambda found: (
             ", ".join(counted(number, name) for name, number in sorted(found.layouts.items())) or "none",
             found.layout_lines,
@@ -221,12 +221,12 @@ INSTRUCTIONS = _fact(
 LAYOUTS = _fact("layouts", "Layouts", "", "", "layouts in TTGIR by kind", _layout_kinds)
 CONVERSIONS = _fact(
     "conversions", "Conversions", "operations", "low", "ttg.convert_layout operations in TTGIR",
-    lambda v: v.from_tensors(lambda found: (len(found.conversions), found.conversions)),
+    lambda v: v.from_ttgir(lambda found: (len(found.conversions), found.conversions)),
     label="Layout conversions in TTGIR", weight=2.0,
 )  # fmt: skip
 BUFFERS = _fact(
     "buffers", "Buffers", "buffers", "", "depth of the software pipeline: copies of a tile; 0 if none",
-    lambda v: v.from_tensors(lambda found: (found.buffers, found.buffer_lines)),
+    lambda v: v.from_ttgir(lambda found: (found.buffers, found.buffer_lines)),
     label="Software pipeline buffers per tile", weight=2.0,
 )  # fmt: skip
 

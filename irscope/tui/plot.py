@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from irscope.analysis.axis_ticks import scale
-from irscope.analysis.chart_data import Chart, Point, Series
+from irscope.analysis.chart_data import Chart, Point, Series, scale
 from irscope.model.text import display_line
 
 # A series has a mark and a colour of its own; what there are more series has letters.

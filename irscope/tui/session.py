@@ -10,7 +10,7 @@ from dataclasses import replace
 from threading import Lock
 
 from irscope.analysis.pass_history import Documents, PassStep, documents, steps
-from irscope.analysis.source_map import Origins
+from irscope.analysis.source_map import SourceMap
 from irscope.backends import stage_named, stages_for
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
@@ -62,7 +62,7 @@ class Session:
         self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
-        self._origins: SizedCache[Origins] = SizedCache(_HELD_LINES)
+        self._origins: SizedCache[SourceMap] = SizedCache(_HELD_LINES)
         # Modules between two passes, parsed: takes long for one that was not asked for before.
         self.module: Documents = documents(self._module)
 
@@ -200,13 +200,13 @@ class Session:
         diffs = {stage: self.known_diff(a, b, stage) for stage in stages if self.comparable(a, b, stage)}
         return {stage: diff for stage, diff in diffs.items() if diff is not None}
 
-    def origins(self, variant: Variant, stage: str) -> Origins:
+    def origins(self, variant: Variant, stage: str) -> SourceMap:
         """Where the operations of a stage came from; takes as long as `document`, and raises as that."""
         key = self.key(variant, stage)
         held = self._origins.get(key)
         if held is not None:
             return held
-        origins = Origins(self.document(variant, stage))
+        origins = SourceMap(self.document(variant, stage))
         return self._origins.put(key, origins, len(origins))
 
     def kept_facts(self) -> dict[int, dict[str, Fact]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.source_map import Origins, Place
+from irscope.analysis.source_map import Place, SourceMap
 from irscope.model import UserError, Variant
 from irscope.tui.comparison import Comparison
 from irscope.tui.session import PYTHON, Session
@@ -14,8 +14,8 @@ from irscope.tui.session import PYTHON, Session
 class Traces:
     """Where the operations of one stage came from, in A and in B; None where that side has none."""
 
-    left: Origins | None = None
-    right: Origins | None = None
+    left: SourceMap | None = None
+    right: SourceMap | None = None
 
     def of(self, line: int, right: bool) -> tuple[Place, ...]:
         """The places that a line of one side came from, the innermost first."""
@@ -70,7 +70,7 @@ def work_in(comparison: Comparison, stage: str, place: Place) -> list[LineOutcom
     return found
 
 
-def _origins(session: Session, variant: Variant, stage: str) -> Origins | None:
+def _origins(session: Session, variant: Variant, stage: str) -> SourceMap | None:
     if not session.key(variant, stage) or not session.at_hand(variant, stage):
         return None
     try:

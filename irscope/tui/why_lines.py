@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import CacheKeyInput
-from irscope.analysis.cache_key_diff import recompilation, remedies
-from irscope.analysis.cache_key_text import key_sentence, reason_text, verdict
-from irscope.analysis.compilation_summary import story, totals
-from irscope.analysis.compilations import compilations
+from irscope.analysis.cache_key_diff import key_sentence, reason_text, recompilation, remedies, verdict
+from irscope.analysis.compilations import compilation_summary, compilation_totals, compilations
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding
 from irscope.analysis.source_map import place_of
@@ -71,8 +69,11 @@ def story_lines(session: Session, facts: Mapping[int, Mapping[str, Fact]]) -> li
     for name in dict.fromkeys(variant.kernel.name for variant in session.variants):
         variants = [variant for variant in session.variants if variant.kernel.name == name]
         found = compilations(name, variants, facts)
-        told.append(TextLine(f"The whole capture: {name}, {totals(found)}", title=True, level=0))
-        told += [TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(found)]
+        told.append(TextLine(f"The whole capture: {name}, {compilation_totals(found)}", title=True, level=0))
+        told += [
+            TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
+            for line in compilation_summary(found)
+        ]
     return told
 
 

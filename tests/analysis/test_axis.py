@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.coalescing_log import match_reasons, parse_reasons
 from irscope.analysis.global_accesses import accesses, blamed, limits
+from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.diff.def_use import Definition
 from irscope.languages.registry import parse
 from tests.analysis.builders import stored
@@ -17,7 +17,7 @@ from tests.analysis.reason_data import NAMES, text, ttir
 def test_pointers_are_known_as_well_as_the_compiler_says(name):
     document = ttir(name)
     flow = AxisFlow(document)
-    told = match_reasons(parse_reasons(text(name, "reasons")), document)
+    told = match_decisions(parse_decisions(text(name, "reasons")), document)
     found = accesses(document, flow)
     assert len(told) == len(found) >= 2
     for access in found:

@@ -13,7 +13,7 @@ from irscope.analysis.findings import PairContext, first_divergence
 from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
-from irscope.model.pass_names import pass_name, pass_options
+from irscope.model.stage import pass_name, pass_options
 from irscope.store import CaptureReader
 from irscope.store.writer import NewPass
 from tests.analysis.builders import variant

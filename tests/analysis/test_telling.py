@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.analysis.axis_ticks import scale
+from irscope.analysis.chart_data import scale
 from irscope.analysis.pair_ranking import rank_pairs
 from irscope.facts.measure import from_json
 from irscope.model import Failure, Variant

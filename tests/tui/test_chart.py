@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.chart_data import axes, chart, charted
+from irscope.analysis.chart_data import axes, chart, chartable_facts
 from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
 from irscope.tui.plot import Plot
@@ -96,7 +96,7 @@ async def test_the_fact_is_that_of_the_table_s_column(app: IrscopeApp) -> None:
         table = app.screen.query_one(VariantTable)
         await press(pilot, "shift+tab", *["l"] * 30)
         column = table.words
-        assert column in [kind.name for kind in charted(table.order, table.facts.known)]
+        assert column in [kind.name for kind in chartable_facts(table.order, table.facts.known)]
         await press(pilot, "C")
         assert isinstance(app.screen, ChartScreen)
         assert f" {column} " in bar(pilot, "point")

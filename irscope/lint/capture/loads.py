@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import accesses, blamed
-from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
@@ -56,7 +56,7 @@ def _narrow(compiled: Compiled, variant: Variant) -> Iterator[tuple[int, str, in
         parse((text or b"").decode("utf-8", "replace"), language)
         for text, language in zip(texts, ("mlir", stage), strict=True)
     )
-    work = work_by_line(assembly, stage)
+    work = instructions_by_line(assembly, stage)
     narrow = memory_use(variant, ttir, work).narrow
     flow = AxisFlow(ttir) if narrow else None
     for access in accesses(ttir, flow) if flow else ():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.axis_ticks import Scale, scale
-from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
+from irscope.analysis.chart_data import EACH, Chart, Point, Scale, axes, chart, chartable_facts, scale
 from irscope.facts.fact import FactKind
 from irscope.model.text import clipped
 from irscope.report.html.markup import Html, element, joined
@@ -41,7 +40,9 @@ def plots(section: TableSection, number: int) -> Html:
     """The charts of a section, for one axis at a time; "" where nothing varies."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [kind for kind in charted(variants, facts) if kind.name in _DRAWN and _varies(section, kind)]
+    kinds = [
+        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
+    ]
     kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
     names = list(axes(variants))
     names = names[: max(1, min(_MOST_AXES, _MOST_POINTS // max(1, len(variants) * len(kinds))))]

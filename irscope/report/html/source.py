@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
-from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
@@ -97,7 +97,7 @@ def _work(diff: StageDiff, side: str) -> Work:
     """What the instructions of each place do, and how many of them do it."""
     document: Document = diff.left if side == "A" else diff.right
     found: dict[Place, dict[InstructionKind, int]] = defaultdict(dict)
-    for (_, place), work in work_by_line(document, diff.stage).items():
+    for (_, place), work in instructions_by_line(document, diff.stage).items():
         if place is not None:
             found[place_of(Location(*place))].update(work.counts)
     return found
