@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from irscope.facts.fact import Fact, FactKind, status_of
 from irscope.model import Value, Variant, format_value
+from irscope.model.varying import distinct_values
 
 Facts = Mapping[int, Mapping[str, Fact]]
 # What a variant has on an axis.
@@ -80,14 +81,15 @@ class Chart:
 
 def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
     """What `variants` differ in and can be laid out by, the one with the most values first; last, EACH."""
-    names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
-    every: dict[str, Axis] = {name: _config(name) for name in names}
+    values = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
+    every: dict[str, Axis] = {name: _config(name) for name in values}
     every.setdefault("arguments", lambda variant: ", ".join(map(str, variant.specialization)))
     every.setdefault("target", lambda variant: str(variant.target))
     every.setdefault("triton", lambda variant: variant.toolchain.versions.get("triton", "?"))
-    counts = {name: len({_text(axis(variant)) for variant in variants}) for name, axis in every.items()}
-    telling = sorted((name for name in every if counts[name] > 1), key=lambda name: -counts[name])
-    return {**{name: every[name] for name in telling}, EACH: lambda variant: variant.id}
+    rows = [{name: _text(axis(variant)) for name, axis in every.items()} for variant in variants]
+    counts = distinct_values(rows)
+    names = sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])
+    return {**{name: every[name] for name in names}, EACH: lambda variant: variant.id}
 
 
 def chartable_facts(variants: Sequence[Variant], facts: Facts) -> list[FactKind]:

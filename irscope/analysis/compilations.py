@@ -11,6 +11,7 @@ from irscope.analysis.cache_key_diff import input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
+from irscope.model.varying import varying
 
 # What a target or a compiler brings along is no reason of its own.
 _TOLD = frozenset(KINDS) - {"backend", "line"}
@@ -86,15 +87,13 @@ def _seconds(variant: Variant) -> float:
 def _varied(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
 ) -> tuple[VaryingInput, ...]:
-    names = dict.fromkeys(name for own in values for name in own if name.kind in _TOLD)
+    names = [name for name in varying(values) if name.kind in _TOLD]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     told = []
     # An option that has one value for each target and compiler is told by these.
     places = [(variant.target, variant.toolchain.versions.get("triton")) for variant in variants]
     for name in sorted(names, key=lambda name: KINDS.index(name.kind)):
         own = [value.get(name) for value in values]
-        if len(set(own)) < 2:
-            continue
         if name.kind == "option" and name.name not in by_hand:
             pairs = set(zip(places, own, strict=True))
             if len(pairs) == len(set(places)):

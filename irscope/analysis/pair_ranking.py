@@ -9,17 +9,16 @@ from itertools import combinations
 
 from irscope.analysis.finding import PairContext, effect
 from irscope.analysis.findings import findings
-from irscope.facts.fact import Fact, status_of
-from irscope.facts.registry import LAUNCHABLE
+from irscope.facts.fact import Facts, number_of, status_of, value_of
+from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.model import Variant, format_value
+from irscope.model.varying import varying
 
-# A measured time is what the other figures are for: a doubling of it counts more than one of any of them.
-_TIME = 10.0
 # Where no two differ in one value alone, the pairs among so many variants are looked at, and no more.
 _MOST_COMPARED = 40
 
 Pair = tuple[Variant, Variant]
-_Facts = Mapping[int, Mapping[str, Fact]]
+_FactsById = Mapping[int, Facts]
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class _Candidate:
     weight: float
 
 
-def rank_pairs(variants: Sequence[Variant], facts: _Facts, most: int) -> list[Pair]:
+def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> list[Pair]:
     """At most `most` pairs of `variants` that tell most, by their facts alone; `facts` by variant id.
 
     Both of a pair are of one kernel and target, could be launched, and are not the same program. For each
@@ -47,13 +46,13 @@ def rank_pairs(variants: Sequence[Variant], facts: _Facts, most: int) -> list[Pa
     return turns[:most]
 
 
-def _usable(variant: Variant, facts: _Facts) -> bool:
+def _usable(variant: Variant, facts: _FactsById) -> bool:
     known = facts.get(variant.id, {})
     status = status_of(variant, known)
     return LAUNCHABLE.name in known and (status is None or status.ok)
 
 
-def _told(group: Sequence[Variant], facts: _Facts) -> list[Pair]:
+def _told(group: Sequence[Variant], facts: _FactsById) -> list[Pair]:
     """The pairs of a group, the one of which most came first; each varies a value that no other does."""
     told: set[str] = set()
     kept = []
@@ -64,12 +63,12 @@ def _told(group: Sequence[Variant], facts: _Facts) -> list[Pair]:
     return [candidate.pair for candidate in sorted(kept, key=lambda candidate: -candidate.weight)]
 
 
-def _candidates(group: Sequence[Variant], facts: _Facts) -> Iterator[_Candidate]:
+def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candidate]:
     values = {variant.id: _values(variant) for variant in group}
     pairs = list(_neighbours(group, values)) or combinations(group[:_MOST_COMPARED], 2)
     for a, b in pairs:
         ours, theirs = values[a.id], values[b.id]
-        names = frozenset(name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name))
+        names = frozenset(varying([ours, theirs]))
         weight = _weight(a, b, facts)
         if names and weight:
             yield _Candidate((a, b), names, weight)
@@ -95,7 +94,7 @@ def _values(variant: Variant) -> dict[str, str]:
     return {**constants, **arguments, "triton": variant.toolchain.versions.get("triton", "")}
 
 
-def _weight(a: Variant, b: Variant, facts: _Facts) -> float:
+def _weight(a: Variant, b: Variant, facts: _FactsById) -> float:
     """How much came of it: the weights of the findings; 0 for the same program."""
     ours, theirs = facts[a.id], facts[b.id]
     found = findings(PairContext(a, b, ours, theirs))
@@ -104,12 +103,10 @@ def _weight(a: Variant, b: Variant, facts: _Facts) -> float:
     return sum(finding.weight for finding in found) + _time(ours, theirs)
 
 
-def _time(a: Mapping[str, Fact], b: Mapping[str, Fact]) -> float:
+def _time(a: Facts, b: Facts) -> float:
     """How far two times that were measured for the same problem are apart."""
-    times = [side["ms"].value if "ms" in side else None for side in (a, b)]
-    keys = [side["ms_key"].value if "ms_key" in side else None for side in (a, b)]
-    was, now = times
-    if not isinstance(was, int | float) or not isinstance(now, int | float) or keys[0] != keys[1]:
+    was, now = number_of(a, MS), number_of(b, MS)
+    if was is None or now is None or value_of(a, MS_KEY) != value_of(b, MS_KEY):
         return 0
-    # `effect` takes what is below a half for nothing there, and times may be microseconds.
-    return _TIME * effect(was * 1e6, now * 1e6)
+    # In nanoseconds, because `effect` takes anything below a half for nothing.
+    return MS.weight * effect(was * 1e6, now * 1e6)

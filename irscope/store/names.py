@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from irscope.model import UserError, Variant, format_value
+from irscope.model.varying import varying
 
 
 def _parts(variant: Variant) -> dict[str, str]:
@@ -28,11 +29,10 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     for kernel in {variant.kernel.name for variant in variants}:
         group = [variant for variant in variants if variant.kernel.name == kernel]
         parts = [_parts(variant) for variant in group]
-        keys = list(dict.fromkeys(key for part in parts for key in part))
-        telling = [key for key in keys if len({part.get(key) for part in parts}) > 1]
+        different = varying(parts)
         taken: set[str] = set()
         for variant, part in zip(group, parts, strict=True):
-            named = [f"{key}={part[key]}" for key in telling if key in part]
+            named = [f"{key}={part[key]}" for key in different if key in part]
             name = ",".join(named) or str(variant.config) or kernel
             name = f"{name},#{variant.id}" if name in taken else name
             taken.add(name)

@@ -14,7 +14,7 @@ from irscope.tui.plot import Plot
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.variant_table import VariantTable
-from tests.analysis.test_series import FACTS, REGISTERS, VARIANTS, facts, variant
+from tests.analysis.test_chart_data import FACTS, REGISTERS, VARIANTS, facts, variant
 from tests.tui.driving import drawn, press, settled, texts
 
 WIDE = (120, 40)
