@@ -49,7 +49,7 @@ class FactChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MatchedVariants:
     """A variant of OLD and its counterpart in NEW.
 
     `identical`: they are duplicates. `stacks` are the stacks of both in bytes per thread, because
@@ -87,7 +87,7 @@ class CaptureDiff:
     times of the `timed` pairs with two known times.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MatchedVariants, ...]
     by_target: bool
     renamed: Mapping[str, str]
     only_a: tuple[Variant, ...]
@@ -172,14 +172,14 @@ def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
     return {value_of(facts.get(variant.id, {}), CODE) for variant in variants} - {None}
 
 
-def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Pair:
+def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
     # A kernel that was only renamed can be a duplicate.
     identical = are_duplicates(a, replace(b, kernel=a.kernel), facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b), *_seconds_change(a, b)]
     if not identical:
         changes += _moved(facts_a, facts_b)
     stacks = value_of(facts_a, STACK), value_of(facts_b, STACK)
-    return Pair(a, b, identical, stacks, tuple(sorted(changes, key=lambda change: -change.weight)))
+    return MatchedVariants(a, b, identical, stacks, tuple(sorted(changes, key=lambda change: -change.weight)))
 
 
 def _lost(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:

@@ -171,7 +171,7 @@ def _line(points: Sequence[Point], kind: FactKind) -> tuple[tuple[int, float], .
 _SAME = 1e-9
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """An axis: its lowest and highest value, and the distance of its labels."""
 
     low: float
@@ -193,7 +193,7 @@ class Scale(NamedTuple):
             yield self.low + number * self.step
 
 
-def scale(low: float, high: float, labels: int) -> Scale:
+def axis_scale(low: float, high: float, labels: int) -> AxisScale:
     """Round numbers around [low, high], with at most `labels` steps; from 0 on unless all is far above it."""
     if 0 <= low < 0.6 * high:
         low = 0.0
@@ -205,4 +205,4 @@ def scale(low: float, high: float, labels: int) -> Scale:
         step for step in (power * factor for factor in (1, 2, 5, 10, 20)) if span / step <= max(labels, 1)
     )
     first, last = math.floor(low / step) * step, math.ceil(high / step) * step
-    return Scale(first, max(last, first + step), step)
+    return AxisScale(first, max(last, first + step), step)

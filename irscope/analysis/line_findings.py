@@ -9,7 +9,7 @@ from irscope.analysis.finding import Finding, PairContext, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
-    Place,
+    KernelPlace,
     instructions_by_line,
     kernel_place,
     place_text,
@@ -113,7 +113,7 @@ def _bulk(work: InstructionMix) -> bool:
     return any("bulk" in doing.name for doing in work.counts)
 
 
-def _layout_text(ttgir: StageDiff, place: Place) -> str:
+def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
     """How the layouts of that place's memory operations share out elements to threads, if that changed."""
     left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
     changes = [
@@ -126,7 +126,7 @@ def _layout_text(ttgir: StageDiff, place: Place) -> str:
     return f" ({', '.join(changes)})" if changes else ""
 
 
-def _memory_layouts(document: Document, place: Place) -> set[str]:
+def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
     """The aliases in the types of the loads, stores and copies that were made from a place."""
     lines = [
         document.lines[operation.line]

@@ -1,4 +1,4 @@
-"""Which pairs of variants tell most: two that differ in little, of which much came."""
+"""The pairs of variants most worth comparing: their configs differ little, their facts differ much."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.model import Variant, format_value
 from irscope.model.varying import varying
 
-# Where no two differ in one value alone, the pairs among so many variants are looked at, and no more.
+# If no two differ in only one value, all pairs of the first so many variants are candidates.
 _MOST_COMPARED = 40
 
-Pair = tuple[Variant, Variant]
+VariantPair = tuple[Variant, Variant]
 _FactsById = Mapping[int, Facts]
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A pair, the names of the values that it differs in, and how much came of that."""
+    """A pair, the names of the values in which it differs, and the weight of its findings."""
 
-    pair: Pair
+    pair: VariantPair
     names: frozenset[str]
     weight: float
 
 
-def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> list[Pair]:
-    """At most `most` pairs of `variants` that tell most, by their facts alone; `facts` by variant id.
+def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> list[VariantPair]:
+    """At most `most` pairs of `variants`, judged by their facts; `facts` by variant id.
 
-    Both of a pair are of one kernel and target, could be launched, and are not the same program. For each
-    value that varies (of the config, an argument, Triton's version) it is the two that differ in it alone,
-    or in the fewest others, and most in their facts. Kernels take turns.
+    The variants of a pair have the same kernel and target, can be launched and are not duplicates. For
+    each value that varies (of the config, an argument, Triton's version), the pair is the one that differs
+    in that value and the fewest others, and most in its facts. Kernels take turns.
     """
     groups: dict[Hashable, list[Variant]] = defaultdict(list)
     for variant in variants:
         if _usable(variant, facts):
             groups[variant.kernel.name, variant.target].append(variant)
-    ranked = [_told(group, facts) for group in groups.values()]
+    ranked = [_ranked(group, facts) for group in groups.values()]
     turns = [pairs[turn] for turn in range(most) for pairs in ranked if turn < len(pairs)]
     return turns[:most]
 
@@ -52,13 +52,13 @@ def _usable(variant: Variant, facts: _FactsById) -> bool:
     return LAUNCHABLE.name in known and (status is None or status.ok)
 
 
-def _told(group: Sequence[Variant], facts: _FactsById) -> list[Pair]:
-    """The pairs of a group, the one of which most came first; each varies a value that no other does."""
-    told: set[str] = set()
+def _ranked(group: Sequence[Variant], facts: _FactsById) -> list[VariantPair]:
+    """The pairs of a group by weight; each varies a value that no other pair varies."""
+    covered: set[str] = set()
     kept = []
     for candidate in sorted(_candidates(group, facts), key=lambda c: (len(c.names), -c.weight)):
-        if not candidate.names <= told:
-            told |= candidate.names
+        if not candidate.names <= covered:
+            covered |= candidate.names
             kept.append(candidate)
     return [candidate.pair for candidate in sorted(kept, key=lambda candidate: -candidate.weight)]
 
@@ -74,8 +74,8 @@ def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candid
             yield _Candidate((a, b), names, weight)
 
 
-def _neighbours(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> Iterator[Pair]:
-    """The pairs that differ in one value alone."""
+def _neighbours(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> Iterator[VariantPair]:
+    """The pairs that differ in only one value."""
     for name in {name: None for own in values.values() for name in own}:
         alike: dict[Hashable, list[Variant]] = defaultdict(list)
         for variant in group:
@@ -86,7 +86,7 @@ def _neighbours(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]
 
 
 def _values(variant: Variant) -> dict[str, str]:
-    """What a variant was compiled for and with, beside its kernel and target."""
+    """The values that a variant was compiled for, except for its kernel and target."""
     arguments = {f"argument {argument.name}": str(argument) for argument in variant.specialization}
     constants = {name: format_value(value) for name, value in variant.config.values}
     for name in constants:
@@ -95,7 +95,7 @@ def _values(variant: Variant) -> dict[str, str]:
 
 
 def _weight(a: Variant, b: Variant, facts: _FactsById) -> float:
-    """How much came of it: the weights of the findings; 0 for the same program."""
+    """The total weight of the findings; 0 for duplicates."""
     ours, theirs = facts[a.id], facts[b.id]
     found = findings(PairContext(a, b, ours, theirs))
     if any(finding.kind == "identical" for finding in found):
@@ -104,7 +104,7 @@ def _weight(a: Variant, b: Variant, facts: _FactsById) -> float:
 
 
 def _time(a: Facts, b: Facts) -> float:
-    """How far two times that were measured for the same problem are apart."""
+    """The weight of two measured times, if they are for the same problem."""
     was, now = number_of(a, MS), number_of(b, MS)
     if was is None or now is None or value_of(a, MS_KEY) != value_of(b, MS_KEY):
         return 0

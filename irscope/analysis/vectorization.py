@@ -8,13 +8,20 @@ from dataclasses import dataclass, field
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
 from irscope.analysis.axis_info import shape_of
-from irscope.analysis.global_accesses import WIDEST, Access, Blame, accesses, blamed, limits
-from irscope.analysis.instruction_mix import InstructionMix, Place
+from irscope.analysis.global_accesses import (
+    WIDEST,
+    Blame,
+    GlobalAccess,
+    blamed,
+    global_accesses,
+    width_limits,
+)
+from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
 from irscope.facts.occupancy import threads_of
 from irscope.languages.document import Document
 from irscope.model import Variant
 
-Key = tuple[str, Place]  # "global load" or "global store", and its place
+Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
 
 # More pointers than these in one line say nothing.
 _MOST_POINTERS = 3
@@ -41,8 +48,8 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
     if len(ttir.operations) > _MOST_OPERATIONS:
         return MemoryUse()
     flow = AxisFlow(ttir)
-    by_key: dict[Key, list[Access]] = {}
-    for access in accesses(ttir, flow):
+    by_key: dict[Key, list[GlobalAccess]] = {}
+    for access in global_accesses(ttir, flow):
         by_key.setdefault((access.kind, access.place), []).append(access)
     told = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
@@ -60,10 +67,10 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
 
 
 def _reason(
-    access: Access, flow: AxisFlow, threads: int, width: int, told: Mapping[int, CoalescingDecision]
+    access: GlobalAccess, flow: AxisFlow, threads: int, width: int, told: Mapping[int, CoalescingDecision]
 ) -> str:
     """Why the access is `width` bytes wide and not 16; "" where that is not known."""
-    found = limits(access, flow.infos(), threads)
+    found = width_limits(access, flow.infos(), threads)
     if found is None or width >= WIDEST or found.width * access.size != width:
         return ""
     text = _blame_text(blamed(access, flow, threads))
@@ -83,7 +90,7 @@ def _blame_text(blame: Blame) -> str:
     return f"{_listed(names)} {_are(names)} {divisible}" if names else ""
 
 
-def _knew_text(access: Access, reason: CoalescingDecision) -> str:
+def _knew_text(access: GlobalAccess, reason: CoalescingDecision) -> str:
     """What the compiler knew of the pointer along its most contiguous dimension, as far as that limits it."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"

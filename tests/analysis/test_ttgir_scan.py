@@ -1,4 +1,4 @@
-from irscope.facts.measurement import scan_ttgir
+from irscope.facts.artifacts import scan_ttgir
 from tests.analysis.builders import stored
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.global_accesses import accesses, limits
+from irscope.analysis.global_accesses import global_accesses, width_limits
 from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.languages.registry import parse
 from irscope.model import Variant
@@ -92,14 +92,14 @@ def test_our_axis_info_is_the_compilers(
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)
             told = match_decisions(parse_decisions(variant.reasons or ""), document)
-            found = accesses(document, flow)
+            found = global_accesses(document, flow)
             assert len(found) == len(told) >= 2
             for access in found:
                 info, reason = flow.infos()[access.pointer], told[access.index]
                 assert (info.contiguity, info.divisibility, info.constancy) == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
-                known = limits(access, flow.infos(), 128)
+                known = width_limits(access, flow.infos(), 128)
                 assert known is not None
                 assert known.pointer == reason.pointer_limit
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.chart_data import EACH, Chart, Point, Scale, axes, chart, chartable_facts, scale
+from irscope.analysis.chart_data import (
+    EACH,
+    AxisScale,
+    Chart,
+    Point,
+    axes,
+    axis_scale,
+    chart,
+    chartable_facts,
+)
 from irscope.facts.fact import FactKind
 from irscope.model.text import clipped
 from irscope.report.html.markup import Html, element, joined
@@ -119,7 +128,7 @@ def _legend(found: Chart) -> Html:
 def _drawn(found: Chart) -> Html:
     """The chart: grid and labels, the lines, then the points, each of which leads to its row."""
     numbers = [point.y for point in found.points if point.y is not None]
-    picture = _Picture(found, scale(min(numbers), max(numbers), 4))
+    picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
     return element(
         "svg",
         *picture.grid(),
@@ -134,7 +143,7 @@ def _drawn(found: Chart) -> Html:
 class _Picture:
     """Where things are in a chart's picture."""
 
-    def __init__(self, found: Chart, y_scale: Scale) -> None:
+    def __init__(self, found: Chart, y_scale: AxisScale) -> None:
         self._chart = found
         self._scale = y_scale
         self._room = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)

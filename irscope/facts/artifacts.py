@@ -16,7 +16,7 @@ from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.model import Variant
 
 
-class Measurement:
+class VariantArtifacts:
     """One variant and what its facts are measured from; an attribute is None if its artifact is missing."""
 
     def __init__(self, variant: Variant, read: ReadStage) -> None:
