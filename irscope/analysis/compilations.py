@@ -1,4 +1,4 @@
-"""The compilations of one kernel in a capture: how many, for which reasons, and which for nothing."""
+"""The compilations of one kernel in a capture: how many, for which reasons, and which were redundant."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from irscope.analysis.cache_key_diff import input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
+from irscope.model.text import pluralize
 from irscope.model.varying import varying
 
-# What a target or a compiler brings along is no reason of its own.
-_TOLD = frozenset(KINDS) - {"backend", "line"}
+# Inputs that only follow the target or the compiler are not reasons.
+_REASONS = frozenset(KINDS) - {"backend", "line"}
 
 
 @dataclass(frozen=True, slots=True)
 class VaryingInput:
-    """An input that is not the same in all compilations: its values (None: not there), with counts."""
+    """An input that varies between compilations: its values (None: missing) and how often each occurs."""
 
     input: CacheKeyInput
     values: tuple[tuple[str | None, int], ...]
@@ -27,10 +28,10 @@ class VaryingInput:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSet:
-    """Arguments that the kernel was compiled for, as (name, text) of those that vary.
+    """Arguments that the kernel was compiled for, as (name, text) of the arguments that vary.
 
-    `compiled` variants have them, which took `seconds` (None: not known); `chosen` are the ids of
-    those that an autotuner chose, empty where it measured none.
+    `compiled` is the number of variants with these arguments and `seconds` their compile time (None:
+    unknown); `chosen` are the ids of the variants that the autotuner chose.
     """
 
     arguments: tuple[tuple[str, str], ...]
@@ -43,8 +44,8 @@ class ArgumentSet:
 class Compilations:
     """The compilations of one kernel.
 
-    `seconds` is the time they took as far as it is known, of `timed` of them; `repeated` are the ids of
-    variants whose program was there already by an earlier one, which took `repeated_seconds`.
+    `seconds` is the compile time of the `timed` variants for which it is known. `repeated` are the ids of
+    duplicates of earlier variants, which took `repeated_seconds`.
     """
 
     kernel: str
@@ -61,11 +62,11 @@ class Compilations:
 def compilations(
     kernel: str, variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> Compilations:
-    """What `variants`, all those of the kernel called `kernel`, were compiled for; `facts` by variant id."""
+    """Why `variants`, all of the kernel called `kernel`, were compiled; `facts` by variant id."""
     whole = all(map(has_key, variants))
     values = [cache_key_inputs(variant, whole) for variant in variants]
     varied = _varied(variants, values)
-    again = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
+    repeated = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
     timed = [variant for variant in variants if variant.seconds]
     return Compilations(
         kernel=kernel,
@@ -74,8 +75,8 @@ def compilations(
         seconds=sum(map(_seconds, timed)),
         timed=len(timed),
         varied=varied,
-        repeated=tuple(sorted(again)),
-        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in again),
+        repeated=tuple(sorted(repeated)),
+        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in repeated),
         argument_sets=_argument_sets(variants, values, varied),
     )
 
@@ -87,10 +88,10 @@ def _seconds(variant: Variant) -> float:
 def _varied(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
 ) -> tuple[VaryingInput, ...]:
-    names = [name for name in varying(values) if name.kind in _TOLD]
+    names = [name for name in varying(values) if name.kind in _REASONS]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
-    told = []
-    # An option that has one value for each target and compiler is told by these.
+    found = []
+    # An option with one value per target and compiler follows from these.
     places = [(variant.target, variant.toolchain.versions.get("triton")) for variant in variants]
     for name in sorted(names, key=lambda name: KINDS.index(name.kind)):
         own = [value.get(name) for value in values]
@@ -99,14 +100,14 @@ def _varied(
             if len(pairs) == len(set(places)):
                 continue
         counts = Counter(own)
-        told.append(VaryingInput(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
-    return tuple(told)
+        found.append(VaryingInput(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
+    return tuple(found)
 
 
 def _argument_sets(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
 ) -> tuple[ArgumentSet, ...]:
-    """What a warm-up has to call the kernel with: the arguments, and what constants no config sets."""
+    """What a warm-up has to call the kernel with: arguments, and constants that no config sets."""
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     names = [
         one.input
@@ -134,31 +135,31 @@ _MAX_SETS = 20
 
 
 def compilation_totals(kernel: Compilations) -> str:
-    """How often it was compiled, and the seconds that took."""
+    """How often the kernel was compiled, and how long that took."""
     number = len(kernel.variants)
-    parts = [f"compiled {_counted(number, 'time')}"]
+    parts = [f"compiled {pluralize(number, 'time')}"]
     if kernel.timed:
-        known = "" if kernel.timed == number else f" (the time of {kernel.timed} is known)"
+        known = "" if kernel.timed == number else f" (known for {kernel.timed})"
         parts.append(f"{kernel.seconds:.1f} s{known}")
     else:
-        parts.append("the time is not known: Triton's cache had them")
+        parts.append("compile time unknown: they came from Triton's cache")
     if kernel.failed:
         parts.append(f"{kernel.failed} failed")
     return ", ".join(parts)
 
 
 def compilation_summary(kernel: Compilations) -> Iterator[str]:
-    """Why so often, what of it was for nothing, what a warm-up has to cover; two blanks are one level."""
+    """Lines about the reasons, redundant compilations and warm-up; two spaces of indentation per level."""
     if kernel.varied:
-        yield "because these varied:"
+        yield "because of these inputs:"
         yield from (f"  {_varying_text(varied)}" for varied in kernel.varied)
     if kernel.repeated:
         ids = ", ".join(f"#{id_}" for id_ in kernel.repeated[:_MAX_VALUES])
         more = ", ..." if len(kernel.repeated) > _MAX_VALUES else ""
-        spent = f"{len(kernel.repeated)} gave machine code that was there already"
+        spent = f"{len(kernel.repeated)} produced machine code identical to an earlier one"
         yield f"{spent} ({kernel.repeated_seconds:.1f} s): {ids}{more}"
     else:
-        yield "each that is known gave machine code of its own"
+        yield "none is known to duplicate the machine code of another"
     yield from _warm_up(kernel.argument_sets)
 
 
@@ -172,9 +173,9 @@ def _varying_text(varied: VaryingInput) -> str:
 
 def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
     if len(sets) == 1:
-        yield f"a warm-up has one kind of arguments to cover, {_cost(sets[0])}"
+        yield f"a warm-up must cover one set of arguments: {_cost(sets[0])}"
         return
-    yield f"a warm-up has {len(sets)} kinds of arguments to cover:"
+    yield f"a warm-up must cover {len(sets)} sets of arguments:"
     for one in sets[:_MAX_SETS]:
         arguments = ", ".join(f"{name} {value}" for name, value in one.arguments)
         yield f"  {arguments}: {_cost(one)}"
@@ -184,11 +185,7 @@ def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
 
 def _cost(one: ArgumentSet) -> str:
     spent = "" if one.seconds is None else f", {one.seconds:.1f} s"
-    number = f"{_counted(one.compiled, 'compilation')}{spent}"
+    number = f"{pluralize(one.compiled, 'compilation')}{spent}"
     if one.chosen:
         return f"{number}; autotune chose {', '.join(f'#{id_}' for id_ in one.chosen)}"
     return number
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

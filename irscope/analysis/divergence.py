@@ -1,4 +1,4 @@
-"""Where in the compiler two variants diverge: their passes side by side, and the first that made them differ."""
+"""Where in the compiler two variants diverge: their passes side by side, and the first that matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Duplicates, which have the same machine code and launch, and stages that a sweep compiled only once for them."""
+"""Duplicates, which have the same machine code and launch, and the stages that they share in a sweep."""
 
 from __future__ import annotations
 
