@@ -1,4 +1,4 @@
-"""Short names: a variant is called by what sets it apart from the others of its kernel."""
+"""Short names of variants, made of the values that distinguish them from the others of their kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irscope.model.varying import varying
 
 
 def _parts(variant: Variant) -> dict[str, str]:
-    """Everything a variant can be told apart by: name -> text, in the order names are built in."""
+    """Everything that can distinguish a variant: name -> text, in the order used in names."""
     parts = {name: format_value(value) for name, value in variant.config.values}
     parts["target"] = str(variant.target)
     for argument in variant.specialization:
@@ -20,10 +20,10 @@ def _parts(variant: Variant) -> dict[str, str]:
 
 
 def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
-    """A readable name for each variant: id -> the parts in which variants of its kernel differ.
+    """A readable name for each variant by id: the values in which the variants of its kernel differ.
 
-    `BLOCK_M=64,num_warps=4`; a lone variant has its whole config. Names are unique within a kernel:
-    what nothing else tells apart gets its number.
+    `BLOCK_M=64,num_warps=4`; a single variant has its whole config. Names are unique within a kernel: if
+    nothing else differs, the id is appended.
     """
     names: dict[int, str] = {}
     for kernel in {variant.kernel.name for variant in variants}:
@@ -41,10 +41,10 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
 
 
 def find_variant(variants: Sequence[Variant], text: str) -> Variant:
-    """The one variant that `text` names: `#3`, or any part of a name that fits just one.
+    """The variant that `text` names: `#3`, or any part of a name that only one variant matches.
 
-    A part is `NAME=VALUE` pairs in any order, a kernel's or target's name, or a piece of the short
-    name. Raises UserError, listing what fits, where none or several do.
+    A part is `NAME=VALUE` pairs in any order, the name of a kernel or target, or a piece of the short
+    name. Raises UserError that lists the candidates if none or several match.
     """
     if match := re.fullmatch(r"#?(\d+)", text.strip()):
         for variant in variants:
