@@ -2,9 +2,9 @@
 
     python benchmarks/two_versions.py OLD_PYTHON NEW_PYTHON CAPTURE
 
-OLD_PYTHON and NEW_PYTHON are interpreters of two virtual environments, each with its own irscope; CAPTURE is
-a capture that both can open, with at least two variants. Prints for each command the median CPU time (user and
-system, children included) of both and the ratio new / old. Run it on a quiet machine.
+OLD_PYTHON and NEW_PYTHON are interpreters of two virtual environments, each with its own irscope. CAPTURE
+is a capture that both can open, with two variants or more. Prints for each command the median CPU time (user
+and system, children included) of both and the ratio new / old. Run it on a quiet machine.
 """
 
 from __future__ import annotations

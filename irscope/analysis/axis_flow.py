@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.axis_info import AxisInfo, scalar, unknown
-from irscope.analysis.axis_rules import transfer
+from irscope.analysis.axis_info import AxisInfo, scalar, transfer, unknown
 from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
 

@@ -13,7 +13,7 @@ from math import prod
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
 from irscope.analysis.axis_info import AxisInfo, pointee_bytes
-from irscope.analysis.instruction_mix import Place, kernel_place
+from irscope.analysis.instruction_mix import KernelPlace, kernel_place
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Document
 
@@ -23,7 +23,7 @@ _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class GlobalAccess:
     """One `tt.load` or `tt.store`.
 
     `index` is that of the operation; `kind` is "global load" or "global store"; `pointers` are the
@@ -32,7 +32,7 @@ class Access:
 
     index: int
     kind: str
-    place: Place
+    place: KernelPlace
     pointer: Definition
     mask: Definition | None
     pointers: tuple[str, ...]
@@ -40,7 +40,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WidthLimits:
     """How many elements one thread can access at once by the pointer, the mask, and what there is for it."""
 
     pointer: int
@@ -61,7 +61,7 @@ class Blame:
     mask: tuple[str, ...]
 
 
-def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
+def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
     """The loads and stores through pointers, in the order of the text."""
     found = []
     for index, operation in enumerate(ttir.operations):
@@ -73,7 +73,7 @@ def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
         parameters = flow.parameters
         origins = sorted(flow.origins(pointer, pointer=True) & parameters.keys())
         found.append(
-            Access(
+            GlobalAccess(
                 index,
                 _KINDS[operation.opcode],
                 kernel_place(operation.location),
@@ -86,7 +86,9 @@ def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
     return found
 
 
-def limits(access: Access, infos: Mapping[Definition, AxisInfo], threads: int) -> Limits | None:
+def width_limits(
+    access: GlobalAccess, infos: Mapping[Definition, AxisInfo], threads: int
+) -> WidthLimits | None:
     """The limits of an access by `infos`, in a block of so many threads; None where they are not known."""
     info = infos.get(access.pointer)
     if info is None:
@@ -98,14 +100,14 @@ def limits(access: Access, infos: Mapping[Definition, AxisInfo], threads: int) -
     mask = infos.get(access.mask) if access.mask is not None else None
     if access.mask is not None and (mask is None or mask.shape != info.shape):
         return None
-    return Limits(
+    return WidthLimits(
         pointer=max(1, min(aligned, run, WIDEST // access.size)),
         mask=WIDEST if mask is None else mask.constancy[dimension],
         share=max(1, prod(info.shape) // threads),
     )
 
 
-def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
+def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
     """The fewest parameters that would make the access wider, were they known to be divisible by 16."""
     into = flow.origins(access.pointer)
     masking = flow.origins(access.mask) if access.mask is not None else frozenset()
@@ -130,6 +132,6 @@ def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
     )
 
 
-def _width(access: Access, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
-    found = limits(access, flow.infos(frozenset(aligned)), threads)
+def _width(access: GlobalAccess, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
+    found = width_limits(access, flow.infos(frozenset(aligned)), threads)
     return found.width if found else 0

@@ -11,7 +11,7 @@ from irscope.facts.fact import Evidence
 from irscope.languages.document import Document, Location
 from irscope.model import Kernel
 
-Place = tuple[str, int] | None  # file and line of the kernel's own code; None: not known
+KernelPlace = tuple[str, int] | None  # file and line of the kernel's own code; None: not known
 
 
 @dataclass(slots=True)
@@ -31,9 +31,9 @@ class InstructionMix:
         return max((doing.width for doing in self.counts), default=0)
 
 
-def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
+def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:
     """The instructions of an assembly stage by kind and the place that they were made from."""
-    found: dict[tuple[str, Place], InstructionMix] = {}
+    found: dict[tuple[str, KernelPlace], InstructionMix] = {}
     backend = backend_with_assembly(stage)
     if backend is None:
         return found
@@ -45,12 +45,12 @@ def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], I
     return found
 
 
-def kernel_place(location: Location | None) -> Place:
+def kernel_place(location: Location | None) -> KernelPlace:
     """The place in the kernel itself, whatever was inlined there."""
     return None if location is None else (location.outermost.file, location.outermost.line)
 
 
-def place_text(place: Place, kernel: Kernel, of: str = "") -> str:
+def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
     """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`."""
     if place is None:
         return f"of {of or 'no known line'}"
@@ -64,6 +64,6 @@ def place_text(place: Place, kernel: Kernel, of: str = "") -> str:
     return f"of line {line} ({source})" if source else f"of line {line}"
 
 
-def _place_of(document: Document, line: int) -> Place:
+def _place_of(document: Document, line: int) -> KernelPlace:
     index = document.operation_of_line.get(line)
     return None if index is None else kernel_place(document.operations[index].location)

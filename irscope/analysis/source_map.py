@@ -12,10 +12,10 @@ from irscope.languages.registry import language_named
 from irscope.model import Kernel
 
 # A file by its name alone, as captures are read on other machines, and a line in it, from 1.
-Place = tuple[str, int]
+SourcePlace = tuple[str, int]
 
 
-def place_of(location: Location) -> Place:
+def place_of(location: Location) -> SourcePlace:
     """The place that a location names, whatever it is inlined in."""
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
@@ -30,11 +30,11 @@ class SourceMap:
         self._language = language_named(document.language)
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._chains: list[tuple[Place, ...]] = []
+        self._chains: list[tuple[SourcePlace, ...]] = []
         self._parents: list[int] = []
-        self._at: dict[Place, list[int]] = defaultdict(list)
+        self._at: dict[SourcePlace, list[int]] = defaultdict(list)
         self._opcodes: list[str] = []
-        chains: dict[Location | None, tuple[Place, ...]] = {None: ()}
+        chains: dict[Location | None, tuple[SourcePlace, ...]] = {None: ()}
         for index, operation in enumerate(document.operations):
             location = operation.location
             if location not in chains:
@@ -50,7 +50,7 @@ class SourceMap:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def of_line(self, line: int) -> tuple[Place, ...]:
+    def of_line(self, line: int) -> tuple[SourcePlace, ...]:
         """The places a line (from 0) came from: the innermost helper first, the kernel's own line last.
 
         A line on which no operation starts belongs to the one that it lies in.
@@ -60,15 +60,15 @@ class SourceMap:
             index = self._parents[index]
         return self._chains[index] if index >= 0 else ()
 
-    def lines(self, place: Place) -> Sequence[int]:
+    def lines(self, place: SourcePlace) -> Sequence[int]:
         """The lines (from 0) of the operations that came from `place`, in order."""
         return [self._starts[index] for index in self._at.get(place, ())]
 
-    def count(self, place: Place) -> int:
+    def count(self, place: SourcePlace) -> int:
         """How many operations came from `place`."""
         return len(self._at.get(place, ()))
 
-    def counts(self, place: Place) -> Counter[str]:
+    def counts(self, place: SourcePlace) -> Counter[str]:
         """How many operations or instructions of each class came from `place`."""
         opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
         return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
@@ -80,7 +80,7 @@ class PythonLine:
 
     text: str
     number: int = 0
-    place: Place | None = None
+    place: SourcePlace | None = None
 
 
 def python_lines(kernel: Kernel) -> list[PythonLine]:
@@ -94,7 +94,7 @@ def python_lines(kernel: Kernel) -> list[PythonLine]:
     return lines
 
 
-def _chain(location: Location | None) -> Iterator[Place]:
+def _chain(location: Location | None) -> Iterator[SourcePlace]:
     while location is not None:
         yield place_of(location)
         location = location.inlined_at

@@ -103,10 +103,10 @@ def _list(
 def _rows(
     args: argparse.Namespace, sides: Sequence[Sequence[PassStep]], document: Documents
 ) -> Iterator[Pair]:
-    from irscope.analysis.divergence import pairs
+    from irscope.analysis.divergence import aligned_steps
 
     alone = ((step, None) for step in sides[0])
-    for a, b in pairs(sides[0], sides[1]) if len(sides) > 1 else alone:
+    for a, b in aligned_steps(sides[0], sides[1]) if len(sides) > 1 else alone:
         there = [step for step in (a, b) if step is not None]
         if not any(fnmatch.fnmatchcase(step.name, args.name) for step in there):
             continue
@@ -148,9 +148,9 @@ def _shown(
 
 def _named(text: str, sides: Sequence[Sequence[PassStep]]) -> list[tuple[PassStep, ...]]:
     """The passes with that number or name, as A (and B) ran them. Raises UserError where there are none."""
-    from irscope.analysis.divergence import pairs
+    from irscope.analysis.divergence import aligned_steps
 
-    both = pairs(sides[0], sides[1]) if len(sides) > 1 else ((step, None) for step in sides[0])
+    both = aligned_steps(sides[0], sides[1]) if len(sides) > 1 else ((step, None) for step in sides[0])
     there: list[tuple[PassStep, ...]] = [(a, b) if b is not None else (a,) for a, b in both if a is not None]
     found = [pair for pair in there if text in (str(pair[0].number), pair[0].name)]
     if not found:

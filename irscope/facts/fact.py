@@ -10,7 +10,7 @@ from irscope.model import Status, Variant
 from irscope.model.status import failed
 
 if TYPE_CHECKING:
-    from irscope.facts.measurement import Measurement
+    from irscope.facts.artifacts import VariantArtifacts
 
 FactValue = int | float | str | Status | None
 
@@ -51,7 +51,7 @@ def format_fraction(value: FactValue) -> str:
     return f"{round(value * 100, 1):g}%" if isinstance(value, int | float) else format_value(value)
 
 
-def _unmeasured(_: Measurement) -> Measured:
+def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
@@ -74,7 +74,7 @@ class FactKind:
     label: str = ""
     weight: float = 0.0
     format: Callable[[FactValue], str] = field(default=format_value, compare=False)
-    measure: Callable[[Measurement], Measured] = field(default=_unmeasured, compare=False)
+    measure: Callable[[VariantArtifacts], Measured] = field(default=_unmeasured, compare=False)
     backend: str | None = None
 
     def to_json(self) -> dict[str, str]:

@@ -85,7 +85,7 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def fits(variant: Variant) -> str | None:
+def launch_problem(variant: Variant) -> str | None:
     """Why a compiled `variant` cannot be launched on its target, None where nothing speaks against it.
 
     Checks what Triton checks at the launch only: shared memory, threads a block, tensor memory.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.cache_key_diff import Recompilation
-from irscope.analysis.cache_key_text import verdict
+from irscope.analysis.cache_key_diff import Recompilation, verdict
 from irscope.analysis.compilations import Compilations
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural

@@ -16,7 +16,7 @@ from typing import Any
 
 from irscope.capturing.record.patching import replaced
 from irscope.model import Failure
-from irscope.model.pass_names import OPTIMIZE, TO_LLVM, pass_name
+from irscope.model.stage import OPTIMIZE, TO_LLVM, pass_name
 from irscope.store.encoding import Blob, pack
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import compiling_anyway

@@ -1,7 +1,7 @@
 import pytest
 
 from irscope.backends import TARGETS, device_of, parse_target
-from irscope.facts.occupancy import BlockUse, fits, occupancy
+from irscope.facts.occupancy import BlockUse, launch_problem, occupancy
 from tests.analysis.builders import variant
 
 
@@ -106,4 +106,4 @@ def test_cu_mode_leaves_half_of_a_work_group_processor():
     ],
 )
 def test_what_cannot_launch_says_why(target, metadata, reason):
-    assert fits(variant(target, metadata=metadata)) == reason
+    assert launch_problem(variant(target, metadata=metadata)) == reason

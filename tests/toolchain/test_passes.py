@@ -12,7 +12,7 @@ import pytest
 
 from irscope.glossary.glossary import entry_for
 from irscope.model import Pass, Variant
-from irscope.model.pass_names import OPTIMIZE, TO_LLVM, pass_name
+from irscope.model.stage import OPTIMIZE, TO_LLVM, pass_name
 from irscope.store import CaptureReader
 from tests.conftest import Irscope
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.coalescing_log import match_reasons, parse_reasons
-from irscope.analysis.global_accesses import accesses, limits
+from irscope.analysis.global_accesses import global_accesses, width_limits
+from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.languages.registry import parse
 from irscope.model import Variant
 from irscope.store import CaptureReader
@@ -41,7 +41,10 @@ def test_reasons_are_kept_and_nothing_else_changes_even_where_the_cache_has_it(
     for silent, speaking, cached in zip(plain, told, after, strict=True):
         assert (silent.reasons, cached.reasons, cached.cached) == (None, None, True)
         assert not speaking.cached
-        assert [reason.opcode for reason in parse_reasons(speaking.reasons or "")] == ["tt.load", "tt.store"]
+        assert [reason.opcode for reason in parse_decisions(speaking.reasons or "")] == [
+            "tt.load",
+            "tt.store",
+        ]
         assert "coalesce" not in speaking.output
         assert speaking.cache_key == silent.cache_key
         digests = [{s: a.digest for s, a in v.artifacts.items()} for v in (silent, speaking, cached)]
@@ -58,7 +61,7 @@ def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path
     assert done.returncode == 0, done.stderr
     for variant in variants(tmp_path / "r.irscope"):
         shape = variant.config.get("BLOCK_M"), variant.config.get("BLOCK_N")
-        assert [reason.shape for reason in parse_reasons(variant.reasons or "")] == [shape, shape]
+        assert [reason.shape for reason in parse_decisions(variant.reasons or "")] == [shape, shape]
         assert variant.output == ""
 
 
@@ -88,15 +91,15 @@ def test_our_axis_info_is_the_compilers(
         for variant in capture.variants():
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)
-            told = match_reasons(parse_reasons(variant.reasons or ""), document)
-            found = accesses(document, flow)
+            told = match_decisions(parse_decisions(variant.reasons or ""), document)
+            found = global_accesses(document, flow)
             assert len(found) == len(told) >= 2
             for access in found:
                 info, reason = flow.infos()[access.pointer], told[access.index]
                 assert (info.contiguity, info.divisibility, info.constancy) == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
-                known = limits(access, flow.infos(), 128)
+                known = width_limits(access, flow.infos(), 128)
                 assert known is not None
                 assert known.pointer == reason.pointer_limit
 

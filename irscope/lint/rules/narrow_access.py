@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.global_accesses import accesses, blamed
-from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.global_accesses import blamed, global_accesses
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
@@ -58,10 +58,10 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
         parse((text or b"").decode("utf-8", "replace"), language)
         for text, language in zip(texts, ("mlir", stage), strict=True)
     )
-    work = work_by_line(assembly, stage)
+    work = instructions_by_line(assembly, stage)
     narrow = memory_use(variant, ttir, work).narrow
     flow = AxisFlow(ttir) if narrow else None
-    for access in accesses(ttir, flow) if flow else ():
+    for access in global_accesses(ttir, flow) if flow else ():
         key = (access.kind, access.place)
         blame = blamed(access, flow, threads) if flow and key in narrow else None
         if blame and access.place and not blame.pointer and key in work:

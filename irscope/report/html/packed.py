@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.analysis.source_map import Place, SourceMap
+from irscope.analysis.source_map import SourceMap, SourcePlace
 from irscope.diff.rows import Row, StageDiff
 from irscope.languages.document import Document
 from irscope.report.html.markup import Html, element
@@ -16,7 +16,7 @@ from irscope.report.hunks import KINDS, kinds_of
 from irscope.report.terminal.diff_rows import RowSide, sides
 
 # The lines of a page's sources by their places: what a stage's lines point at.
-SourceIds = Mapping[Place, int]
+SourceIds = Mapping[SourcePlace, int]
 
 
 def packed(identity: str, diff: StageDiff, sources: tuple[SourceIds, SourceIds]) -> Html:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.axis_ticks import Scale, scale
-from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
+from irscope.analysis.chart_data import (
+    EACH,
+    AxisScale,
+    Chart,
+    Point,
+    axes,
+    axis_scale,
+    chart,
+    chartable_facts,
+)
 from irscope.facts.fact import FactKind
 from irscope.model.text import clipped
 from irscope.report.html.markup import Html, element, joined
@@ -41,7 +49,9 @@ def plots(section: TableSection, number: int) -> Html:
     """The charts of a section, for one axis at a time; "" where nothing varies."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [kind for kind in charted(variants, facts) if kind.name in _DRAWN and _varies(section, kind)]
+    kinds = [
+        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
+    ]
     kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
     names = list(axes(variants))
     names = names[: max(1, min(_MOST_AXES, _MOST_POINTS // max(1, len(variants) * len(kinds))))]
@@ -118,7 +128,7 @@ def _legend(found: Chart) -> Html:
 def _drawn(found: Chart) -> Html:
     """The chart: grid and labels, the lines, then the points, each of which leads to its row."""
     numbers = [point.y for point in found.points if point.y is not None]
-    picture = _Picture(found, scale(min(numbers), max(numbers), 4))
+    picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
     return element(
         "svg",
         *picture.grid(),
@@ -133,7 +143,7 @@ def _drawn(found: Chart) -> Html:
 class _Picture:
     """Where things are in a chart's picture."""
 
-    def __init__(self, found: Chart, y_scale: Scale) -> None:
+    def __init__(self, found: Chart, y_scale: AxisScale) -> None:
         self._chart = found
         self._scale = y_scale
         self._room = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)

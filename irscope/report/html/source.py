@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
-from irscope.analysis.instruction_mix import work_by_line
-from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
+from irscope.analysis.instruction_mix import instructions_by_line
+from irscope.analysis.source_map import PythonLine, SourcePlace, place_of, python_lines
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
 from irscope.languages.document import Document, Location
@@ -31,7 +31,7 @@ _CLASSES = {
 # Where instructions are counted; TTGIR's operations say less of what a line costs.
 _ASSEMBLY = ("ptx", "amdgcn")
 
-Work = Mapping[Place, Mapping[InstructionKind, int]]
+Work = Mapping[SourcePlace, Mapping[InstructionKind, int]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Listing:
     first: int
 
     @property
-    def ids(self) -> Mapping[Place, int]:
+    def ids(self) -> Mapping[SourcePlace, int]:
         """The lines' ids by their places."""
         return {line.place: self.first + index for index, line in enumerate(self.lines) if line.place}
 
@@ -96,8 +96,8 @@ def _row(line: PythonLine, code: Html, work: Sequence[Work], sides: str, identit
 def _work(diff: StageDiff, side: str) -> Work:
     """What the instructions of each place do, and how many of them do it."""
     document: Document = diff.left if side == "A" else diff.right
-    found: dict[Place, dict[InstructionKind, int]] = defaultdict(dict)
-    for (_, place), work in work_by_line(document, diff.stage).items():
+    found: dict[SourcePlace, dict[InstructionKind, int]] = defaultdict(dict)
+    for (_, place), work in instructions_by_line(document, diff.stage).items():
         if place is not None:
             found[place_of(Location(*place))].update(work.counts)
     return found

@@ -32,7 +32,7 @@ def parting_record(parting: Divergence | None) -> dict[str, Any] | None:
     """Where two variants part in one way: the passes by number, None where it was before the first."""
     if parting is None:
         return None
-    moment = parting.moment
+    moment = parting.passes
     return {
         "stage": moment.stage if moment else None,
         "name": moment.name if moment else None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.analysis.cache_key_diff import ChangedInput
-from irscope.analysis.cache_key_text import reason_text
+from irscope.analysis.cache_key_diff import ChangedInput, reason_text
 from irscope.analysis.compilations import Compilations
 from irscope.diff.summary import summarize
 from irscope.report.json.diff_json import finding_record

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.analysis.capture_diff import CaptureDiff, FactChange, Pair
+from irscope.analysis.capture_diff import CaptureDiff, FactChange, MatchedVariants
 from irscope.facts.fact import format_fraction
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
@@ -136,17 +136,17 @@ def _gone(diff: CaptureDiff) -> Iterator[str]:
             yield f"{title}  {name}: {pluralize(number, 'variant')}{whole}"
 
 
-def _worse(diff: CaptureDiff) -> list[Pair]:
+def _worse(diff: CaptureDiff) -> list[MatchedVariants]:
     return [pair for pair in diff.pairs if pair.worse]
 
 
-def _better(diff: CaptureDiff) -> list[Pair]:
+def _better(diff: CaptureDiff) -> list[MatchedVariants]:
     """Those that got better in something and worse in nothing, the most important first."""
     pairs = [pair for pair in diff.pairs if pair.better and not pair.worse]
     return sorted(pairs, key=lambda pair: -sum(change.weight for change in pair.better))
 
 
-def _pair(pair: Pair, sides: Sides, better: bool) -> str:
+def _pair(pair: MatchedVariants, sides: Sides, better: bool) -> str:
     ids = f"#{pair.a.id} -> #{pair.b.id}" if pair.a.id != pair.b.id else f"#{pair.a.id}"
     changes = [_change(change, pair) for change in (pair.better if better else pair.worse)]
     if not better and pair.better:
@@ -154,7 +154,7 @@ def _pair(pair: Pair, sides: Sides, better: bool) -> str:
     return f"{pair.b.kernel.name} {ids} {sides.names[1][pair.b.id]}: {', '.join(changes)}"
 
 
-def _change(change: FactChange, pair: Pair) -> str:
+def _change(change: FactChange, pair: MatchedVariants) -> str:
     title, unit = _TITLES[change.name]
     if change.name == "failure":
         return f"does not compile: {change.b}" if change.worse else "compiles now"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.analysis.expectations import Unmet
+from irscope.analysis.expectations import DOES_NOT_HOLD, Unmet
 from irscope.model import Variant
 from irscope.model.text import one_line, pluralize
 from irscope.report.json.records import json_value, variant_record
@@ -67,4 +67,4 @@ def _because(variant: Variant, unmet: Unmet) -> str:
     """Why a value is not known, or cannot be compared."""
     if unmet.value is None:
         return f": it did not compile: {variant.failure.summary}" if variant.failure else ": no stage tells"
-    return "" if unmet.reason == "it is not so" else f": {unmet.reason}"
+    return "" if unmet.reason == DOES_NOT_HOLD else f": {unmet.reason}"

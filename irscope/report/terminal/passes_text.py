@@ -37,7 +37,7 @@ def parting_lines(found: Divergences, document: Documents) -> Iterator[str]:
             continue
         yield f"  {kind:<10}  {parting.place}: {parting.summary}"
         for side, steps in zip(
-            "AB", (parting.moment.a, parting.moment.b) if parting.moment else (), strict=False
+            "AB", (parting.passes.a, parting.passes.b) if parting.passes else (), strict=False
         ):
             for step in steps:
                 yield f"    {side}  {_did(step, document)}"

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from rich.cells import cell_len
 
-from irscope.analysis.stage_reuse import sharing
+from irscope.analysis.duplicates import stage_reuse
 from irscope.facts.fact import FactKind
 from irscope.model import format_value
 from irscope.model.text import one_line
@@ -175,7 +175,7 @@ def _sharing(section: TableSection) -> Iterator[str]:
     """What compiling those with equal TTGIR once saved."""
     entries = section.entries
     variants = [entry.variant for entry in entries]
-    shared = sharing(variants, {entry.variant.id: entry.facts for entry in entries})
+    shared = stage_reuse(variants, {entry.variant.id: entry.facts for entry in entries})
     if shared.variants:
         count = len(shared.variants)
         text = f"{count} of them took the stages below TTGIR from the one with equal TTGIR"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.cache_key_text import key_sentence, reason_text
-from irscope.analysis.compilation_summary import story, totals
+from irscope.analysis.cache_key_diff import key_sentence, reason_text
+from irscope.analysis.compilations import compilation_summary, compilation_totals
 from irscope.diff.summary import summarize
 from irscope.model.text import code, markdown_escaped, one_line
 from irscope.report.pair_report import heading
@@ -53,15 +53,15 @@ def story_text(run: Story, paint: Paint) -> Iterator[str]:
     for index, kernel in enumerate(run.kernels):
         if index:
             yield ""
-        yield paint(one_line(kernel.kernel), "heading") + one_line(f"  {totals(kernel)}")
-        yield from (one_line(f"  {line}") for line in story(kernel))
+        yield paint(one_line(kernel.kernel), "heading") + one_line(f"  {compilation_totals(kernel)}")
+        yield from (one_line(f"  {line}") for line in compilation_summary(kernel))
 
 
 def story_markdown(run: Story) -> Iterator[str]:
     """The same for an issue or a pull request."""
     for kernel in run.kernels:
-        yield from (f"### {code(kernel.kernel)}", "", markdown_escaped(totals(kernel)), "")
-        yield from (f"- {markdown_escaped(line.strip())}" for line in story(kernel))
+        yield from (f"### {code(kernel.kernel)}", "", markdown_escaped(compilation_totals(kernel)), "")
+        yield from (f"- {markdown_escaped(line.strip())}" for line in compilation_summary(kernel))
         yield ""
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.divergence import divergence_findings, divergences, pass_pairs
+from irscope.analysis.divergence import divergences, pass_pairs
+from irscope.analysis.findings import PairContext, first_divergence
 from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
-from irscope.model.pass_names import pass_name, pass_options
+from irscope.model.stage import pass_name, pass_options
 from irscope.store import CaptureReader
 from irscope.store.writer import NewPass
+from tests.analysis.builders import variant
 from tests.conftest import Irscope
 from tests.recorded_passes import recorded
 
@@ -144,20 +146,22 @@ def parted(kept, a, b):
 
 def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
     found = parted(kept, recorded(2), recorded(4))
-    assert found.attributes.moment.name == "tritongpu-assign-latencies"
-    assert found.operations.moment.name == "tritongpu-pipeline"
+    assert found.attributes.passes.name == "tritongpu-assign-latencies"
+    assert found.operations.passes.name == "tritongpu-pipeline"
     assert found.layouts is None
     assert found.first is found.operations
-    assert found.first.place == "in pass tritongpu-pipeline of ttgir"
-    (finding,) = divergence_findings(found)
-    assert finding.text.startswith("A and B part in pass tritongpu-pipeline of ttgir: 2 added, 0 removed")
+    assert found.first.place == "in pass tritongpu-pipeline (ttgir)"
+    (finding,) = first_divergence(PairContext(variant(), variant(), {}, {}, divergences=found))
+    assert finding.text.startswith(
+        "A and B first diverge in pass tritongpu-pipeline (ttgir): 2 added, 0 removed"
+    )
 
 
 def test_layouts_part_where_the_warps_are_laid_out(kept):
     found = parted(kept, recorded(warps=4), recorded(warps=8))
     assert found.first is found.layouts
-    assert found.layouts.moment.name == "convert-triton-to-tritongpu"
-    assert found.operations.moment.name == "convert-triton-gpu-to-llvm"
+    assert found.layouts.passes.name == "convert-triton-to-tritongpu"
+    assert found.operations.passes.name == "convert-triton-gpu-to-llvm"
 
 
 def test_shapes_alone_are_no_parting(kept):
@@ -189,7 +193,7 @@ def test_a_pass_that_only_one_side_runs_stands_alone(kept):
     # What llir received is the same again; without that, the difference is that pass's.
     assert divergences(a, b, kept.document, kept.document).first is None
     a, b = ([step for step in side if step.stage != "llir"] for side in (a, b))
-    assert divergences(a, b, kept.document, kept.document).operations.moment.name == "tritongpu-prefetch"
+    assert divergences(a, b, kept.document, kept.document).operations.passes.name == "tritongpu-prefetch"
 
 
 def test_what_differs_before_the_first_pass_is_told_so(kept):
@@ -216,9 +220,9 @@ def test_the_real_pipeliner_and_the_real_layouts(irscope: Irscope, tmp_path: Pat
         document = documents(capture.content)
         two, four, wide, _ = (steps(capture.passes(variant)) for variant in capture.variants())
         found = divergences(two, four, document, document)
-        assert (found.first.moment.name, found.first.moment.stage) == ("tritongpu-pipeline", "ttgir")
+        assert (found.first.passes.name, found.first.passes.stage) == ("tritongpu-pipeline", "ttgir")
         assert found.first is found.operations
-        assert found.attributes.moment.name == "tritongpu-assign-latencies"
+        assert found.attributes.passes.name == "tritongpu-assign-latencies"
         assert found.layouts is None
         found = divergences(two, wide, document, document)
-        assert (found.layouts.moment.name, found.first) == ("convert-triton-to-tritongpu", found.layouts)
+        assert (found.layouts.passes.name, found.first) == ("convert-triton-to-tritongpu", found.layouts)

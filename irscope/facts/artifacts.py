@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.backends import backend_of, device_of, stages_for
@@ -10,11 +13,10 @@ from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
-from irscope.facts.ttgir_scan import Tensors, tensors
 from irscope.model import Variant
 
 
-class Measurement:
+class VariantArtifacts:
     """One variant and what its facts are measured from; an attribute is None if its artifact is missing."""
 
     def __init__(self, variant: Variant, read: ReadStage) -> None:
@@ -43,10 +45,10 @@ class Measurement:
         return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set)
 
     @cached_property
-    def tensors(self) -> Tensors | None:
+    def ttgir(self) -> TtgirScan | None:
         """The layouts, conversions and buffers of the TTGIR."""
         text = self._text("ttgir")
-        return None if text is None else tensors(text)
+        return None if text is None else scan_ttgir(text)
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
@@ -96,11 +98,11 @@ class Measurement:
         local = [line for own, lines in found if own.kind.startswith("local") for line in lines]
         return Measured(value, self._proof(local))
 
-    def from_tensors(self, pick: Callable[[Tensors], tuple[FactValue, Iterable[int]]]) -> Measured:
+    def from_ttgir(self, pick: Callable[[TtgirScan], tuple[FactValue, Iterable[int]]]) -> Measured:
         """A value of the TTGIR with its lines."""
-        if self.tensors is None:
+        if self.ttgir is None:
             return Measured(None)
-        value, lines = pick(self.tensors)
+        value, lines = pick(self.ttgir)
         return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
@@ -118,3 +120,61 @@ def reused_stages(variant: Variant) -> tuple[str, ...]:
     names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
     below = names[names.index("ttgir") + 1 :]
     return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)
+
+
+_ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
+_CONVERSION = "ttg.convert_layout"
+# One buffer taken out of several: the type of what it is taken out of, its leading dimension first.
+_BUFFER_OF = re.compile(
+    r"ttg\.memdesc_index [^:\n]{0,999}: !ttg\.memdesc<"
+    r"(?P<copies>\d{1,9})x[\dx]{1,99}x(?P<element>\w{1,99}), (?P<encoding>[^\n]{0,999}?) ->"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TtgirScan:
+    """What was found, with the lines (index from 0) that show it.
+
+    `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of
+    `ttg.convert_layout`. `buffers` is the most copies of one tile that shared memory holds at once, 0
+    where no tile is held more than once.
+    """
+
+    layouts: dict[str, int]
+    layout_lines: list[int]
+    conversions: list[int]
+    buffers: int
+    buffer_lines: list[int]
+
+
+def scan_ttgir(text: str) -> TtgirScan:
+    """What the TTGIR `text` says."""
+    lines = text.split("\n")
+    layouts: Counter[str] = Counter()
+    layout_lines, conversions = [], []
+    found: dict[int, list[int]] = {}
+    for index, line in enumerate(lines):
+        if line.startswith("#") and (alias := _ALIAS.match(line)):
+            layouts[alias[2]] += 1
+            layout_lines.append(index)
+        elif _CONVERSION in line:
+            conversions.append(index)
+        elif "ttg.memdesc_index" in line and (copies := _copies(line)):
+            found.setdefault(copies, []).append(index)
+    buffers = max(found, default=0)
+    return TtgirScan(dict(layouts), layout_lines, conversions, buffers, found.get(buffers, []))
+
+
+def _copies(line: str) -> int:
+    """How many copies of a tile the operand of a `ttg.memdesc_index` holds; 0 for anything else.
+
+    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but are no pipeline buffers; one
+    copy is no pipeline either.
+    """
+    match = _BUFFER_OF.search(line)
+    if match is None or match["element"] == "i64":
+        return 0
+    if "#smem" not in match["encoding"] and "shared_memory" not in match["encoding"]:
+        return 0
+    copies = int(match["copies"])
+    return copies if copies > 1 else 0

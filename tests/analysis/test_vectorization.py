@@ -2,7 +2,7 @@
 
 import pytest
 
-from irscope.analysis.findings import findings
+from irscope.analysis.findings import PairContext, findings
 from irscope.model import SourceFunction
 from tests.analysis.builders import stage_diff, variant
 from tests.analysis.reason_data import by_kind, text, use
@@ -61,7 +61,9 @@ def test_findings_name_the_pointer_and_say_why_even_where_nothing_changed():
     )
     made = [variant(name="masked", id_=number, source=source) for number in (1, 2)]
     diffs = {stage: stage_diff(stage, text(name, stage), text(name, stage)) for stage in ("ttir", "ptx")}
-    (load, store, *_) = (f for f in findings(*made, {}, {}, diffs) if f.kind.startswith("global"))
+    (load, store, *_) = (
+        f for f in findings(PairContext(*made, {}, {}, diffs)) if f.kind.startswith("global")
+    )
     assert load.text == (
         f"Global loads of x_ptr (line 8: x = tl.load(x_ptr)) stay 4-byte; both are narrow because {MASK}"
     )
@@ -79,7 +81,7 @@ def test_a_side_that_is_wide_is_not_called_narrow():
         "ttir": stage_diff("ttir", text(name, "ttir"), wide_ttir),
         "ptx": stage_diff("ptx", text(name, "ptx"), wide_ptx),
     }
-    listed = findings(variant(name="masked"), variant(name="masked", id_=2), {}, {}, diffs)
+    listed = findings(PairContext(variant(name="masked"), variant(name="masked", id_=2), {}, {}, diffs))
     load = next(finding.text for finding in listed if finding.kind == "global load")
-    assert "went from 2 x 4-byte to 2 x 8-byte" in load
+    assert ": 2 x 4-byte -> 2 x 8-byte" in load
     assert load.endswith(f"; A is narrow because {MASK}")

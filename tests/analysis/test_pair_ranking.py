@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irscope.analysis.axis_ticks import scale
+from irscope.analysis.chart_data import axis_scale
 from irscope.analysis.pair_ranking import rank_pairs
 from irscope.facts.measure import from_json
 from irscope.model import Failure, Variant
@@ -71,7 +71,7 @@ def test_kernels_take_turns():
 
 
 def test_a_scale_is_round_and_holds_all():
-    assert list(scale(0.03, 0.81, 4).values()) == [0.0, 0.5, 1.0]
-    assert scale(100.0, 101.0, 4)[:2] == (100.0, 101.0)
-    assert scale(5.0, 5.0, 4).low <= 5.0 < scale(5.0, 5.0, 4).high
-    assert scale(0.0, 40_000.0, 4).label(20_000.0, "bytes") == "20k"
+    assert list(axis_scale(0.03, 0.81, 4).values()) == [0.0, 0.5, 1.0]
+    assert axis_scale(100.0, 101.0, 4)[:2] == (100.0, 101.0)
+    assert axis_scale(5.0, 5.0, 4).low <= 5.0 < axis_scale(5.0, 5.0, 4).high
+    assert axis_scale(0.0, 40_000.0, 4).label(20_000.0, "bytes") == "20k"

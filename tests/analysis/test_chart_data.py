@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.chart_data import EACH, Chart, axes, chart, charted
+from irscope.analysis.chart_data import EACH, Chart, axes, chart, chartable_facts
 from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Config, Dtype, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
@@ -91,8 +91,8 @@ def test_points_go_from_left_to_right_and_up() -> None:
 
 def test_facts_that_are_numbers_and_differ_come_first() -> None:
     some = {1: {"x": Fact(FactKind("x", "X", "u", "", ""), 1), **facts(1, None)}, 2: facts(2, None)}
-    assert [kind.name for kind in charted(VARIANTS, some)] == ["registers", "x"]
-    assert charted(VARIANTS, {}) == []
+    assert [kind.name for kind in chartable_facts(VARIANTS, some)] == ["registers", "x"]
+    assert chartable_facts(VARIANTS, {}) == []
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.coalescing_log import match_reasons, parse_reasons
-from irscope.analysis.global_accesses import accesses, blamed, limits
+from irscope.analysis.global_accesses import blamed, global_accesses, width_limits
+from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.diff.def_use import Definition
 from irscope.languages.registry import parse
 from tests.analysis.builders import stored
@@ -17,15 +17,15 @@ from tests.analysis.reason_data import NAMES, text, ttir
 def test_pointers_are_known_as_well_as_the_compiler_says(name):
     document = ttir(name)
     flow = AxisFlow(document)
-    told = match_reasons(parse_reasons(text(name, "reasons")), document)
-    found = accesses(document, flow)
+    told = match_decisions(parse_decisions(text(name, "reasons")), document)
+    found = global_accesses(document, flow)
     assert len(told) == len(found) >= 2
     for access in found:
         info, reason = flow.infos()[access.pointer], told[access.index]
         assert (info.contiguity, info.divisibility, info.constancy) == (
             reason.contiguity, reason.divisibility, reason.constancy,
         )  # fmt: skip
-        assert limits(access, flow.infos(), 128).pointer == reason.pointer_limit
+        assert width_limits(access, flow.infos(), 128).pointer == reason.pointer_limit
 
 
 def last(*body, parameters="%n: i32, %p: !tt.ptr<f32> {tt.divisibility = 16 : i32}"):
@@ -132,6 +132,6 @@ def test_damaged_text_never_raises(text_, data):
         size = len(text_)
     document = parse(text_, "mlir")
     flow = AxisFlow(document)
-    for access in accesses(document, flow):
-        limits(access, flow.infos(), 128)
+    for access in global_accesses(document, flow):
+        width_limits(access, flow.infos(), 128)
         blamed(access, flow, 128)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irscope.analysis.stage_reuse import sharing
+from irscope.analysis.duplicates import stage_reuse
 from irscope.facts.fact import Fact
 from irscope.facts.measure import FACT_KINDS, measure
 from tests.analysis.builders import variant
@@ -21,7 +21,7 @@ def shared(*variants, codes="aaaaaa"):
     facts = {
         made.id: {"code": Fact(KINDS["code"], code)} for made, code in zip(variants, codes, strict=False)
     }
-    found = sharing(variants, facts)
+    found = stage_reuse(variants, facts)
     return found.variants, found.seconds
 
 
