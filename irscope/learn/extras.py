@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from irscope.languages.registry import parse
-from irscope.layouts.describe import turns_text, ways_text
+from irscope.layouts.describe import conflicts_text, ways_text
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.lint.rules import RULES
 from irscope.lint.source.checks import lint_source
@@ -33,12 +33,12 @@ def layout_text(variant: Variant, ttgir: str, machine: str) -> str:
 
 def _layout_lines(layouts: KernelLayouts) -> Iterator[str]:
     for one in layouts.accesses:
-        told = turns_text(one.conflicts) if one.conflicts else one.why_not
+        told = conflicts_text(one.conflicts) if one.conflicts else one.why_not
         yield f"{one.access.opcode} of line {one.access.line}, {one.access.buffer.type}: {told}"
         if one.plain:
             yield f"    without the swizzle: {ways_text(one.plain)}"
     for conversion in layouts.conversions:
-        told = conversion.move.value if conversion.move else conversion.why_not
+        told = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"
         yield f"ttg.convert_layout of line {conversion.line}, {both}: {told}"
 
