@@ -1,4 +1,4 @@
-"""Layouts in sentences: what a thread holds, what a buffer looks like, and how an access conflicts."""
+"""Sentences about layouts: the elements of a thread, the order of a buffer, the conflicts of an access."""
 
 from __future__ import annotations
 
