@@ -181,9 +181,9 @@ def main() -> None:
     for case, kernel, real in zip(CASES, kernels, measured(), strict=True):
         told = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
         width = f"{told.width}{' m' if told.kind == 'matrix' else ''}"
-        same = "equal" if told.turns == real[WAVEFRONTS] else "DIFFERENT"
+        same = "equal" if told.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
         print(
-            f"{case.name:46}{width:>8}{told.ways:>8}{told.turns:>12}"
+            f"{case.name:46}{width:>8}{told.ways:>8}{told.wavefronts:>12}"
             f"{real[WAVEFRONTS]:>12.0f}{real[CONFLICTS]:>10.0f}  {same}"
         )
 

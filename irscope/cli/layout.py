@@ -23,7 +23,7 @@ from irscope.workspace import Workspace
 if TYPE_CHECKING:
     from irscope.layouts.grid import Grid, Window
     from irscope.layouts.kernel_layouts import KernelLayouts, Picture
-    from irscope.layouts.shared_accesses import Counted
+    from irscope.layouts.shared_accesses import AccessConflicts
     from irscope.layouts.tensors import Tensor
 
 NAME = "layout"
@@ -95,7 +95,7 @@ class _Side:
             )
         return [group[0] for group in distinct(found)]
 
-    def access(self, number: int) -> Counted:
+    def access(self, number: int) -> AccessConflicts:
         """Access N of the list, from 1. Raises UserError where there is none."""
         accesses = self.kernel.accesses
         if not 1 <= number <= len(accesses):
@@ -105,7 +105,7 @@ class _Side:
 
 def _document(args: argparse.Namespace, sides: Sequence[_Side]) -> str:
     if args.access is not None:
-        grids = [side.kernel.turns(side.access(args.access), not args.no_swizzle) for side in sides]
+        grids = [side.kernel.wavefronts(side.access(args.access), not args.no_swizzle) for side in sides]
         return _drawn(args, sides, grids, [() for _ in grids])
     if args.value is None:
         return _json(args, sides, []) if args.format == "json" else _listing(sides)
@@ -131,17 +131,16 @@ def _window(args: argparse.Namespace) -> Window:
 
 def _words(args: argparse.Namespace, side: _Side, picture: Picture) -> list[str]:
     """The sentences below a picture."""
-    from irscope.layouts.describe import turns_text
-    from irscope.layouts.kernel_layouts import held_words
+    from irscope.layouts.describe import conflicts_text, describe_thread
 
-    words = list(picture.words)
+    words = list(picture.sentences)
     for one in side.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
         found = one.plain if args.no_swizzle else one.conflicts
         line = f" of line {one.access.line}" if one.access.line else ""
-        told = turns_text(found) if found else one.why_not
+        told = conflicts_text(found) if found else one.why_not
         words.append(f"{one.access.opcode}{line}: {told}.")
     if args.thread is not None and picture.layout.in_registers:
-        words += held_words(picture.layout, args.thread)
+        words += describe_thread(picture.layout, args.thread)
     version = side.variant.toolchain.versions.get("triton", "")
     own = f"Linear layout: Triton {version}'s own." if picture.source == "Triton" else None
     words.append(own or "Linear layout: converted by irscope, not asked of Triton.")

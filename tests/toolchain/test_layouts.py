@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
-from irscope.layouts.banks import conflicts
+from irscope.layouts.banks import bank_conflicts
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import triton_version
 from irscope.layouts.tensors import tensors_of
@@ -393,7 +393,7 @@ def test_conflicts_are_tritons_count_for_words_and_wider(data: st.DataObject):
     )
     text = "#ttg.blocked<{{sizePerThread = {}, threadsPerWarp = {}, warpsPerCTA = {}, order = {}}}>"
     shared = "#ttg.swizzled_shared<{{vec = {}, perPhase = {}, maxPhase = {}, order = {}}}>"
-    found = conflicts(
+    found = bank_conflicts(
         linear_layout(parse_attribute(text.format(*sizes, order)), shape, TRITON),
         linear_layout(parse_attribute(shared.format(*swizzle, own)), shape, TRITON),
         bits,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.layouts.banks import Conflicts
+from irscope.layouts.banks import BankConflicts
+from irscope.layouts.conversion_cost import Conversion
 from irscope.layouts.kernel_layouts import KernelLayouts, Picture
-from irscope.layouts.shared_accesses import Conversion, Counted
+from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor, distinct
 
 SCHEMA = "irscope.layout/1"
@@ -17,7 +18,7 @@ def layout_document(
     variant: dict[str, Any],
     kernel: KernelLayouts,
     picture: Picture | None,
-    accesses: Sequence[Counted],
+    accesses: Sequence[AccessConflicts],
 ) -> dict[str, Any]:
     """One side of the document: all tensors, or the one drawn with the accesses to it."""
     side: dict[str, Any] = {"variant": variant, "accesses": [access_record(one) for one in accesses]}
@@ -33,7 +34,7 @@ def layout_document(
         "bases": {name: [list(v) for v in rows] for name, rows in picture.layout.bases.items()},
         "source": picture.source,
     }
-    side["sentences"] = list(picture.words)
+    side["sentences"] = list(picture.sentences)
     return side
 
 
@@ -53,7 +54,7 @@ def tensor_record(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def access_record(one: Counted) -> dict[str, Any]:
+def access_record(one: AccessConflicts) -> dict[str, Any]:
     """An access to shared memory and its turns."""
     access = one.access
     return {
@@ -68,15 +69,15 @@ def access_record(one: Counted) -> dict[str, Any]:
     }
 
 
-def _conflicts(found: Conflicts | None) -> dict[str, Any] | None:
+def _conflicts(found: BankConflicts | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
         "by": found.kind,
         "bytes_a_thread": found.width,
         "ways": found.ways,
-        "turns_a_warp": found.turns,
-        "least_turns_a_warp": found.least,
+        "turns_a_warp": found.wavefronts,
+        "least_turns_a_warp": found.ideal_wavefronts,
     }
 
 
@@ -87,6 +88,6 @@ def _conversion(one: Conversion) -> dict[str, Any]:
         "from": one.source.attribute.text,
         "to": one.target.attribute.text,
         "shape": list(one.source.shape),
-        "moves": one.move.name.lower() if one.move else None,
+        "moves": one.cost.name.lower() if one.cost else None,
         "not_known": one.why_not or None,
     }

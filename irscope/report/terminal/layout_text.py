@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.color import Color, ColorSystem
 from rich.style import Style
 
-from irscope.layouts.describe import turns_text, ways_text
+from irscope.layouts.conversion_cost import Conversion
+from irscope.layouts.describe import conflicts_text, ways_text
 from irscope.layouts.grid import Grid, GridCell
-from irscope.layouts.shared_accesses import Conversion, Counted
+from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor
 from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
@@ -91,12 +92,12 @@ def tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
     yield from table(rows)
 
 
-def access_rows(accesses: Sequence[Counted]) -> Iterator[str]:
+def access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
     """The accesses to shared memory, with the turns that they take and would take unswizzled."""
-    rows = [("", "operation", "line", "buffer", "turns", "without the swizzle")]
+    rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
     for number, one in enumerate(accesses, 1):
         access = one.access
-        real = turns_text(one.conflicts) if one.conflicts else one.why_not
+        real = conflicts_text(one.conflicts) if one.conflicts else one.why_not
         plain = ways_text(one.plain) if one.plain else ""
         line = str(access.line) if access.line else ""
         name = access.opcode + (f" x{one.times}" if one.times > 1 else "")
@@ -107,7 +108,7 @@ def access_rows(accesses: Sequence[Counted]) -> Iterator[str]:
 def conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
     """The layout conversions and what each moves."""
     for one in conversions:
-        how = one.move.value if one.move else one.why_not
+        how = one.cost.value if one.cost else one.why_not
         line = f"line {one.line}: " if one.line else ""
         yield f"  {line}{one_line(one.source.alias)} -> {one_line(one.target.alias)}: {how}"
 

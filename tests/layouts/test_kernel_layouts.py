@@ -13,10 +13,11 @@ from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
-from irscope.layouts.conversion_cost import Move, move
+from irscope.layouts.conversion_cost import ConversionCost, conversion_cost
+from irscope.layouts.describe import describe_thread
 from irscope.layouts.grid import Window, memory_grid
-from irscope.layouts.kernel_layouts import KernelLayouts, held_words, title
-from irscope.layouts.ownership import holders, summary
+from irscope.layouts.kernel_layouts import KernelLayouts, title
+from irscope.layouts.ownership import owners, ownership_summary
 from irscope.layouts.tensors import Layouts, find_tensors
 
 from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout
@@ -39,7 +40,7 @@ def test_tensors_are_found_by_variable_line_value_and_layout():
     assert "#" not in loaded.attribute.fields["parent"].removeprefix("#")
 
 
-def test_the_result_of_a_load_has_the_type_of_what_is_pointed_to():
+def test_the_result_of_a_load_has_the_type_of_the_pointee():
     add = kernel(ADD)
     loads = [t for t in add.tensors if "tt.load" in add.document.lines[t.index]]
     assert [(load.element, load.shape) for load in loads] == [("f32", (1024,))] * 2
@@ -52,23 +53,23 @@ def test_every_layout_of_a_kernel_is_converted_and_covers_its_tensor(name: str):
     found = kernel(name)
     for tensor in found.tensors:
         linear = found.layouts.of(tensor)
-        reached = linear.places(list(linear.bases))
+        reached = linear.positions(list(linear.bases))
         assert len(reached) == prod(linear.shape), title(tensor)
 
 
-def test_holders_and_what_a_thread_holds_are_each_others_inverse():
+def test_owners_and_thread_elements_are_inverse():
     linear = kernel(AMPERE).layouts.of(one(kernel(AMPERE), "acc"))
-    for element, places in holders(linear).items():
+    for element, places in owners(linear).items():
         for place in places:
             at = linear.element(warp=place.warp, lane=place.lane, register=place.register)
             assert at == element
-    assert len(held_words(linear, 37)) == 1 + summary(linear).registers // 2
+    assert len(describe_thread(linear, 37)) == 1 + ownership_summary(linear).registers // 2
     with pytest.raises(UnknownLayoutError):
-        held_words(linear, 128)
+        describe_thread(linear, 128)
 
 
 def test_accesses_are_counted_with_and_without_the_swizzle():
-    ampere = kernel(AMPERE, machine="ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+    ampere = kernel(AMPERE, ptx="ldmatrix.sync.aligned.m8n8.x4.shared.b16")
     loads = [one for one in ampere.accesses if one.access.opcode == "ttg.local_load"]
     assert [(one.conflicts.kind, one.conflicts.ways, one.plain.ways) for one in loads] == [
         ("matrix", 1, 4),
@@ -80,27 +81,31 @@ def test_accesses_are_counted_with_and_without_the_swizzle():
     assert {one.conflicts.kind for one in by_hand} == {"vector"}
 
 
-def test_what_other_units_access_is_told_and_not_counted():
+def test_accesses_of_other_units_are_listed_but_not_counted():
     found = [one for one in kernel(HOPPER).accesses if one.access.opcode == "ttng.warp_group_dot"]
     assert found
     assert all(one.conflicts is None and "wgmma" in one.why_not for one in found)
 
 
-def test_conversions_say_how_far_elements_travel():
-    assert [one.move for one in kernel(AMPERE).conversions] == [Move.WARPS]
+def test_the_cost_of_conversions():
+    assert [one.cost for one in kernel(AMPERE).conversions] == [ConversionCost.WARPS]
     blocked = "#ttg.blocked<{{sizePerThread = {}, threadsPerWarp = {}, warpsPerCTA = {}, order = [1, 0]}}>"
     rows = layout(blocked.format([1, 4], [8, 4], [4, 1]), 32, 16)
-    assert move(rows, rows) is Move.NOTHING
-    assert move(rows, layout(blocked.format([1, 2], [4, 8], [4, 1]), 32, 16)) is Move.WARPS
-    assert move(rows, layout(blocked.format([2, 2], [4, 8], [4, 1]), 32, 16)) is Move.LANES
+    assert conversion_cost(rows, rows) is ConversionCost.NOTHING
+    assert (
+        conversion_cost(rows, layout(blocked.format([1, 2], [4, 8], [4, 1]), 32, 16)) is ConversionCost.WARPS
+    )
+    assert (
+        conversion_cost(rows, layout(blocked.format([2, 2], [4, 8], [4, 1]), 32, 16)) is ConversionCost.LANES
+    )
     wide = layout(blocked.format([1, 8], [8, 4], [4, 1]), 32, 32)
     turned = (
         "#ttg.linear<{register = [[0, 4], [0, 1], [0, 2]], "
         "lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0], [16, 0]], block = []}>"
     )
-    assert move(wide, layout(turned, 32, 32)) is Move.REGISTERS
+    assert conversion_cost(wide, layout(turned, 32, 32)) is ConversionCost.REGISTERS
     with pytest.raises(UnknownLayoutError):
-        move(rows, wide)
+        conversion_cost(rows, wide)
 
 
 def test_pictures_draw_the_part_that_repeats_and_windows():
@@ -109,7 +114,7 @@ def test_pictures_draw_the_part_that_repeats_and_windows():
     grid = ampere.picture(accumulator, Window()).grid
     assert (len(grid.rows), len(grid.columns)) == (32, 8)
     assert grid.cells[1][1].label == "T5:0-1"
-    assert grid.cells[1][1].words == "element (1, 2): warp 0 lane 5 (thread 5) registers 0-1"
+    assert grid.cells[1][1].description == "element (1, 2): warp 0 lane 5 (thread 5) registers 0-1"
     assert any("repeats 2 x 4 times" in note for note in grid.notes)
     window = ampere.picture(accumulator, Window((8, 10), (16, 24)), thread=5).grid
     assert (window.rows, window.columns) == (("8", "9"), ("16", "18", "20", "22"))
@@ -120,7 +125,7 @@ def test_pictures_draw_the_part_that_repeats_and_windows():
         ampere.picture(accumulator, Window(), thread=128)
 
 
-def test_pictures_of_buffers_have_addresses_and_can_leave_the_swizzle_out():
+def test_pictures_of_buffers_have_addresses_and_can_omit_the_swizzle():
     ampere = kernel(AMPERE)
     buffer = one(ampere, "#shared")
     real, plain = (ampere.picture(buffer, Window(), swizzle=swizzle) for swizzle in (True, False))
@@ -132,11 +137,11 @@ def test_pictures_of_buffers_have_addresses_and_can_leave_the_swizzle_out():
     assert every == set(range(0, rows * columns * 2, 2))
 
 
-def test_turns_are_drawn_bank_by_bank():
-    ampere = kernel(AMPERE, machine="ldmatrix")
+def test_wavefronts_are_drawn_per_bank():
+    ampere = kernel(AMPERE, ptx="ldmatrix")
     load = next(one for one in ampere.accesses if one.plain and one.plain.ways == 8)
-    assert len(ampere.turns(load).rows) == 1
-    plain = ampere.turns(load, swizzle=False)
+    assert len(ampere.wavefronts(load).rows) == 1
+    plain = ampere.wavefronts(load, swizzle=False)
     assert len(plain.rows) == 8
     assert [row[0].label for row in plain.cells] == [f"R{row}" for row in range(8)]
 
@@ -148,11 +153,11 @@ def test_tensor_memory_is_drawn_by_lane_and_column():
     assert grid.cells[0][0].label == "r0 c0-15"
 
 
-def test_what_triton_told_goes_before_what_is_converted():
+def test_recorded_layouts_precede_converted_ones():
     ampere = kernel(AMPERE)
     tensor = one(ampere, "acc")
-    told = {tensor.key: {"register": [], "lane": [[0, 1]], "warp": [[1, 0]], "block": []}}
-    layouts = Layouts((3, 9), told)
+    recorded = {tensor.key: {"register": [], "lane": [[0, 1]], "warp": [[1, 0]], "block": []}}
+    layouts = Layouts((3, 9), recorded)
     assert layouts.of(tensor).bases["lane"] == ((0, 1),)
     assert layouts.sources[tensor.key] == "Triton"
     for damaged in (
@@ -186,7 +191,7 @@ def test_damaged_text_never_raises(data: st.DataObject):
 
 
 @pytest.mark.parametrize("vec", [1, 2, 4, 8, 16])
-def test_a_cell_of_a_buffer_is_never_wider_than_what_the_swizzle_keeps_together(vec: int):
+def test_a_cell_of_a_buffer_is_at_most_as_wide_as_a_swizzle_group(vec: int):
     text = f"#ttg.swizzled_shared<{{vec = {vec}, perPhase = 1, maxPhase = 4, order = [1, 0]}}>"
     linear = layout(text, 16, 64)
     grid = memory_grid(linear, Addresses(linear, 16), 16, "buffer", Window())
