@@ -34,10 +34,9 @@ from collections.abc import Iterator, Set
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_body import resolve_local, terms
-from irscope.lint.source.kernel_source import KernelParameter, KernelSource
+from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, KernelParameter, KernelSource
 from irscope.lint.source.python_module import PythonModule, argument
 
-_LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 _THREADS = 128  # of four warps, the default
 _MASK_POSITION = {"load": 1, "store": 2}
 
@@ -68,7 +67,7 @@ def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.
     """The run-time parameters in these lists, by name, with the list."""
     found: dict[str, ast.expr] = {}
     for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
-        values = module.value(keyword.value, module.scope) if keyword.arg in _LISTS else None
+        values = module.value(keyword.value, module.scope) if keyword.arg in SPECIALIZATION_LISTS else None
         for value in values if isinstance(values, list | tuple) else ():
             if isinstance(value, int) and 0 <= value < len(kernel.parameters):
                 parameter: KernelParameter | None = kernel.parameters[value]
