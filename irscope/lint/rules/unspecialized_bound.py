@@ -32,7 +32,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
-from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.diagnostic import Diagnostic, SourceRule, lines_text
 from irscope.lint.source.kernel_body import resolve_local, terms
 from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, KernelParameter, KernelSource
 from irscope.lint.source.python_module import PythonModule, argument
@@ -51,11 +51,11 @@ def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
             else list(_bounds(kernel, unspecialized.keys(), module))
         )
         for name, node in unspecialized.items():
-            lines = sorted({line for bound, line in accesses if bound == name})
+            lines = {line for bound, line in accesses if bound == name}
             if not lines:
                 continue
             message = (
-                f"{name} is not specialized and bounds the mask at line {', '.join(map(str, lines))} of "
+                f"{name} is not specialized and bounds the mask at {lines_text(lines)} of "
                 f"{kernel.name}: the compiler does not know whether it is divisible by 16, so these accesses "
                 "move one element at a time"
             )
