@@ -1,4 +1,4 @@
-"""What `irscope lint` finds in the kernel libraries of others: python benchmarks/lint_libraries.py FOLDER.
+"""Runs `irscope lint` on third-party kernel libraries: python benchmarks/lint_libraries.py FOLDER.
 
 FOLDER has a folder for each library, with its Python files (`pip download`, unpacked). Prints how often
 each rule finds something in each, and how long it took. --list prints the findings themselves, to be

@@ -20,7 +20,7 @@ from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
 from irscope.lint.compiled import CompiledKernel
-from irscope.lint.diagnostic import CaptureRule, Diagnostic
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant
 
 
@@ -39,7 +39,7 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     for name, lines in found.items():
         widths = sorted(set().union(*lines.values()))
         message = (
-            f"accesses at line {', '.join(map(str, sorted(lines)))} of {compiled.kernel.name} move only "
+            f"accesses at {lines_text(lines)} of {compiled.kernel.name} move only "
             f"{' or '.join(map(str, widths))} bytes at a time on {compiled.target}: the mask compares with "
             f"{name}, which is not specialized and so not known to be divisible by 16"
         )
