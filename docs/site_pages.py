@@ -3,9 +3,9 @@
     python docs/site_pages.py && mkdocs build --strict
 
 The README becomes the start page, the glossary is generated from irscope's own entries, the reference of the
-Python API from its signatures and docstrings, and a file outside of docs/ that a page links to becomes a page with
-its text. Input and output are plain Markdown, without plugins or hooks of one site builder, so that Zensical, which
-follows Material, can replace it.
+Python API from its signatures and docstrings, and a file outside of docs/ that a page links to becomes a page
+with its text. Input and output are plain Markdown, without plugins or hooks of one site builder, so that
+Zensical, which follows Material, can replace it.
 """
 
 from __future__ import annotations
