@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from irscope.diff.matching import UNPAIRED, match_operations
+from irscope.backends import STAGES
+from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.languages.document import Document, Location, Operation
 from irscope.languages.registry import parse
-from irscope.model import STAGES
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Tally:
     def add(self, left: Document, right: Document) -> None:
         """Count the pairs of one diff."""
         partner = match_operations(left, right)
-        pairs = [(left.operations[i], right.operations[j]) for i, j in enumerate(partner) if j != UNPAIRED]
+        pairs = [(left.operations[i], right.operations[j]) for i, j in enumerate(partner) if j != UNMATCHED]
         located = [(a, b) for a, b in pairs if a.location and b.location]
         self.diffs += 1
         self.alignable += _alignable(left, right)

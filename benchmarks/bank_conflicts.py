@@ -136,9 +136,9 @@ def launch(case: Case) -> Any:
 
 def counted(ttgir: str, ptx: str) -> Any:
     """What irscope says of the load in a compiled kernel."""
+    from irscope.backends import parse_target
     from irscope.languages.registry import parse
     from irscope.layouts.kernel_layouts import KernelLayouts
-    from irscope.model import parse_target
 
     kernel = KernelLayouts(parse(ttgir, "mlir"), parse_target("cuda:90"), triton.__version__, ptx)
     (load,) = (one for one in kernel.accesses if one.access.opcode == "ttg.local_load")

@@ -17,9 +17,10 @@ import time
 from functools import partial
 from pathlib import Path
 
+from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
-from irscope.model import Argument, Config, SourceFunction, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.model import Argument, Config, SourceFunction
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
 STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
 CUBINS = Path(__file__).parent.parent / "tests" / "data" / "facts"
@@ -63,7 +64,7 @@ def write(path: Path, variants: int, moved: bool) -> None:
 
 
 def keep_facts(path: Path) -> None:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         facts = {v.id: to_json(measure(v, partial(capture.read, v))) for v in capture.variants()}
     with CaptureWriter.resume(path) as writer:
         for variant, values in facts.items():

@@ -105,7 +105,7 @@ def _difflib(left: list[str], right: list[str]) -> None:
 
 
 def normals(document: Document) -> list[str]:
-    return [operation.normal for operation in document.operations]
+    return [operation.normalized for operation in document.operations]
 
 
 def numbered(left: list[str], right: list[str]) -> tuple[list[int], list[int]]:

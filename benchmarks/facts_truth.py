@@ -19,8 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from irscope.backends import parse_target
 from irscope.facts.measure import measure
-from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
+from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, Variant
 
 # The record's fields and the facts that must equal them.
 FIELDS = {
@@ -120,11 +121,11 @@ def compare(record: dict[str, Any], outcome: Outcome) -> dict[str, tuple[Any, An
     if record.get("error"):
         required = record["error"].partition("Required: ")[2].partition(",")[0]
         return {
-            "cannot launch": (True, str(facts["launchable"].value).startswith("no: ")),
+            "cannot launch": (True, not facts["launchable"].value.ok),
             "shared": (int(required), facts["shared"].value),
         }
     pairs = {field: (record[field], facts[fact].value) for field, fact in FIELDS.items() if field in record}
-    return {**pairs, "cannot launch": (False, facts["launchable"].value != "yes")}
+    return {**pairs, "cannot launch": (False, not facts["launchable"].value.ok)}
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from irscope.model import Variant
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 DEFAULT = ("matmul", "layer_norm", "fused_softmax", "vector_add", "heuristics", "persistent_matmul")
@@ -28,7 +28,7 @@ def capture(script: Path, folder: Path, name: str, *options: str) -> dict[tuple[
         env=os.environ | {"TRITON_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     print(f"  {name}: exit code {done.returncode}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
-    with Capture(path) as opened:
+    with CaptureReader(path) as opened:
         return {(v.kernel.name, str(v.specialization), str(v.config)): v for v in opened.variants()}
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 KERNELS = (
@@ -97,7 +97,7 @@ def main() -> None:
         )
         spent = time.perf_counter() - begun
         opened, most = json.loads(done.stdout.rpartition("COUNTED")[2])
-        with Capture(capture) as imported:
+        with CaptureReader(capture) as imported:
             variants = len(imported.variants())
         print(f"entries         {count:,}, from {len(entries)} real ones; {variants:,} imported")
         print(f"files           {len(sizes):,}, {sum(sizes):,} bytes")

@@ -14,10 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 from irscope.lint.diagnostic import Diagnostic
-from irscope.lint.source.checks import CHECKS, lint_source
-from irscope.lint.source.module import PythonModule
+from irscope.lint.linter import lint_source
+from irscope.lint.rules import SOURCE_RULES
+from irscope.lint.source.python_module import PythonModule
 
-RULES = frozenset(rule.name for rule in CHECKS)
+RULES = frozenset(rule.name for rule in SOURCE_RULES)
 
 
 def main() -> None:
@@ -51,7 +52,7 @@ def main() -> None:
         found = ", ".join(f"{name} {number}" for name, number in counts.most_common()) or "nothing"
         print(f"{library.name} ({own} kernels): {found}", flush=True)
     print(f"\n{files} files with {kernels} kernels in {time.perf_counter() - started:.0f} s")
-    for rule in CHECKS:
+    for rule in SOURCE_RULES:
         print(f"{rule.name:24} {total[rule.name]:5}")
 
 

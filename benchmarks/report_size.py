@@ -22,7 +22,7 @@ from playwright.sync_api import sync_playwright
 from sweep import AXES, SAMPLE, SIGNATURE
 
 from irscope.model import Config
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
 TIMES = 21
 ROUNDS = 5
@@ -47,7 +47,7 @@ def compiled(folder: Path) -> Path:
 
 def multiplied(capture: Path, path: Path) -> Path:
     """The same variants TIMES times, told apart by one more value."""
-    with Capture(capture) as opened, CaptureWriter.create(path) as writer:
+    with CaptureReader(capture) as opened, CaptureWriter.create(path) as writer:
         for variant in opened.variants():
             kernel = writer.add_kernel(
                 variant.kernel.source, variant.kernel.helpers, variant.kernel.parameters
@@ -87,7 +87,7 @@ def measure(capture: Path, folder: Path) -> None:
     command = [sys.executable, "-m", "irscope", "report", str(capture), "-o", str(page), "--force"]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     seconds = time.perf_counter() - start
-    with Capture(capture) as opened:
+    with CaptureReader(capture) as opened:
         variants = len(opened.variants())
     wall, cpu, elements = (median(figures) for figures in zip(*usable(page), strict=True))
     print(

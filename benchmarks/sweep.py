@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "matmul.py"
 SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
@@ -74,7 +74,7 @@ def main() -> None:
             cache = Path(folder) / f"irscope{turn}"
             times["irscope"].append(timed(command, cache))
             times["again"].append(timed(command, cache))
-        with Capture(capture) as opened:
+        with CaptureReader(capture) as opened:
             variants = opened.variants()
             stages = sum(a.size for variant in variants for a in variant.artifacts.values())
         size = capture.stat().st_size

@@ -32,13 +32,15 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import TextArea
 
+from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION
 from irscope.facts.registry import kinds_for
-from irscope.model import Config, SourceFunction, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.model import Config, SourceFunction
+from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 
 SIZE = (200, 50)
 KINDS = ("short", "long")
@@ -114,7 +116,7 @@ class TextAreas(App[None]):
 
 def make_app(view: str, capture: Path) -> App[None]:
     """The app under test, with what it needs to read already on the disk."""
-    opened = Capture(capture)
+    opened = Workspace(capture)
     if view == "irscope":
         return IrscopeApp(opened)
     contents = [opened.read(variant, "llir") or b"" for variant in opened.variants()]
@@ -147,7 +149,7 @@ async def measure(view: str, capture: Path) -> dict[str, float]:
 async def measure_table(capture: Path) -> dict[str, float]:
     """CPU ms until the app stands still, and of a key that scrolls the table, or sorts it: the median."""
     start = time.process_time()
-    app = IrscopeApp(Capture(capture))
+    app = IrscopeApp(Workspace(capture))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         while any(not worker.is_finished for worker in app.workers):

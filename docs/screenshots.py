@@ -10,8 +10,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
 
 IMAGES = Path(__file__).parent / "images"
 # Of the sample's configs #6 as A and #8 as B, which differ in BLOCK_N alone, and the tab of TTGIR.
@@ -47,7 +47,7 @@ def main() -> None:
     """Writes every picture."""
     IMAGES.mkdir(exist_ok=True)
     for name, size, keys, theme in PICTURES:
-        svg = asyncio.run(picture(IrscopeApp(Capture(sys.argv[1])), size, keys, theme))
+        svg = asyncio.run(picture(IrscopeApp(Workspace(sys.argv[1])), size, keys, theme))
         (IMAGES / f"{name}.svg").write_text(svg)
 
 

@@ -1,20 +1,63 @@
-"""irscope: what the Triton compiler made of a kernel under each config, and what differs between two."""
+"""irscope: what the Triton compiler made of a kernel under each config, and what differs between two.
+
+`irscope.open` opens a capture, `irscope.capture` captures what a block launches, `irscope.compile` compiles a
+kernel under each of its configs.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-
-TYPE_CHECKING = False  # typing takes a fifth of the time that --help may take
+TYPE_CHECKING = False  # importing typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
-    from typing import Any
+    from irscope.api import (
+        Capture,
+        CaptureBlock,
+        Comparison,
+        Config,
+        Divergences,
+        Evidence,
+        Fact,
+        FactKind,
+        Finding,
+        Kernel,
+        StageDiff,
+        Target,
+        UserError,
+        Variant,
+        capture,
+        compile,
+        open,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "Capture",
+    "CaptureBlock",
+    "Comparison",
+    "Config",
+    "Divergences",
+    "Evidence",
+    "Fact",
+    "FactKind",
+    "Finding",
+    "Kernel",
+    "StageDiff",
+    "Target",
+    "UserError",
+    "Variant",
+    "capture",
+    "compile",
+    "open",
+]
 
 
-def __getattr__(name: str) -> Any:
-    """`irscope.capture` and `irscope.compile`, loaded when they are asked for."""
-    if name == "capture":
-        return import_module("irscope.notebook").capture
-    if name == "compile":
-        return import_module("irscope.notebook").compile
-    raise AttributeError(f"module 'irscope' has no attribute '{name}'")
+def __getattr__(name: str) -> object:
+    """The public names, imported when they are first used: the command line needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'irscope' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module("irscope.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

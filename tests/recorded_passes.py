@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.model import Config, Failure, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.writer import NewPass
 

@@ -108,7 +108,7 @@ class AxisFlow:
         elif operation.opcode == "scf.yield" and operation.parent >= 0:
             self._yield(operation.parent, operands, infos, carried)
         elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
-            text = operation.normal.partition(" = ")[2]
+            text = operation.normalized.partition(" = ")[2]
             infos[Definition(index, False, 0)] = transfer(operation.opcode, text, operands)
 
     def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:

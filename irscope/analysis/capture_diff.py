@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import effect
 from irscope.facts.fact import Fact, FactKind, FactValue
-from irscope.model import Kernel, Variant
+from irscope.model import Kernel, Status, Variant
 
 Facts = Mapping[int, Mapping[str, Fact]]
 
@@ -186,8 +186,8 @@ def _lost(
         yield FactChange("failure", was, now, now is not None, _LOST["failure"])
         return
     can, could = _value(facts_b, "launchable"), _value(facts_a, "launchable")
-    if None not in (could, can) and (could == "yes") != (can == "yes"):
-        yield FactChange("launchable", could, can, can != "yes", _LOST["launchable"])
+    if isinstance(could, Status) and isinstance(can, Status) and could.ok != can.ok:
+        yield FactChange("launchable", could, can, not can.ok, _LOST["launchable"])
 
 
 def _value(facts: Mapping[str, Fact], name: str) -> FactValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.facts.fact import Fact, FactKind
+from irscope.facts.fact import Fact, FactKind, status_of
 from irscope.model import Value, Variant, format_value
 
 Facts = Mapping[int, Mapping[str, Fact]]
@@ -16,8 +16,6 @@ Axis = Callable[[Variant], Value]
 _LARGEST = 1e18
 # The axis on which each variant has a place of its own, the best first.
 EACH = "variant"
-# Why a point is no candidate.
-FAILED, NO_LAUNCH = "failed", "cannot launch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Point:
     """A variant in a chart.
 
     `tick` is the index of its place on the axis, `y` the fact's number (None: not known). `trouble` is
-    FAILED, NO_LAUNCH or "".
+    "failed", "cannot launch" or "".
     """
 
     variant: Variant
@@ -147,10 +145,8 @@ def _number(fact: Fact | None) -> float | None:
 
 
 def _trouble(variant: Variant, facts: Mapping[str, Fact]) -> str:
-    if variant.failure is not None:
-        return FAILED
-    launchable = facts.get("launchable")
-    return NO_LAUNCH if launchable and str(launchable.value).startswith("no") else ""
+    status = status_of(variant, facts)
+    return "" if status is None or status.ok else status.kind.value
 
 
 def _rank(number: float | None, trouble: str, kind: FactKind) -> tuple[bool, bool, float]:

@@ -61,13 +61,13 @@ def match_reasons(reasons: Sequence[CoalescingDecision], ttir: Document) -> Mapp
     considered = [
         (index, operation)
         for index, operation in enumerate(ttir.operations)
-        if operation.opcode in _CONSIDERED and "tensor<" in operation.normal
+        if operation.opcode in _CONSIDERED and "tensor<" in operation.normalized
     ]
     if len(considered) > len(reasons):
         return {}
     pairs = list(zip(considered, reasons, strict=False))
     for (_, operation), reason in pairs:
-        if operation.opcode != reason.opcode or shape_of(operation.normal) != reason.shape:
+        if operation.opcode != reason.opcode or shape_of(operation.normalized) != reason.shape:
             return {}
     return {index: reason for (index, _), reason in pairs}
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from irscope.analysis.finding import Finding
 from irscope.analysis.pass_history import Documents, PassModule, PassStep, large, opcode_changes
 from irscope.diff.align import Block, common_blocks
-from irscope.diff.constants import is_constant
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
@@ -173,8 +172,8 @@ def _kinds(diff: StageDiff) -> Iterator[str]:
     changes = {row.change for row in diff.rows}
     moved = [row for row in diff.rows if row.change & _MOVED]
     # What reads a constant is rewired where another value of it made or spared one.
-    rewired = not moved and any(change & Change.REWIRED for change in changes)
-    if rewired or any(map(_typed, changes)) or not all(is_constant(diff, row) for row in moved):
+    rewired = not moved and any(change & Change.OPERANDS for change in changes)
+    if rewired or any(map(_typed, changes)) or not all(diff.is_constant(row) for row in moved):
         yield "operations"
     if diff.layouts or any(change & Change.LAYOUT for change in changes):
         yield "layouts"

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
-from irscope.backends.elf import sections
 from irscope.facts.fact import Fact
 from irscope.model import Variant
 
-# What a device loads of a cubin or code object: the instructions, constants and initialised data, the
-# kernel descriptor (.rodata of a code object) and how much static shared memory there is. Not debug
-# information and line tables, which change with a path; not symbols, notes and .nv.info, which repeat
-# names; what .nv.info says of a launch (registers, stack) is compared as facts.
-_LOADED = (".text", ".rodata", ".data", ".nv.constant", ".nv.global", ".nv.shared")
 # Facts and metadata that a launch depends on beside the code.
 _LAUNCH_FACTS = ("code", "registers", "stack", "shared", "threads")
 _LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
-
-
-def code_digest(content: bytes) -> str:
-    """The sha256 (hex) of the machine code in a cubin or code object: equal for equal instructions.
-
-    Names are left out, so a renamed kernel has an equal digest. Raises ValueError where `content` is no
-    sound ELF file.
-    """
-    digest = hashlib.sha256()
-    for section in sections(content):
-        prefix = next((prefix for prefix in _LOADED if section.name.startswith(prefix)), None)
-        if prefix is not None:
-            digest.update(f"{prefix} {section.size}\n".encode())
-            digest.update(section.data)
-    return digest.hexdigest()
 
 
 def duplicate_groups(

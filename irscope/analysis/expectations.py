@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import FACT_KINDS
-from irscope.model import UserError
+from irscope.model import Status, UserError
 
 # What people call these facts.
 ALIASES = {
@@ -114,6 +114,8 @@ def _failure(comparison: FactComparison, value: FactValue) -> str:
     sign, expected = comparison.operator, comparison.value
     if value is None:
         return "it is not known"
+    if isinstance(value, Status):
+        value = str(value)
     if sign == "contains":
         return "" if str(expected) in str(value) else "it does not contain that"
     if isinstance(value, str) != isinstance(expected, str):

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding, effect
 from irscope.analysis.line_findings import line_findings
-from irscope.backends.resources import ptxas_warnings
-from irscope.diff.rows import Change, LayoutChange, StageDiff
-from irscope.facts.fact import Evidence, Fact
-from irscope.model import Variant, stages_for
+from irscope.backends import stages_for
+from irscope.backends.cuda import ptxas_warnings
+from irscope.diff.rows import LayoutChange, StageDiff
+from irscope.facts.fact import Evidence, Fact, format_fraction, status_of
+from irscope.model import Variant
 
 __all__ = ["Finding", "findings"]
 
@@ -86,9 +87,9 @@ def _launch(side: str, variant: Variant, facts: Facts) -> Iterator[Finding]:
         text = f"{side} did not compile: {variant.failure.kind}: {variant.failure.summary}"
         yield Finding(text, 1100, "launch")
         return
-    value = facts["launchable"].value if "launchable" in facts else None
-    if isinstance(value, str) and value.startswith("no: "):
-        yield Finding(f"{side} cannot launch on {variant.target}: {value[4:]}", 1000, "launch")
+    status = status_of(variant, facts)
+    if status is not None and not status.ok:
+        yield Finding(f"{side} cannot launch on {variant.target}: {status.reason}", 1000, "launch")
 
 
 def _spills(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
@@ -148,14 +149,10 @@ def _occupancy(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
         f"limited by {limits[0]}" if limits[0] == limits[1] else f"limited by {limits[0]}, then {limits[1]}"
     )
     text = (
-        f"Theoretical occupancy went from {_percent(fractions[0])} to {_percent(fractions[1])} "
+        f"Theoretical occupancy went from {format_fraction(fractions[0])} to {format_fraction(fractions[1])} "
         f"({blocks[0]:,} and {blocks[1]:,} blocks a multiprocessor), {limited}"
     )
     yield Finding(text, 8 * effect(fractions[0] * 64, fractions[1] * 64), "occupancy")
-
-
-def _percent(fraction: float) -> str:
-    return f"{round(fraction * 100, 1):g} %"
 
 
 def _warnings(a: Variant, b: Variant) -> Iterator[Finding]:
@@ -212,7 +209,7 @@ def _first_difference(variant: Variant, diffs: Mapping[str, StageDiff]) -> Itera
         return
     diff = diffs[first]
     text = f"The first stage compared that differs in more than shapes is {first}: {_summary(diff)}"
-    rows = [row for row in diff.rows if row.change & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT)][:1]
+    rows = [row for row in diff.rows if row.change.structural][:1]
     evidence_a = tuple(Evidence(first, row.left) for row in rows if row.left is not None)
     evidence_b = tuple(Evidence(first, row.right) for row in rows if row.right is not None)
     yield Finding(text, 1, "stages", evidence_a, evidence_b)

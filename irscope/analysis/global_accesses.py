@@ -80,7 +80,7 @@ def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
                 pointer,
                 operands[at] if len(operands) > at else None,
                 tuple(parameters[origin].name for origin in origins if parameters[origin].pointer),
-                pointee_bytes(operation.normal),
+                pointee_bytes(operation.normalized),
             )
         )
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from irscope.backends import backend_with_assembly
+from irscope.backends.instructions import InstructionKind, scan
 from irscope.facts.fact import Evidence
-from irscope.facts.instruction_scan import InstructionKind, scan
 from irscope.languages.document import Document, Location
 from irscope.model import Kernel
 
@@ -31,9 +32,12 @@ class InstructionMix:
 
 
 def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
-    """The instructions of note in a "ptx" or "amdgcn" stage, by kind and the place they were made from."""
+    """The instructions of an assembly stage by kind and the place that they were made from."""
     found: dict[tuple[str, Place], InstructionMix] = {}
-    for doing, lines in scan(document.text, stage).lines.items():
+    backend = backend_with_assembly(stage)
+    if backend is None:
+        return found
+    for doing, lines in scan(document.text, backend.instruction_set).lines.items():
         for line in lines:
             work = found.setdefault((doing.kind, _place_of(document, line)), InstructionMix())
             work.counts[doing] = work.counts.get(doing, 0) + 1

@@ -9,8 +9,8 @@ from irscope.analysis.finding import Finding, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import InstructionMix, Place, kernel_place, place_text, work_by_line
 from irscope.analysis.vectorization import MemoryUse, memory_use
+from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
-from irscope.facts.instruction_scan import InstructionKind
 from irscope.languages.document import Document
 from irscope.model import Variant
 

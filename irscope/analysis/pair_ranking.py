@@ -9,7 +9,8 @@ from itertools import combinations
 
 from irscope.analysis.finding import effect
 from irscope.analysis.findings import findings
-from irscope.facts.fact import Fact
+from irscope.facts.fact import Fact, status_of
+from irscope.facts.registry import LAUNCHABLE
 from irscope.model import Variant, format_value
 
 # A measured time is what the other figures are for: a doubling of it counts more than one of any of them.
@@ -48,11 +49,8 @@ def rank_pairs(variants: Sequence[Variant], facts: _Facts, most: int) -> list[Pa
 
 def _usable(variant: Variant, facts: _Facts) -> bool:
     known = facts.get(variant.id, {})
-    return (
-        variant.failure is None
-        and "launchable" in known
-        and not str(known["launchable"].value).startswith("no")
-    )
+    status = status_of(variant, known)
+    return LAUNCHABLE.name in known and (status is None or status.ok)
 
 
 def _told(group: Sequence[Variant], facts: _Facts) -> list[Pair]:

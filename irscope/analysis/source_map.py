@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.diff.opcode_counts import instruction_class
 from irscope.languages.document import OPAQUE, Document, Location
+from irscope.languages.registry import language_named
 from irscope.model import Kernel
 
 # A file by its name alone, as captures are read on other machines, and a line in it, from 1.
@@ -20,13 +20,14 @@ def place_of(location: Location) -> Place:
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
 
-class Origins:
+class SourceMap:
     """The operations of one stage by the Python lines they came from.
 
     What a helper was inlined for belongs to the helper's line and to each line that called it.
     """
 
     def __init__(self, document: Document) -> None:
+        self._language = language_named(document.language)
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._chains: list[tuple[Place, ...]] = []
@@ -70,7 +71,7 @@ class Origins:
     def counts(self, place: Place) -> Counter[str]:
         """How many operations or instructions of each class came from `place`."""
         opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
-        return Counter(instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
+        return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
-from irscope.model import Variant, stages_for
+from irscope.facts.measurement import reused_stages
+from irscope.model import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,6 @@ class Sharing:
     seconds: float | None
 
 
-def taken_stages(variant: Variant) -> Iterator[str]:
-    """The stages below TTGIR that were not made for this variant, though those above were."""
-    if "ttgir" not in variant.seconds:
-        return
-    names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
-    for name in names[names.index("ttgir") + 1 :]:
-        if name in variant.artifacts and name not in variant.seconds:
-            yield name
-
-
 def sharing(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]) -> Sharing:
     """What of `variants` was shared; `facts` by variant id.
 
@@ -42,7 +33,7 @@ def sharing(variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
     for group in duplicate_groups(variants, facts):
         made = [variant for variant in group if not variant.cached]
         for variant in made:
-            if taken := list(taken_stages(variant)):
+            if taken := reused_stages(variant):
                 saved[variant.id] = _cost(taken, made)
     known = [seconds for seconds in saved.values() if seconds is not None]
     return Sharing(tuple(saved), sum(known) if known and len(known) == len(saved) else None)

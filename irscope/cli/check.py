@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.cli import options
 from irscope.model import UserError, Variant
-from irscope.store import find_variant, variant_names
+from irscope.store import find_variant
 
 if TYPE_CHECKING:
     from irscope.report.terminal.check_report import Checked
@@ -79,17 +79,15 @@ def run(args: argparse.Namespace) -> int:
 def check(path: Path, rules: Sequence[CheckRule]) -> Checked:
     """Checks a capture. Raises UserError for a rule that cannot be read or is of no variant."""
     from irscope.analysis.expectations import parse_expectation, unmet
-    from irscope.cli.facts import facts_of
-    from irscope.cli.stages import Stages
     from irscope.report.terminal.check_report import Checked
+    from irscope.workspace import Workspace
 
     parsed = [tuple(map(parse_expectation, rule.that)) for rule in rules]
-    with Stages(path) as stages:
-        variants = stages.capture.variants()
-        chosen = [_chosen(variants, rule) for rule in rules]
+    with Workspace(path) as workspace:
+        chosen = [_chosen(workspace.variants, rule) for rule in rules]
         wanted = {variant.id: variant for own in chosen for variant in own}
-        facts = facts_of(stages, list(wanted.values()))
-    names = variant_names(variants)
+        facts = workspace.all_facts(wanted.values())
+        names = workspace.names
     comparisons, failures = 0, []
     for own, expectations in zip(chosen, parsed, strict=True):
         for variant in own:

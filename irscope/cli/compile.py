@@ -59,10 +59,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_derived(path: Path, sass: bool) -> None:
     """Adds what is made from the stages: the facts of the table, and SASS where it is asked for."""
-    from irscope.cli.facts import keep_facts
-    from irscope.cli.stages import Stages
+    from irscope.workspace import Workspace
 
     if sass:
-        with Stages(path) as stages, ThreadPoolExecutor() as threads:
-            list(threads.map(lambda variant: stages.read(variant, "sass"), stages.capture.variants()))
-    keep_facts(path)
+        with Workspace(path) as workspace, ThreadPoolExecutor() as threads:
+            list(threads.map(lambda variant: workspace.find_content(variant, "sass"), workspace.variants))
+    Workspace(path).store_facts()

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the path and the settings. Raises UserError, after the path, where the file is broken."""
-    from irscope.report.text import one_line
+    from irscope.model.text import one_line
     from irscope.tui.settings import config_path, load
 
     path = config_path()

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.cli.facts import facts_of
-from irscope.cli.stages import Stages
 from irscope.model import UserError
-from irscope.store import variant_names
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.analysis.capture_diff import CaptureDiff
@@ -32,12 +30,10 @@ def run_captures(args: argparse.Namespace) -> int:
         raise UserError(f"'{args.a}' is no capture; name two variants, or a second capture to compare with")
     if args.stage is not None or args.format == "unified":
         raise UserError("two captures have no rows to show; name one of them with two of its variants")
-    with Stages(args.capture) as old_stages, Stages(new) as new_stages:
-        variants = old_stages.capture.variants(), new_stages.capture.variants()
-        facts = facts_of(old_stages, variants[0]), facts_of(new_stages, variants[1])
-    sides = Sides(
-        (str(args.capture), str(new)), variants, (variant_names(variants[0]), variant_names(variants[1]))
-    )
+    with Workspace(args.capture) as old, Workspace(new) as new_:
+        variants = old.variants, new_.variants
+        facts = old.all_facts(), new_.all_facts()
+        sides = Sides((str(args.capture), str(new)), variants, (old.names, new_.names))
     for line in _formatted(compare_captures(*variants, *facts), sides, args.format):
         sys.stdout.write(line + "\n")
     return 0

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from irscope.backends import stages_for
 from irscope.cli import options
-from irscope.cli.stages import Stages, check_stage, encoded, texts
-from irscope.model import UserError, Variant, stages_for
+from irscope.model import UserError, Variant
 from irscope.report.dump import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
-from irscope.store import variant_names
+from irscope.workspace import Workspace, check_stage, encoded, variant_texts
 
 NAME = "dump"
 SUMMARY = "write every stage of every variant under a readable name"
@@ -46,21 +46,20 @@ def run(args: argparse.Namespace) -> int:
     wanted = options.split_names(args.stage)
     for stage in wanted or ():
         check_stage(stage)
-    with Stages(args.capture) as stages:
-        everything = stages.capture.variants()
-        variants = options.select(everything, args.kernel, args.target)
+    with Workspace(args.capture) as workspace:
+        variants = workspace.select(args.kernel, args.target)
         folder = _Folder(args.output, args.force)
         paths = plan(variants)
         for variant in {variant.kernel.id: variant for variant in variants}.values():
-            folder.write(paths.sources[variant.kernel.id], encoded(texts(variant)["python"]))
+            folder.write(paths.sources[variant.kernel.id], encoded(variant_texts(variant)["python"]))
         files: dict[int, dict[str, str]] = {}
         for number, variant in enumerate(variants, 1):
             _progress(number, len(variants))
             files[variant.id] = {}
-            for name, path, content in _contents(stages, variant, paths, wanted, args.sass):
+            for name, path, content in _contents(workspace, variant, paths, wanted, args.sass):
                 folder.write(path, content)
                 files[variant.id][name] = path
-    names = variant_names(everything)
+        names = workspace.names
     index = index_document(variants, names, str(args.capture), paths, files)
     folder.write(INDEX, to_json(index).encode())
     count = sum(map(len, files.values())) + len(paths.sources) + 1
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _contents(
-    stages: Stages, variant: Variant, paths: DumpPlan, wanted: Sequence[str] | None, sass: bool
+    workspace: Workspace, variant: Variant, paths: DumpPlan, wanted: Sequence[str] | None, sass: bool
 ) -> Iterator[tuple[str, str, bytes]]:
     """(name in the index, path, content) of each file of a variant."""
     for stage in stages_for(variant.target.backend):
@@ -78,12 +77,12 @@ def _contents(
         else:
             asked = stage.derived_from is None or stage.name in variant.artifacts
         asked = asked or (sass and stage.name == "sass")
-        if asked and (content := stages.read(variant, stage.name)) is not None:
+        if asked and (content := workspace.find_content(variant, stage.name)) is not None:
             yield stage.name, paths.file(variant, stage.name), content
     if variant.metadata:
         metadata = json.dumps(dict(variant.metadata), indent=2) + "\n"
         yield "metadata", paths.file(variant, "json"), metadata.encode()
-    for name, text in texts(variant).items():
+    for name, text in variant_texts(variant).items():
         if name != "python":  # the kernel's, written once
             yield name, paths.text(variant, name), encoded(text)
 

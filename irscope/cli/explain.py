@@ -53,11 +53,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _found(word: str) -> Sequence[GlossaryEntry]:
-    from irscope.glossary.glossary import close_to, looked_up
+    from irscope.glossary.glossary import find_entries, similar_names
 
-    found = looked_up(word)
+    found = find_entries(word)
     if not found:
-        close = close_to(word)
+        close = similar_names(word)
         hint = f"close to it: {', '.join(close)}" if close else "irscope explain lists all words"
         raise UserError(f"no entry for '{word}'; {hint}")
     return found

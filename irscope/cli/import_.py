@@ -48,10 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Imports; 1 where an entry had to be left out. Raises UserError where nothing can be imported."""
     from irscope.capturing.importers.import_capture import import_source, recognise
-    from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
-    from irscope.report.text import pluralize
+    from irscope.model.text import pluralize
     from irscope.store import CaptureWriter
+    from irscope.workspace import Workspace
 
     begun = time.monotonic()
     source = recognise(args.path)
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         parts = len(source.parts)
         summary = import_source(source, open_writer, shlex.join(sys.argv), lambda done: report(done, parts))
     with counting_bar("facts") as report:
-        keep_facts(path, report)
+        Workspace(path).store_facts(report)
     _say(summary, source.kind)
     name = shlex.quote(str(path))
     kernels = pluralize(len(summary.kernels), "kernel")
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(summary: ImportSummary, kind: str) -> None:
     """Tells on stderr what was left out and what such a source does not hold."""
-    from irscope.report.text import one_line, pluralize
+    from irscope.model.text import one_line, pluralize
 
     lines = [f"left out {item.place}: {item.reason}" for item in summary.left_out[:_NAMED]]
     if (more := len(summary.left_out) - _NAMED) > 0:

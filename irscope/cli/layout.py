@@ -10,18 +10,15 @@ example: irscope layout matmul.irscope '#3' acc
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
-import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.cli.stages import Stages
-from irscope.model import UserError, Variant
-from irscope.store import CaptureWriter, find_variant, variant_names
+from irscope.model import UserError
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.layouts.grid import Grid, Window
@@ -62,17 +59,12 @@ def run(args: argparse.Namespace) -> int:
         args.format = "svg"
     if args.format == "svg" and args.value is None and args.access is None:
         raise UserError("name a value to draw, such as acc, or an access with --access; see irscope layout")
-    asked: dict[int, dict[str, Any]] = {}
-    with Stages(args.capture) as stages:
-        variants = stages.capture.variants()
-        names = variant_names(variants)
-        chosen = [find_variant(variants, text) for text in (args.variant, args.against) if text]
-        sides = [_Side(stages, variant, names[variant.id], asked) for variant in chosen]
+    with Workspace(args.capture) as workspace:
+        sides = [_Side(workspace, name) for name in (args.variant, args.against) if name]
         try:
             text = _document(args, sides)
         except UnknownLayoutError as error:
             raise UserError(f"not known: {error}") from error
-    _keep(args.capture, asked)
     _write(args, text)
     return 0
 
@@ -80,18 +72,11 @@ def run(args: argparse.Namespace) -> int:
 class _Side:
     """One variant, and what is asked of it."""
 
-    def __init__(self, stages: Stages, variant: Variant, name: str, asked: dict[int, dict[str, Any]]) -> None:
-        from irscope.languages.registry import parse
-        from irscope.layouts.kernel_layouts import KernelLayouts
-
-        self.variant, self.name = variant, name
-        text = stages.text(variant, "ttgir")
-        machine = stages.capture.read(variant, "ptx") or b""
-        version = variant.toolchain.versions.get("triton", "")
-        told = _told(stages, variant, text, version, asked)
-        self.kernel: KernelLayouts = KernelLayouts(
-            parse(text, "mlir"), variant.target, version, machine.decode("utf-8", "replace"), told
-        )
+    def __init__(self, workspace: Workspace, name: str) -> None:
+        self.variant = workspace.variant(name)
+        self.name = workspace.names[self.variant.id]
+        workspace.ask_triton_for_layouts(self.variant)
+        self.kernel: KernelLayouts = workspace.layouts(self.variant)
 
     @property
     def title(self) -> str:
@@ -116,27 +101,6 @@ class _Side:
         if not 1 <= number <= len(accesses):
             raise UserError(f"#{self.variant.id} has no access {number}; it has {len(accesses)}")
         return accesses[number - 1]
-
-
-def _told(
-    stages: Stages, variant: Variant, text: str, version: str, asked: dict[int, dict[str, Any]]
-) -> dict[str, Any] | None:
-    """What Triton says of the layouts: as the capture has it, or as the same version says here."""
-    from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
-
-    told = stages.capture.layouts(variant)
-    if told is None and version and installed_triton() == version:
-        told = asked[variant.id] = dict(triton_layouts(text, variant.target))
-    return told
-
-
-def _keep(path: Path, asked: dict[int, dict[str, Any]]) -> None:
-    if not asked:
-        return
-    # A capture that is read-only or busy stays as it is: Triton can be asked again.
-    with contextlib.suppress(UserError, sqlite3.Error), CaptureWriter.resume(path) as writer:
-        for variant, layouts in asked.items():
-            writer.add_layouts(variant, layouts)
 
 
 def _document(args: argparse.Namespace, sides: Sequence[_Side]) -> str:
@@ -203,8 +167,8 @@ def _drawn(
         from irscope.report.html.layout_svg import layout_svg
 
         return layout_svg(grids, "   |   ".join(side.title for side in sides), words)
+    from irscope.model.text import one_line
     from irscope.report.terminal.layout_text import beside, grid_lines, visible
-    from irscope.report.text import one_line
 
     paint = options.paint()
     width = options.width_of(args)
@@ -221,8 +185,8 @@ def _drawn(
 
 def _listing(sides: Sequence[_Side]) -> str:
     from irscope.layouts.tensors import distinct
+    from irscope.model.text import one_line
     from irscope.report.terminal.layout_text import access_rows, conversion_rows, tensor_rows
-    from irscope.report.text import one_line
 
     paint = options.paint()
     lines: list[str] = []

@@ -57,11 +57,11 @@ def run(args: argparse.Namespace) -> int:
     if args.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(lesson, path)
         return 0
-    from irscope.cli.stages import Stages
     from irscope.tui.app import run as run_app
+    from irscope.workspace import Workspace
 
-    with Stages(path) as stages:
-        return run_app(path, lambda variant: stages.text(variant, "sass"), lesson=lesson)
+    with Workspace(path) as workspace:
+        return run_app(workspace, lesson=lesson)
 
 
 def compile_lesson(lesson: Lesson, path: Path) -> None:
@@ -79,8 +79,8 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
+    from irscope.backends import parse_target
     from irscope.capturing.compile.request import SweepRequest
-    from irscope.model import parse_target
 
     return SweepRequest(
         file=sweep.file,
@@ -105,20 +105,20 @@ def _compile(request: SweepRequest, path: Path) -> Progress:
 
 
 def _print(lesson: Lesson, path: Path) -> None:
-    from irscope.cli.stages import Stages
     from irscope.learn.render import markdown
+    from irscope.workspace import Workspace
 
-    with Stages(path) as stages:
-        print(markdown(lesson, stages.capture.variants(), stages.read), end="")
+    with Workspace(path) as workspace:
+        print(markdown(lesson, workspace), end="")
 
 
 def _check(lesson: Lesson, path: Path) -> int:
-    from irscope.cli.stages import Stages
-    from irscope.learn.assertions import broken_claims
+    from irscope.learn.assertions import failed_assertions
+    from irscope.workspace import Workspace
 
-    with Stages(path) as stages:
-        broken = list(broken_claims(lesson, stages.capture.variants(), stages.read))
-    claims = sum(len(step.claims) for step in lesson.steps)
+    with Workspace(path) as workspace:
+        broken = list(failed_assertions(lesson, workspace))
+    claims = sum(len(step.assertions) for step in lesson.steps)
     for line in broken:
         print(line)
     print(f"lesson {lesson.number}: {claims - len(broken)} of {claims} claims hold")

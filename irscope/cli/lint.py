@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     linted = lint(args.paths, select, ignore)
     if args.format == "text":
-        from irscope.report.text import one_line
+        from irscope.model.text import one_line
 
         sys.stdout.writelines(line + "\n" for line in lint_text(linted, options.paint()))
         sys.stdout.flush()
@@ -96,33 +96,35 @@ def check_rules(names: list[str], where: str) -> None:
 def _source(file: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
     import tokenize
 
+    from irscope.lint.linter import lint_source
     from irscope.lint.rules import RULES
-    from irscope.lint.source.checks import lint_source
-    from irscope.lint.suppressions import chosen
+    from irscope.lint.suppressions import selected_rules
 
     with tokenize.open(file) as stream:
         text = stream.read()
-    return lint_source(text, str(file), chosen(RULES, select, ignore))
+    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
 
 
 def _capture(path: Path, select: list[str], ignore: list[str]) -> list[Diagnostic]:
-    from irscope.cli.facts import facts_of
-    from irscope.cli.stages import Stages
-    from irscope.lint.capture.checks import lint_compiled
-    from irscope.lint.capture.compiled import Compiled
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
     from irscope.lint.rules import RULES
-    from irscope.lint.suppressions import chosen
-    from irscope.store import variant_names
+    from irscope.lint.suppressions import selected_rules
+    from irscope.workspace import Workspace
 
-    with Stages(path) as stages:
-        variants = stages.capture.variants()
-        names, facts = variant_names(variants), facts_of(stages, variants)
+    with Workspace(path) as workspace:
+        variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
         places = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
-            Compiled([v for v in variants if (v.kernel.id, v.target) == place], names, facts, stages.read)
+            CompiledKernel(
+                [v for v in variants if (v.kernel.id, v.target) == place],
+                names,
+                facts,
+                workspace.find_content,
+            )
             for place in places
         ]
-        return lint_compiled(kernels, chosen(RULES, select, ignore))
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
 
 
 def _reason(error: SyntaxError | ValueError | OSError) -> str:

@@ -27,12 +27,10 @@ def run(args: argparse.Namespace) -> int:
     """Prints the list. Raises UserError where the capture cannot be read."""
     from irscope.report.json.records import to_json
     from irscope.report.terminal.listing import list_document, list_text
-    from irscope.store import Capture, variant_names
+    from irscope.workspace import Workspace
 
-    with Capture(args.capture) as capture:
-        variants = capture.variants()
-    names = variant_names(variants)
-    chosen = options.select(variants, args.kernel, args.target)
+    with Workspace(args.capture) as workspace:
+        names, chosen = workspace.names, workspace.select(args.kernel, args.target)
     if args.format == "json":
         sys.stdout.write(to_json(list_document(chosen, names, str(args.capture))))
     else:

@@ -91,7 +91,7 @@ def _run(words: list[str]) -> int:
     try:
         code: int = module.run(args)
     except UserError as error:
-        from irscope.report.text import one_line
+        from irscope.model.text import one_line
 
         print(f"irscope: {one_line(str(error))}", file=sys.stderr)
         return 2

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Joins. Raises UserError where a capture cannot be read or FILE cannot be written."""
-    from irscope.report.text import pluralize
+    from irscope.model.text import pluralize
     from irscope.store.merge import merge_captures
 
     merged = merge_captures(args.captures, args.output, args.force)

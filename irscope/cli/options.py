@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from irscope.model import UserError, Variant
-
 if TYPE_CHECKING:
     from irscope.report.terminal.paint import Paint
 
@@ -78,25 +76,6 @@ def paint(file: TextIO | None = None) -> Paint:
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, colour=terminal and not os.environ.get("NO_COLOR"))
-
-
-def select(variants: Sequence[Variant], kernel: str | None, target: str | None) -> list[Variant]:
-    """The variants of `kernel` for `target`, each None for all.
-
-    Raises UserError, saying which there are, where the capture has no such kernel or target.
-    """
-    for text, what, known in (
-        (kernel, "kernel", [variant.kernel.name for variant in variants]),
-        (target, "target", [str(variant.target) for variant in variants]),
-    ):
-        if text is not None and text not in known:
-            there = ", ".join(dict.fromkeys(known)) or "none"
-            raise UserError(f"no {what} '{text}' in the capture; there is: {there}")
-    return [
-        variant
-        for variant in variants
-        if kernel in (None, variant.kernel.name) and target in (None, str(variant.target))
-    ]
 
 
 def split_names(values: Sequence[str] | None) -> list[str] | None:

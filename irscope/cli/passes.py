@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.cli.stages import Stages
 from irscope.model import UserError, Variant
-from irscope.store import find_variant, variant_names
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.analysis.pass_history import Documents, PassEvent, PassStep
@@ -51,30 +50,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the report. Raises UserError where there is no such variant, or its passes were not kept."""
-    from irscope.analysis.pass_history import documents
-
-    with Stages(args.capture) as stages:
-        variants = stages.capture.variants()
-        chosen = [find_variant(variants, name) for name in (args.a, args.b) if name is not None]
-        sides = [steps_of(stages, variant) for variant in chosen]
-        document = documents(stages.capture.content)
+    with Workspace(args.capture) as workspace:
+        chosen = [workspace.variant(name) for name in (args.a, args.b) if name is not None]
+        sides = [steps_of(workspace, variant) for variant in chosen]
+        document = workspace.module
         if args.show is not None:
             lines = list(_shown(args, sides, document))
         elif args.operation is not None:
             lines = list(_history(args.operation, sides[0], document))
         else:
-            names = variant_names(variants)
-            lines = list(_list(args, chosen, [names[variant.id] for variant in chosen], sides, document))
+            names = [workspace.names[variant.id] for variant in chosen]
+            lines = list(_list(args, chosen, names, sides, document))
     for line in lines:
         sys.stdout.write(line + "\n")
     return 0
 
 
-def steps_of(stages: Stages, variant: Variant) -> list[PassStep]:
+def steps_of(workspace: Workspace, variant: Variant) -> list[PassStep]:
     """The passes of a variant. Raises UserError where they were not kept."""
-    from irscope.analysis.pass_history import steps
-
-    found = steps(stages.capture.passes(variant))
+    found = workspace.passes(variant)
     if not found:
         raise UserError(
             f"#{variant.id} has no passes: they are kept by irscope compile --passes and run --passes"
@@ -139,7 +133,7 @@ def _shown(
 ) -> Iterator[str]:
     from irscope.analysis.pass_history import step_diff
     from irscope.diff.summary import summarize
-    from irscope.report.text import one_line
+    from irscope.model.text import one_line
 
     paint = options.paint()
     for pair in _named(args.show, sides):
@@ -187,7 +181,7 @@ def _diff_lines(diff: StageDiff, args: argparse.Namespace) -> Iterator[str]:
 
 def _history(place: str, through: Sequence[PassStep], document: Documents) -> Iterator[str]:
     from irscope.analysis.pass_history import history
-    from irscope.report.text import one_line
+    from irscope.model.text import one_line
 
     stage, colon, line = place.partition(":")
     there = dict.fromkeys(step.stage for step in through)
@@ -201,7 +195,7 @@ def _history(place: str, through: Sequence[PassStep], document: Documents) -> It
 
 
 def _event_text(event: PassEvent, document: Documents) -> str:
-    from irscope.languages.strip_debug import line_without_location
+    from irscope.languages.registry import line_without_location
     from irscope.report.hunks import kinds_of
 
     step = event.step

@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.cli.stages import Stages, check_stage, encoded, text_stages
 from irscope.model import UserError, Variant
-from irscope.store import find_variant, variant_names
+from irscope.workspace import Workspace, check_stage, encoded
 
 if TYPE_CHECKING:
-    from irscope.facts.fact import Fact
-    from irscope.report.comparison import Comparison
+    from irscope.report.pair_report import PairReport
     from irscope.report.report import Report
+    from irscope.workspace.table import TableSection
 
 NAME = "report"
 SUMMARY = "write a page to hand on: table, plots, findings and diffs"
@@ -67,14 +65,14 @@ def run(args: argparse.Namespace) -> int:
     output = args.output or (_STDOUT if args.format == "markdown" else Path(f"{args.capture.stem}.html"))
     if output != _STDOUT and output.exists() and not args.force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
-    with Stages(args.capture) as stages:
-        report = report_of(stages, args.pair, wanted, args.kernel, args.target)
+    with Workspace(args.capture) as workspace:
+        report = report_of(workspace, args.pair, wanted, args.kernel, args.target)
     _write(_formatted(report, args.format), output)
     return 0
 
 
 def report_of(
-    stages: Stages,
+    workspace: Workspace,
     pairs: Sequence[tuple[str, str]] | None = None,
     wanted: Sequence[str] | None = None,
     kernel: str | None = None,
@@ -82,54 +80,41 @@ def report_of(
 ) -> Report:
     """The report on a capture.
 
-    `pairs` are the names of two variants each (None: those that tell most), `wanted` the stages whose rows
-    are shown (None: all that are compared), `kernel` and `target` what the tables have (None: all). Raises
-    UserError where a name fits nothing.
+    `pairs` are the names of two variants each (None: those with the largest effects), `wanted` the stages
+    whose rows are shown (None: all that are compared), `kernel` and `target` select the tables (None: all).
+    Raises UserError if a name matches nothing.
     """
-    from irscope.cli.facts import facts_of
-    from irscope.facts.registry import FACT_KINDS
     from irscope.report.report import Report
-    from irscope.report.table import entries, sections
 
-    everything = stages.capture.variants()
-    variants = options.select(everything, kernel, target)
-    facts = facts_of(stages, variants)
-    chosen = _pairs(pairs, everything, variants, facts)
+    sections = workspace.sections(kernel, target)
     return Report(
-        capture=stages.capture.path.name,
-        sections=sections(entries(variants, variant_names(everything), facts), None, FACT_KINDS),
-        comparisons=list(_comparisons(stages, everything, chosen, wanted)),
+        capture=workspace.path.name,
+        sections=sections,
+        comparisons=list(_comparisons(workspace, _pairs(workspace, pairs, sections), wanted)),
     )
 
 
 def _pairs(
-    asked: Sequence[tuple[str, str]] | None,
-    everything: Sequence[Variant],
-    variants: Sequence[Variant],
-    facts: Mapping[int, Mapping[str, Fact]],
+    workspace: Workspace, asked: Sequence[tuple[str, str]] | None, sections: Sequence[TableSection]
 ) -> list[tuple[Variant, Variant]]:
     from irscope.analysis.pair_ranking import rank_pairs
 
     if asked is None:
+        entries = [entry for section in sections for entry in section.entries]
+        facts = {entry.variant.id: entry.facts for entry in entries}
+        variants = sorted((entry.variant for entry in entries), key=lambda variant: variant.id)
         return rank_pairs(variants, facts, _PAIRS)
-    return [(find_variant(everything, a), find_variant(everything, b)) for a, b in asked]
+    return [(workspace.variant(a), workspace.variant(b)) for a, b in asked]
 
 
 def _comparisons(
-    stages: Stages,
-    everything: Sequence[Variant],
-    pairs: Sequence[tuple[Variant, Variant]],
-    wanted: Sequence[str] | None,
-) -> Iterator[Comparison]:
-    """Each pair compared; its stages are those of `wanted` that both have, or all that are compared."""
-    from irscope.cli.diff import compare
+    workspace: Workspace, pairs: Sequence[tuple[Variant, Variant]], wanted: Sequence[str] | None
+) -> Iterator[PairReport]:
+    from irscope.report.pair_report import pair_report_of_stages
 
-    for number, pair in enumerate(pairs, 1):
+    for number, (a, b) in enumerate(pairs, 1):
         _progress(number, len(pairs))
-        there = [name for name in text_stages(pair[0]) if name in text_stages(pair[1])]
-        also = [name for name in there if name in (wanted or ())]
-        comparison = compare(stages, everything, pair, also=also)
-        yield replace(comparison, shown=list(comparison.diffs) if wanted is None else also)
+        yield pair_report_of_stages(workspace.compare(a, b), wanted)
 
 
 def _formatted(report: Report, form: str) -> str:

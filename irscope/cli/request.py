@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.model import TARGETS, Target, UserError, Value, parse_target, parse_value
+from irscope.backends import TARGETS, parse_target
+from irscope.model import Target, UserError, Value, parse_value
 
 if TYPE_CHECKING:
     from irscope.capturing.compile.request import SweepRequest

@@ -22,7 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.model import UserError, Value, parse_target, parse_value
+from irscope.backends import parse_target
+from irscope.model import UserError, Value, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     from irscope.capturing.record.run import run as run_captured
     from irscope.capturing.record.session import no_gpu_note
     from irscope.capturing.record.subprocesses import Subprocesses
-    from irscope.cli.facts import keep_facts
     from irscope.cli.progress import counting_bar
     from irscope.store.writer import CaptureWriter
+    from irscope.workspace import Workspace
 
     program, options = _program(args), no_gpu_note(_options(args))
     path = args.output or _default_path(program)
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         written = writing.close()
     if written.variants:
         with counting_bar("facts") as report:
-            keep_facts(path, report)
+            Workspace(path).store_facts(report)
     print(f"irscope: {summary(path, written)}", file=sys.stderr)
     return code
 

@@ -42,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
         from textual_serve.server import Server
     except ImportError:
         raise UserError("irscope serve needs textual-serve: pip install 'irscope[serve]'") from None
-    from irscope.store import Capture
+    from irscope.store import CaptureReader
 
-    with Capture(args.capture):  # what cannot be opened is said here, not in the browser
+    with CaptureReader(args.capture):  # what cannot be opened is said here, not in the browser
         pass
     port = _bindable(args.host, args.port)
     host = f"[{args.host}]" if ":" in args.host else args.host

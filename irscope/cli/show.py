@@ -13,10 +13,9 @@ import sys
 from pathlib import Path
 
 from irscope.cli import options
-from irscope.cli.stages import Stages, check_stage
 from irscope.model import UserError
-from irscope.report.text import printable
-from irscope.store import find_variant
+from irscope.model.text import printable
+from irscope.workspace import Workspace, check_stage
 
 NAME = "show"
 SUMMARY = "print one stage of a variant"
@@ -35,11 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the stage. Raises UserError where there is no such thing."""
     stage = check_stage(args.stage, with_texts=True)
-    with Stages(args.capture) as stages:
-        variant = find_variant(stages.capture.variants(), args.variant)
-        content = stages.content(variant, stage.name)
+    with Workspace(args.capture) as workspace:
+        content = workspace.content(workspace.variant(args.variant), stage.name)
     if args.no_loc and stage.language:
-        from irscope.languages.strip_debug import strip_debug
+        from irscope.languages.registry import strip_debug
 
         text = strip_debug(content.decode("utf-8", "replace"), stage.language)
         content = text.encode()

@@ -13,12 +13,10 @@ import sys
 from collections.abc import Sequence
 
 from irscope.cli import options
-from irscope.cli.facts import facts_of
-from irscope.cli.stages import Stages
 from irscope.facts.fact import FactKind
 from irscope.facts.registry import FACT_KINDS, kinds_for
-from irscope.report.table import TableSection, chosen_kinds, default_kinds, entries, sections
-from irscope.store import variant_names
+from irscope.workspace import Workspace
+from irscope.workspace.table import TableSection, chosen_kinds, default_kinds
 
 NAME = "table"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
@@ -40,11 +38,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the table. Raises UserError where a name fits nothing."""
     columns = options.split_names(args.columns)
     chosen = None if columns is None else chosen_kinds(columns, FACT_KINDS)
-    with Stages(args.capture) as stages:
-        everything = stages.capture.variants()
-        variants = options.select(everything, args.kernel, args.target)
-        facts = facts_of(stages, variants)
-    tables = sections(entries(variants, variant_names(everything), facts), args.sort, FACT_KINDS)
+    with Workspace(args.capture) as workspace:
+        tables = workspace.sections(args.kernel, args.target, args.sort)
     sys.stdout.write(_formatted(args, tables, chosen))
     return 0
 

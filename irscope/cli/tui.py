@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import request
-from irscope.cli.stages import Stages
 from irscope.model import UserError
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live import LiveSweep
@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name):
             raise UserError(f"--{name} is for FILE.py[::KERNEL], to be compiled; {args.capture} is a capture")
     path = Path(args.capture)
-    with Stages(path) as stages:
+    with Workspace(path) as workspace:
         _check_terminal(f"irscope table {path} prints to a pipe")
-        return _show(stages)
+        return _show(workspace)
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -68,9 +68,9 @@ def _compile(args: argparse.Namespace) -> int:
     (CaptureWriter.resume(path) if again else CaptureWriter.create(path, args.force)).close()
     sweep = LiveSweep(wanted, path, args.jobs, args.timeout)
     try:
-        with Stages(path) as stages:
+        with Workspace(path) as workspace:
             try:
-                code = _show(stages, sweep)
+                code = _show(workspace, sweep)
             finally:
                 sweep.stop()
     finally:
@@ -92,21 +92,21 @@ def _check_terminal(instead: str) -> None:
         raise UserError(f"the app needs a terminal; {instead}")
 
 
-def _show(stages: Stages, producer: LiveSweep | None = None) -> int:
+def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
     """Runs the app until the user quits."""
     from irscope.tui.app import run as run_app
 
-    return run_app(stages.capture.path, lambda variant: stages.text(variant, "sass"), producer)
+    return run_app(workspace, producer)
 
 
 def _put_away(path: Path, temporary: bool) -> bool:
     """Leaves the capture as one file, or none at all where nothing is in it; whether that is so."""
-    from irscope.store import Capture, CaptureWriter
+    from irscope.store import CaptureReader, CaptureWriter
     from irscope.store.writer import remove_capture
 
     with CaptureWriter.resume(path):  # folds SQLite's log in, which the app's reading put off
         pass
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         empty = not capture.variants()
     if empty:
         remove_capture(path)

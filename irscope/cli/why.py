@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator
 
 from irscope.cli import options
-from irscope.cli.stages import Stages
 from irscope.model import UserError
+from irscope.report.pair_report import pair_report
 from irscope.report.why import Story, Why
-from irscope.store import find_variant
+from irscope.workspace import Workspace
 
 NAME = "why"
 SUMMARY = "say why a kernel was compiled again, and whether that was worth it"
@@ -35,24 +35,19 @@ def run(args: argparse.Namespace) -> int:
     """Prints the report. Raises UserError where there is no such variant."""
     if args.a is not None and args.b is None:
         raise UserError("name two variants, or none for the whole capture")
-    with Stages(args.capture) as stages:
-        lines = list(_of_capture(stages, args) if args.a is None else _of_pair(stages, args))
+    with Workspace(args.capture) as workspace:
+        lines = list(_of_capture(workspace, args) if args.a is None else _of_pair(workspace, args))
     for line in lines:
         sys.stdout.write(line + "\n")
     return 0
 
 
-def _of_pair(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.analysis.cache_key_diff import recompilation, remedies
-    from irscope.cli.diff import compare
+def _of_pair(workspace: Workspace, args: argparse.Namespace) -> Iterator[str]:
     from irscope.report.json.why_json import why_document
     from irscope.report.terminal.why_text import why_markdown, why_text
 
-    variants = stages.capture.variants()
-    a, b = find_variant(variants, args.a), find_variant(variants, args.b)
-    comparison = compare(stages, variants, (a, b))
-    found = recompilation(a, b)
-    why = Why(comparison, found, remedies(found, a, b) if comparison.identical else [])
+    comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
+    why = Why(pair_report(comparison, "none"), comparison.recompilation, comparison.remedies)
     if args.format == "json":
         yield from _json(why_document(why))
     elif args.format == "markdown":
@@ -61,20 +56,11 @@ def _of_pair(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
         yield from why_text(why, options.paint())
 
 
-def _of_capture(stages: Stages, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.analysis.compilations import compilations
-    from irscope.cli.facts import facts_of
+def _of_capture(workspace: Workspace, args: argparse.Namespace) -> Iterator[str]:
     from irscope.report.json.why_json import story_document
     from irscope.report.terminal.why_text import story_markdown, story_text
 
-    variants = stages.capture.variants()
-    facts = facts_of(stages, variants)
-    names = dict.fromkeys(variant.kernel.name for variant in variants)
-    kernels = [
-        compilations(name, [variant for variant in variants if variant.kernel.name == name], facts)
-        for name in names
-    ]
-    story = Story(str(args.capture), kernels)
+    story = Story(str(args.capture), workspace.compilations())
     if args.format == "json":
         yield from _json(story_document(story))
     elif args.format == "markdown":

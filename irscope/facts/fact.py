@@ -1,29 +1,24 @@
-"""What a fact is: a named figure of one variant, with the lines that prove it."""
+"""Facts: named figures of one variant, with the lines that prove them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-FactValue = int | float | str | None
+from irscope.model import Status, Variant
+from irscope.model.status import failed
 
-# Reads a stage of the variant at hand: its content, or None where it has none.
+if TYPE_CHECKING:
+    from irscope.facts.measurement import Measurement
+
+FactValue = int | float | str | Status | None
+
+# Reads a stage of a variant: its content, or None if the variant does not have it.
 ReadStage = Callable[[str], bytes | None]
 
-
-@dataclass(frozen=True, slots=True)
-class FactKind:
-    """A column of the table.
-
-    `name` is what --sort and JSON call it; `title` a short heading; `unit` what a value counts
-    ("" for names). `better` says which way is good: "low", "high", or "" where neither is.
-    """
-
-    name: str
-    title: str
-    unit: str
-    better: str
-    description: str
+# Units that a sentence needs after a number; the labels name the others.
+_UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +30,102 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A measured value and the lines that prove it."""
+
+    value: FactValue
+    evidence: tuple[Evidence, ...] = ()
+
+
+def format_value(value: FactValue) -> str:
+    """A value without a unit of its own: "24,576", "0.125", "yes"; "?" if it is unknown."""
+    if value is None:
+        return "?"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def format_fraction(value: FactValue) -> str:
+    """A fraction as a percentage: "12.5%"."""
+    return f"{round(value * 100, 1):g}%" if isinstance(value, int | float) else format_value(value)
+
+
+def _unmeasured(_: Measurement) -> Measured:
+    return Measured(None)
+
+
+@dataclass(frozen=True, slots=True)
+class FactKind:
+    """What a fact is: a column of the table.
+
+    `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence and
+    `unit` what a value counts ("" for text). `better` is the direction that is good: "low", "high", or
+    "" if neither is. `weight` is how much a doubling matters in findings (0: it is not compared).
+    `format` makes text of a value, `measure` measures it; None for `backend` means that every backend's
+    variants have the fact.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: str
+    description: str
+    label: str = ""
+    weight: float = 0.0
+    format: Callable[[FactValue], str] = field(default=format_value, compare=False)
+    measure: Callable[[Measurement], Measured] = field(default=_unmeasured, compare=False)
+    backend: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """The column's description in JSON documents."""
+        names = ("name", "title", "unit", "better", "description")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
-    """A figure of one variant. `value` is None where it could not be had: unknown, never 0 instead."""
+    """A figure of one variant. `value` is None if it is unknown; an unknown value is never 0."""
 
     kind: FactKind
     value: FactValue
     evidence: tuple[Evidence, ...] = ()
 
     def __str__(self) -> str:
-        """The value as a table shows it."""
-        if self.value is None:
-            return "?"
-        if isinstance(self.value, float):
-            return f"{self.value:.3g}"
-        return f"{self.value:,}" if isinstance(self.value, int) else self.value
+        """The value as every view shows it."""
+        return self.kind.format(self.value)
+
+
+Facts = Mapping[str, Fact]
+
+
+def value_of(facts: Facts, kind: FactKind) -> FactValue:
+    """The value of a fact, None if it is unknown."""
+    fact = facts.get(kind.name)
+    return None if fact is None else fact.value
+
+
+def number_of(facts: Facts, kind: FactKind) -> float | None:
+    """The value of a fact if it is a number."""
+    value = value_of(facts, kind)
+    return value if isinstance(value, int | float) else None
+
+
+def evidence_of(facts: Facts, kind: FactKind) -> tuple[Evidence, ...]:
+    """The lines that prove a fact."""
+    fact = facts.get(kind.name)
+    return () if fact is None else fact.evidence
+
+
+def change_text(kind: FactKind, a: FactValue, b: FactValue) -> str:
+    """How a fact changed: "Registers per thread: 64 -> 128", "Occupancy: 50% -> 12.5%"."""
+    unit = f" {kind.unit}" if kind.unit in _UNITS_IN_TEXT else ""
+    return f"{kind.label or kind.title}: {kind.format(a)} -> {kind.format(b)}{unit}"
+
+
+def status_of(variant: Variant, facts: Facts) -> Status | None:
+    """Whether `variant` compiled and can be launched; None if that is unknown."""
+    if variant.failure is not None:
+        return failed(f"{variant.failure.kind}: {variant.failure.summary}")
+    fact = facts.get("launchable")
+    return fact.value if fact is not None and isinstance(fact.value, Status) else None

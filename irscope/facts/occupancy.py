@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.backends import MAX_THREADS_PER_BLOCK, Device, device_of
 from irscope.model import Variant
-from irscope.model.devices import MAX_THREADS_PER_BLOCK, TENSOR_MEMORY_COLUMNS, Device, device_of
+
+# PTX ISA, "Tensor Memory": a multiprocessor of cc 10.x has 512 columns of 128 lanes.
+TENSOR_MEMORY_COLUMNS = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,134 +1,270 @@
-"""The facts that irscope knows, in the order of the table: add a line here and its measure in facts.py."""
+"""The registry of facts, in the order of the table. To add a fact, add one entry here.
+
+An entry is everything about a fact: its name, headings, unit, direction, weight in findings, text and
+measure. The constants are the only spelling of a fact's name in the code.
+"""
 
 from __future__ import annotations
 
-from irscope.facts.fact import FactKind
-from irscope.model import STAGES
+from collections.abc import Callable
 
-_COMPILED = tuple(
-    stage for stage in STAGES if stage.name not in ("source", "glir") and not stage.derived_from
-)
-_FINAL = tuple(stage for stage in _COMPILED if stage.backend)
+from irscope.backends import CUDA, HIP, STAGES
+from irscope.backends.elf import code_digest
+from irscope.backends.instructions import InstructionKind
+from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
+from irscope.facts.measurement import Measurement, reused_stages
+from irscope.facts.occupancy import fits, threads_of
+from irscope.model import Stage, Status
+from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
-
-def _spills() -> tuple[FactKind, ...]:
-    return (
-        FactKind(
-            "n_spills", "Spills", "words", "low", "4-byte words of local memory a thread, as Triton counts"
-        ),
-        FactKind(
-            "spill_store_bytes", "Spill stores", "bytes", "low", "bytes that ptxas' spills store, a thread"
-        ),
-        FactKind(
-            "spill_load_bytes", "Spill loads", "bytes", "low", "bytes that ptxas' spills load, a thread"
-        ),
-        FactKind(
-            "vector_spills", "VGPR spills", "registers", "low", "vector registers kept in scratch memory"
-        ),
-        FactKind("scalar_spills", "SGPR spills", "registers", "low", "scalar registers kept elsewhere"),
-    )
+_registered: list[FactKind] = []
 
 
-def _measured() -> tuple[FactKind, ...]:
-    return (
-        FactKind("ms", "ms", "milliseconds", "low", "median time that the autotuner measured on a GPU, last"),
-        FactKind("ms_key", "ms for", "", "", "the tuning key for which that time was measured"),
-        FactKind("chosen", "Chosen for", "", "", "the tuning keys for which the autotuner chose the config"),
-    )
+def _fact(
+    name: str,
+    title: str,
+    unit: str,
+    better: str,
+    description: str,
+    measure: Callable[[Measurement], FactValue | Measured],
+    *,
+    label: str = "",
+    weight: float = 0.0,
+    format: Callable[[FactValue], str] = format_value,  # noqa: A002 - the field's name
+    backend: str | None = None,
+) -> FactKind:
+    """Registers a fact; the fields are those of FactKind."""
+
+    def measured(variant: Measurement) -> Measured:
+        found = measure(variant)
+        return found if isinstance(found, Measured) else Measured(found)
+
+    kind = FactKind(name, title, unit, better, description, label or title, weight, format, measured, backend)
+    _registered.append(kind)
+    return kind
 
 
-def _resources() -> tuple[FactKind, ...]:
-    return (
-        FactKind("launchable", "Launch", "", "", "whether the target can launch it: yes, or no and why"),
-        FactKind(
-            "registers", "Regs", "registers", "low", "registers a thread (AMD: VGPRs and AGPRs); see stack"
-        ),
-        FactKind("stack", "Stack", "bytes", "low", "local memory (AMD: scratch) a thread; not 0: it spills"),
-        *_spills(),
-        FactKind(
-            "accumulation_registers", "AGPRs", "registers", "", "those of the registers that accumulate"
-        ),
-        FactKind("scalar_registers", "SGPRs", "registers", "low", "scalar registers a wave"),
-        FactKind("shared", "Shared", "bytes", "low", "shared memory (AMD: LDS) a block"),
-        FactKind("tensor_memory", "Tmem", "columns", "low", "columns of tensor memory a block"),
-        FactKind("barriers", "Barriers", "barriers", "low", "named barriers a block"),
-        FactKind("threads", "Threads", "threads", "", "threads a block"),
-        FactKind(
-            "occupancy", "Occupancy", "fraction", "high", "resident warps, of those that there is room for"
-        ),
-        FactKind("blocks_per_sm", "Blocks/SM", "blocks", "high", "resident blocks a multiprocessor"),
-        FactKind("limiter", "Limited by", "", "", "what lets no more blocks be resident"),
-    )
+def _chosen(variant: Measurement) -> FactValue:
+    benchmarks = variant.variant.benchmarks
+    if not benchmarks:
+        return None
+    keys = [benchmark.key or "all" for benchmark in benchmarks if benchmark.chosen]
+    return "; ".join(dict.fromkeys(keys)) or "no"
 
 
-def _instructions() -> tuple[FactKind, ...]:
-    return (
-        FactKind("load_width", "Load", "bytes", "high", "widest global load of one thread; 0: there is none"),
-        FactKind(
-            "store_width", "Store", "bytes", "high", "widest global store of one thread; 0: there is none"
-        ),
-        FactKind(
-            "global_loads", "Global loads", "", "", "loads from global memory by width, cp.async among them"
-        ),
-        FactKind("global_stores", "Global stores", "", "", "stores to global memory by width"),
-        FactKind(
-            "shared_loads", "Shared loads", "", "", "loads from shared memory by width, without ldmatrix"
-        ),
-        FactKind("shared_stores", "Shared stores", "", "", "stores to shared memory by width"),
-        FactKind("ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions"),
-        FactKind("matrix", "Matrix", "", "", "matrix instructions by kind and shape"),
-        FactKind("async_copies", "Async copies", "", "", "asynchronous copies by kind; bulk.tensor is TMA"),
-        FactKind(
-            "instructions", "Instructions", "instructions", "low", "instructions in the PTX or AMDGCN text"
-        ),
-    )
+def _status(variant: Measurement) -> Status | None:
+    if variant.variant.failure is not None:
+        return NOT_COMPILED
+    if variant.count("shared") is None or variant.count("num_warps") is None:
+        return None
+    reason = fits(variant.variant)
+    return cannot_launch(reason) if reason else OK
 
 
-def _layouts() -> tuple[FactKind, ...]:
-    return (
-        FactKind("layouts", "Layouts", "", "", "layouts in TTGIR by kind"),
-        FactKind("conversions", "Conversions", "operations", "low", "ttg.convert_layout operations in TTGIR"),
-        FactKind(
-            "buffers", "Buffers", "buffers", "", "depth of the software pipeline: copies of a tile; 0: none"
-        ),
-    )
+def _spilled_words(variant: Measurement) -> FactValue:
+    stack = variant.resources.stack
+    return None if stack is None else stack // 4
 
 
-def _costs() -> tuple[FactKind, ...]:
-    stage_seconds = [
-        FactKind(f"{stage.name}_seconds", f"{stage.name} s", "seconds", "low", f"time to make {stage.name}")
-        for stage in _COMPILED
-    ]
-    sizes = [
-        FactKind(
-            f"{stage.name}_size", f"{stage.name} size", "bytes", "low", f"size of the {stage.name} stage"
+def _layout_kinds(variant: Measurement) -> Measured:
+    def counted(number: int, name: str) -> str:
+        return f"{name} x{number}" if number > 1 else name
+
+    return variant.from_tensors(
+        lambda found: (
+            ", ".join(counted(number, name) for name, number in sorted(found.layouts.items())) or "none",
+            found.layout_lines,
         )
-        for stage in _FINAL
-    ]
-    code = FactKind("code", "Code", "", "", "sha256 of the machine code: equal for identical code")
-    return (
-        FactKind("seconds", "Compile", "seconds", "low", "compile time, all stages"),
-        *stage_seconds,
-        *sizes,
-        code,
     )
 
 
-FACT_KINDS: tuple[FactKind, ...] = (*_measured(), *_resources(), *_instructions(), *_layouts(), *_costs())
+def _compile_seconds(variant: Measurement) -> FactValue:
+    # Stages reused from another variant have no time here; a sum without them would not be a compile time.
+    own = variant.variant
+    return sum(own.seconds.values()) if own.seconds and not reused_stages(own) else None
 
-# The facts that only one vendor's variants have.
-_ONLY_CUDA = frozenset(["spill_store_bytes", "spill_load_bytes", "tensor_memory", "barriers", "ldmatrix"])
-_ONLY_HIP = frozenset(["vector_spills", "scalar_spills", "accumulation_registers", "scalar_registers"])
-_OF_STAGE = {
-    f"{stage.name}_{what}": stage.backend for stage in _FINAL for what in ("seconds", "size") if stage.backend
-}
+
+def _code(variant: Measurement) -> FactValue:
+    try:
+        return None if variant.binary is None else code_digest(variant.binary)
+    except ValueError:
+        return None
+
+
+# Autotuning results. With several tuning keys the last one counts: other configs were measured for it too.
+MS = _fact(
+    "ms", "ms", "milliseconds", "low", "median time of the last measurement by the autotuner on a GPU",
+    lambda v: v.variant.benchmarks[-1].ms if v.variant.benchmarks else None,
+    label="Measured time", weight=10.0,
+)  # fmt: skip
+MS_KEY = _fact(
+    "ms_key", "ms for", "", "", "tuning key of that measurement",
+    lambda v: v.variant.benchmarks[-1].key if v.variant.benchmarks else None,
+)  # fmt: skip
+CHOSEN = _fact(
+    "chosen", "Chosen for", "", "", "tuning keys for which the autotuner chose the config", _chosen
+)
+
+# Resources per thread, warp and block.
+LAUNCHABLE = _fact(
+    "launchable", "Launch", "", "", "whether the target can launch it: yes, or no and why", _status
+)
+REGISTERS = _fact(
+    "registers", "Regs", "registers", "low", "registers per thread (AMD: VGPRs and AGPRs); see stack",
+    lambda v: v.resources.registers, label="Registers per thread", weight=3.0,
+)  # fmt: skip
+STACK = _fact(
+    "stack", "Stack", "bytes", "low", "local memory (AMD: scratch) per thread; if not 0, it spills",
+    lambda v: v.with_local_accesses(v.resources.stack), label="Stack per thread", weight=20.0,
+)  # fmt: skip
+SPILLS = _fact(
+    "n_spills", "Spills", "words", "low", "4-byte words of local memory per thread, as Triton counts",
+    _spilled_words, label="Spills per thread",
+)  # fmt: skip
+SPILL_STORE_BYTES = _fact(
+    "spill_store_bytes", "Spill stores", "bytes", "low", "bytes of spill stores per thread, by ptxas",
+    lambda v: v.resources.spill_store_bytes, backend=CUDA.name,
+)  # fmt: skip
+SPILL_LOAD_BYTES = _fact(
+    "spill_load_bytes", "Spill loads", "bytes", "low", "bytes of spill loads per thread, by ptxas",
+    lambda v: v.resources.spill_load_bytes, backend=CUDA.name,
+)  # fmt: skip
+VECTOR_SPILLS = _fact(
+    "vector_spills", "VGPR spills", "registers", "low", "vector registers spilled to scratch memory",
+    lambda v: v.resources.vector_spills, backend=HIP.name,
+)  # fmt: skip
+SCALAR_SPILLS = _fact(
+    "scalar_spills", "SGPR spills", "registers", "low", "scalar registers spilled",
+    lambda v: v.resources.scalar_spills, backend=HIP.name,
+)  # fmt: skip
+ACCUMULATION_REGISTERS = _fact(
+    "accumulation_registers", "AGPRs", "registers", "", "accumulation registers among the registers",
+    lambda v: v.resources.accumulation_registers, backend=HIP.name,
+)  # fmt: skip
+SCALAR_REGISTERS = _fact(
+    "scalar_registers", "SGPRs", "registers", "low", "scalar registers per wave",
+    lambda v: v.resources.scalar_registers, backend=HIP.name,
+)  # fmt: skip
+SHARED = _fact(
+    "shared", "Shared", "bytes", "low", "shared memory (AMD: LDS) per block",
+    lambda v: v.count("shared"), label="Shared memory per block", weight=2.0,
+)  # fmt: skip
+TENSOR_MEMORY = _fact(
+    "tensor_memory", "Tmem", "columns", "low", "columns of tensor memory per block",
+    lambda v: v.count("tmem_size"), label="Tensor memory per block", weight=2.0, backend=CUDA.name,
+)  # fmt: skip
+BARRIERS = _fact(
+    "barriers", "Barriers", "barriers", "low", "named barriers per block",
+    lambda v: v.resources.barriers, label="Named barriers per block", weight=0.5, backend=CUDA.name,
+)  # fmt: skip
+THREADS = _fact(
+    "threads", "Threads", "threads", "", "threads per block",
+    lambda v: threads_of(v.variant), label="Threads per block", weight=0.5,
+)  # fmt: skip
+OCCUPANCY = _fact(
+    "occupancy", "Occupancy", "fraction", "high", "resident warps as a share of the maximum",
+    lambda v: v.occupancy.fraction if v.occupancy else None,
+    label="Theoretical occupancy", weight=8.0, format=format_fraction,
+)  # fmt: skip
+BLOCKS_PER_SM = _fact(
+    "blocks_per_sm", "Blocks/SM", "blocks", "high", "resident blocks per multiprocessor",
+    lambda v: v.occupancy.blocks if v.occupancy else None, label="Blocks per multiprocessor",
+)  # fmt: skip
+LIMITER = _fact(
+    "limiter", "Limited by", "", "", "the resource that limits occupancy",
+    lambda v: ", ".join(v.occupancy.limits) if v.occupancy else None,
+)  # fmt: skip
+
+# Instructions of the PTX or AMDGCN text.
+LOAD_WIDTH = _fact(
+    "load_width", "Load", "bytes", "high", "widest global load of one thread; 0 if there are none",
+    lambda v: v.widest("global load"), label="Widest global load", weight=10.0,
+)  # fmt: skip
+STORE_WIDTH = _fact(
+    "store_width", "Store", "bytes", "high", "widest global store of one thread; 0 if there are none",
+    lambda v: v.widest("global store"), label="Widest global store", weight=8.0,
+)  # fmt: skip
+GLOBAL_LOADS = _fact(
+    "global_loads", "Global loads", "", "", "loads from global memory by width, including cp.async",
+    lambda v: v.instructions_by_width("global load"), weight=5.0,
+)  # fmt: skip
+GLOBAL_STORES = _fact(
+    "global_stores", "Global stores", "", "", "stores to global memory by width",
+    lambda v: v.instructions_by_width("global store"), weight=4.0,
+)  # fmt: skip
+SHARED_LOADS = _fact(
+    "shared_loads", "Shared loads", "", "", "loads from shared memory by width, excluding ldmatrix",
+    lambda v: v.instructions_by_width("shared load"),
+)  # fmt: skip
+SHARED_STORES = _fact(
+    "shared_stores", "Shared stores", "", "", "stores to shared memory by width",
+    lambda v: v.instructions_by_width("shared store"),
+)  # fmt: skip
+LDMATRIX = _fact(
+    "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",
+    lambda v: v.number_of(InstructionKind("ldmatrix")), backend=CUDA.name,
+)  # fmt: skip
+MATRIX = _fact(
+    "matrix", "Matrix", "", "", "matrix instructions by kind and shape",
+    lambda v: v.instructions_by_width("matrix"), label="Matrix instructions", weight=3.0,
+)  # fmt: skip
+ASYNC_COPIES = _fact(
+    "async_copies", "Async copies", "", "", "asynchronous copies by kind; bulk.tensor is TMA",
+    lambda v: v.instructions_by_width("async copy"), label="Asynchronous copies", weight=2.0,
+)  # fmt: skip
+INSTRUCTIONS = _fact(
+    "instructions", "Instructions", "instructions", "low", "instructions in the PTX or AMDGCN text",
+    lambda v: v.scan.instructions if v.scan else None, label="Instructions in the assembly", weight=1.5,
+)  # fmt: skip
+
+# TTGIR.
+LAYOUTS = _fact("layouts", "Layouts", "", "", "layouts in TTGIR by kind", _layout_kinds)
+CONVERSIONS = _fact(
+    "conversions", "Conversions", "operations", "low", "ttg.convert_layout operations in TTGIR",
+    lambda v: v.from_tensors(lambda found: (len(found.conversions), found.conversions)),
+    label="Layout conversions in TTGIR", weight=2.0,
+)  # fmt: skip
+BUFFERS = _fact(
+    "buffers", "Buffers", "buffers", "", "depth of the software pipeline: copies of a tile; 0 if none",
+    lambda v: v.from_tensors(lambda found: (found.buffers, found.buffer_lines)),
+    label="Software pipeline buffers per tile", weight=2.0,
+)  # fmt: skip
+
+# Compile time and sizes.
+SECONDS = _fact(
+    "seconds", "Compile", "seconds", "low", "compile time of all stages", _compile_seconds,
+    label="Compile time", weight=1.0,
+)  # fmt: skip
+
+
+def _stage_seconds(stage: Stage) -> FactKind:
+    return _fact(
+        f"{stage.name}_seconds", f"{stage.name} s", "seconds", "low", f"time to make {stage.name}",
+        lambda v: v.variant.seconds.get(stage.name), backend=stage.backend,
+    )  # fmt: skip
+
+
+def _stage_size(stage: Stage) -> FactKind:
+    def size(variant: Measurement) -> FactValue:
+        artifact = variant.variant.artifacts.get(stage.name)
+        return artifact.size if artifact else None
+
+    return _fact(
+        f"{stage.name}_size", f"{stage.name} size", "bytes", "low", f"size of the {stage.name} stage", size,
+        backend=stage.backend,
+    )  # fmt: skip
+
+
+_COMPILED = [stage for stage in STAGES if stage.name not in ("source", "glir") and not stage.derived_from]
+STAGE_SECONDS = tuple(map(_stage_seconds, _COMPILED))
+STAGE_SIZES = tuple(_stage_size(stage) for stage in _COMPILED if stage.backend)
+
+CODE = _fact("code", "Code", "", "", "sha256 of the machine code: equal for identical code", _code)
+
+FACT_KINDS: tuple[FactKind, ...] = tuple(_registered)
+FACT_NAMED = {kind.name: kind for kind in FACT_KINDS}
 
 
 def kinds_for(backend: str) -> tuple[FactKind, ...]:
     """The facts that variants for `backend` ("cuda", "hip") have, in table order."""
-    others = _ONLY_HIP if backend == "cuda" else _ONLY_CUDA
-    return tuple(
-        kind
-        for kind in FACT_KINDS
-        if kind.name not in others and _OF_STAGE.get(kind.name, backend) == backend
-    )
+    return tuple(kind for kind in FACT_KINDS if kind.backend in (None, backend))

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from irscope.languages.mlir.layouts import layout_fields, layout_kind
+from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind
 
 
 class UnknownLayoutError(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from irscope.languages.document import Document, Operation
-from irscope.languages.mlir.values import operand_types
+from irscope.languages.mlir.value_types import operand_types
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Conflicts, conflicts
 from irscope.layouts.conversion_cost import Move, move
@@ -102,7 +102,7 @@ def shared_accesses(document: Document) -> list[SharedAccess]:
             found += [SharedAccess(operation.opcode, how, line, operation.line, one, None) for one in buffers]
         elif buffers and registers is not None:
             how = _BY_THREADS[operation.opcode]
-            limit = _CONTIGUITY.search(operation.normal)
+            limit = _CONTIGUITY.search(operation.normalized)
             neighbours = int(limit[1]) if limit else None
             found.append(
                 SharedAccess(operation.opcode, how, line, operation.line, buffers[0], registers, neighbours)

@@ -9,9 +9,8 @@ from functools import cached_property
 from math import prod
 
 from irscope.languages.document import Document
-from irscope.languages.mlir.layouts import spelled_out
-from irscope.languages.mlir.types import ShapedType
-from irscope.languages.mlir.values import shaped_values
+from irscope.languages.mlir.layout_aliases import expand_aliases
+from irscope.languages.mlir.value_types import ShapedType, shaped_values
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.linear import LinearLayout
@@ -134,8 +133,8 @@ def typed_tensor(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | None:
     if not type_.encoding.startswith("#") or not all(size.isdecimal() for size in type_.shape):
         return None
     shape = tuple(int(size) for size in type_.shape)
-    attribute = parse_attribute(spelled_out(type_.encoding, bodies))
-    rest = [parse_attribute(spelled_out(item, bodies)).text for item in type_.parameters[1:]]
+    attribute = parse_attribute(expand_aliases(type_.encoding, bodies))
+    rest = [parse_attribute(expand_aliases(item, bodies)).text for item in type_.parameters[1:]]
     kind = "tensor" if type_.kind == "tensor" else "!ttg.memdesc"
     space = rest[0].lstrip("#") if rest and kind != "tensor" else ""
     whole = shape

@@ -2,8 +2,9 @@
 
 from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError
-from irscope.model.stage import STAGES, Stage, stage_named, stages_for
-from irscope.model.target import BACKENDS, TARGETS, Target, parse_target, target_named
+from irscope.model.stage import COMMON_STAGES, Stage
+from irscope.model.status import Status, StatusKind
+from irscope.model.target import Target
 from irscope.model.variant import (
     Argument,
     Artifact,
@@ -18,10 +19,8 @@ from irscope.model.variant import (
 )
 
 __all__ = [
-    "BACKENDS",
+    "COMMON_STAGES",
     "OPTION_NAMES",
-    "STAGES",
-    "TARGETS",
     "Argument",
     "Artifact",
     "Benchmark",
@@ -33,15 +32,13 @@ __all__ = [
     "Pass",
     "SourceFunction",
     "Stage",
+    "Status",
+    "StatusKind",
     "Target",
     "Toolchain",
     "UserError",
     "Value",
     "Variant",
     "format_value",
-    "parse_target",
     "parse_value",
-    "stage_named",
-    "stages_for",
-    "target_named",
 ]

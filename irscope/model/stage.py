@@ -1,4 +1,4 @@
-"""The stage table: what Triton's pipeline makes of a kernel, in order. A new backend adds rows here."""
+"""Stages: what Triton's pipeline makes of a kernel, in order. Each backend adds its own."""
 
 from __future__ import annotations
 
@@ -25,29 +25,12 @@ class Stage:
         return self.language is None
 
 
-# `source` is the module as Triton's front end made it, before any pass; `glir` is Gluon's.
-STAGES: tuple[Stage, ...] = (
+# The stages of every backend. `source` is the module as Triton's front end made it, before any pass; `glir`
+# is Gluon's.
+COMMON_STAGES: tuple[Stage, ...] = (
     Stage("source", "mlir"),
     Stage("glir", "mlir"),
     Stage("ttir", "mlir"),
     Stage("ttgir", "mlir"),
     Stage("llir", "llvm"),
-    Stage("ptx", "ptx", "cuda"),
-    Stage("cubin", None, "cuda"),
-    Stage("sass", "sass", "cuda", derived_from="cubin"),
-    Stage("amdgcn", "amdgcn", "hip"),
-    Stage("hsaco", None, "hip"),
 )
-
-
-def stage_named(name: str) -> Stage:
-    """The stage called `name`. Raises ValueError, naming the known ones."""
-    for stage in STAGES:
-        if stage.name == name:
-            return stage
-    raise ValueError(f"unknown stage '{name}'; known: {', '.join(s.name for s in STAGES)}")
-
-
-def stages_for(backend: str) -> tuple[Stage, ...]:
-    """The stages that `backend` ("cuda", "hip") can have, in pipeline order."""
-    return tuple(stage for stage in STAGES if stage.backend in (None, backend))

@@ -1,6 +1,76 @@
-"""Numbers as sentences have them, in every room."""
+"""Text for people: plurals, and untrusted text made safe to show.
+
+Kernel names, IR and compiler messages come from captures, which are untrusted: nothing in them may command
+the terminal.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TAB_WIDTH = 4
+# C0 except line feed and tab, DEL, C1 (with CSI), the bidirectional controls (Unicode UAX #9) that can
+# reorder a line, zero-width characters, separators at which terminals may break lines, and surrogates,
+# which cannot be encoded.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+# Characters that Markdown takes for markup within a sentence (CommonMark 2.4).
+_MARKUP = re.compile(r"([\\`*_\[\]<|~$])")
+_SIBILANTS = ("s", "x", "z", "ch", "sh")
 
 
 def pluralize(number: int, noun: str) -> str:
-    """A number with its noun, "1 variant" or "1,000 variants": one that takes an s."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """A number with its regular noun: "1 variant", "1,000 variants", "2 passes", "3 entries"."""
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith(_SIBILANTS):
+        return f"{number:,} {noun}es"
+    if noun.endswith("y") and not noun.endswith(("ay", "ey", "oy", "uy")):
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}s"
+
+
+def printable(text: str) -> str:
+    r"""`text` with every character that could command a terminal made visible; lines and tabs stay.
+
+    C0 and DEL become their pictures (U+2400 to U+2421), others become `\x9b` or `\u202e`.
+    """
+    return text if text.isprintable() else _UNSAFE.sub(_visible, text)
+
+
+def one_line(text: str) -> str:
+    """`text` printable and without line feeds or tabs, for a cell, a name or a message."""
+    return printable(text).replace("\n", "\u240a").replace("\t", "\u2409")
+
+
+def display_line(text: str) -> str:
+    """`text` as one line of a screen: `one_line` with tabs expanded."""
+    return one_line(text.expandtabs(_TAB_WIDTH) if "\t" in text else text)
+
+
+def clipped(text: str, width: int) -> str:
+    """At most `width` characters of `text`; "..." replaces what was cut."""
+    return text if len(text) <= width else text[: max(0, width - 3)] + "..."
+
+
+def code(text: str) -> str:
+    """`text` as a Markdown code span that is also valid in a table cell (CommonMark 6.1, GFM 4.10)."""
+    text = one_line(text).replace("|", "\\|")
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"`{text}`"
+
+
+def markdown_escaped(text: str) -> str:
+    """`text` as one line of Markdown in which nothing is markup."""
+    return _MARKUP.sub(r"\\\1", one_line(text))
+
+
+def _visible(match: re.Match[str]) -> str:
+    character = ord(match[0])
+    if character < 0x20:
+        return chr(0x2400 + character)
+    if character == 0x7F:
+        return "\u2421"
+    return f"\\x{character:02x}" if character < 0x100 else f"\\u{character:04x}"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Toolchain
-from irscope.report.comparison import Comparison, heading
-from irscope.report.table import TableSection
-from irscope.report.text import pluralize
+from irscope.model.text import pluralize
+from irscope.report.pair_report import PairReport, heading
+from irscope.workspace.table import TableSection
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Report:
 
     capture: str
     sections: Sequence[TableSection]
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[PairReport]
 
     @property
     def title(self) -> str:
@@ -73,7 +73,7 @@ class Report:
         ]
 
 
-def _changes(comparison: Comparison) -> str:
+def _changes(comparison: PairReport) -> str:
     """The values of the config that differ, or both names where none does."""
     changes = [f"{name} {a or 'unset'} -> {b or 'unset'}" for name, a, b in comparison.config_changes]
     return ", ".join(changes) or " and ".join(heading(comparison, index) for index in (0, 1))

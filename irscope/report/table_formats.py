@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from irscope.facts.fact import FactKind, FactValue
 from irscope.model import format_value
+from irscope.model.text import code, one_line
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.table import TableEntry, TableSection, best, config_names
-from irscope.report.text import code, one_line
+from irscope.workspace.table import TableEntry, TableSection, best, config_names
 
 SCHEMA = "irscope.table/1"
 
@@ -24,7 +23,7 @@ def table_document(
     return {
         "schema": SCHEMA,
         "capture": capture,
-        "columns": [asdict(kind) for kind in kinds],
+        "columns": [kind.to_json() for kind in kinds],
         "variants": [_record(entry, kinds) for section in sections for entry in section.entries],
     }
 

@@ -10,14 +10,14 @@ from irscope.analysis.cache_key_text import verdict
 from irscope.analysis.compilations import Compilations
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
-from irscope.report.comparison import Comparison
+from irscope.report.pair_report import PairReport
 
 
 @dataclass(frozen=True)
 class Why:
     """Two variants: what differs between them, which inputs made the second compile, and what spares it."""
 
-    comparison: Comparison
+    comparison: PairReport
     recompilation: Recompilation
     remedies: Sequence[str]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irscope.store.names import find_variant, variant_names
-    from irscope.store.reader import Capture
+    from irscope.store.reader import CaptureReader
     from irscope.store.writer import CaptureWriter, NewPass, NewVariant
 
-__all__ = ["Capture", "CaptureWriter", "NewPass", "NewVariant", "find_variant", "variant_names"]
+__all__ = ["CaptureReader", "CaptureWriter", "NewPass", "NewVariant", "find_variant", "variant_names"]
 
 _HOMES = {
-    "Capture": "reader",
+    "CaptureReader": "reader",
     "CaptureWriter": "writer",
     "NewPass": "writer",
     "NewVariant": "writer",

@@ -12,7 +12,7 @@ from typing import Any
 
 from irscope.model import Artifact, UserError, Variant
 from irscope.store.encoding import Blob
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 from irscope.store.writer import (
     CaptureWriter,
     NewPass,
@@ -40,8 +40,8 @@ class _Joined:
     """
 
     variant: Variant
-    records: tuple[tuple[Capture, Variant], ...]
-    stages: dict[str, tuple[Capture, Artifact]]
+    records: tuple[tuple[CaptureReader, Variant], ...]
+    stages: dict[str, tuple[CaptureReader, Artifact]]
     facts: tuple[int, dict[str, Any]] | None
 
 
@@ -58,7 +58,7 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
     unfinished = output.with_name(f"{output.name}.{os.getpid()}.part")
     try:
         with ExitStack() as stack:
-            captures = [stack.enter_context(Capture(path)) for path in dict.fromkeys(inputs)]
+            captures = [stack.enter_context(CaptureReader(path)) for path in dict.fromkeys(inputs)]
             joined, read = _join(captures)
             with CaptureWriter.create(unfinished) as writer:
                 kernels = _write(writer, joined)
@@ -91,7 +91,7 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _join(captures: Iterable[Capture]) -> tuple[list[_Joined], int]:
+def _join(captures: Iterable[CaptureReader]) -> tuple[list[_Joined], int]:
     """Every variant once, in the order of the captures, and how many there were."""
     joined: dict[str, _Joined] = {}
     read = 0
@@ -159,5 +159,5 @@ def _passes(item: _Joined) -> tuple[NewPass, ...]:
     return ()
 
 
-def _blob(capture: Capture, artifact: Artifact | None) -> Blob | None:
+def _blob(capture: CaptureReader, artifact: Artifact | None) -> Blob | None:
     return None if artifact is None else capture.blob(artifact)

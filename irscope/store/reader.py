@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from irscope.model import (
-    Artifact,
-    Kernel,
-    Pass,
-    Toolchain,
-    UserError,
-    Variant,
-    target_named,
-)
+from irscope.backends import target_named
+from irscope.model import Artifact, Kernel, Pass, Toolchain, UserError, Variant
 from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
@@ -61,7 +54,7 @@ def check_capture(path: Path) -> None:
         raise UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
 
 
-class Capture:
+class CaptureReader:
     """A capture open for reading. Its methods raise UserError where the file turns out to be damaged."""
 
     def __init__(self, path: Path | str) -> None:
@@ -72,7 +65,7 @@ class Capture:
         except sqlite3.Error as error:
             raise UserError(f"{self.path}: cannot be read: {error}") from error
 
-    def __enter__(self) -> Capture:
+    def __enter__(self) -> CaptureReader:
         return self
 
     def __exit__(self, *_: object) -> None:

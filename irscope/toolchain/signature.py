@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.backends import backend_of
 from irscope.model import Argument, Target, UserError, Value, parse_value
 
 _SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
@@ -123,7 +124,7 @@ def _argument(parameter: SignatureItem, text: str, hint: str, target: Target) ->
     if not parameter.specialized:
         return Argument(name, text, "" if pointer else None)
     key = "D" if hint == "16" and parameter.aligned else ""
-    return Argument(name, text, key + ("S" if pointer and target.backend == "hip" else ""))
+    return Argument(name, text, key + (backend_of(target).pointer_key if pointer else ""))
 
 
 def _constant(parameter: SignatureItem, text: str) -> Value:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irscope.backends import backend_of, device_of, reference_device
 from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.model import Target
-from irscope.model.devices import device_of
-from irscope.model.reference_devices import reference_device
 
 
 class Properties(dict[str, Any]):
@@ -107,8 +106,7 @@ def gpu_target(target: Target) -> Any:
     """`target` as Triton's GPUTarget, whose arch is a number for cuda and a name for hip."""
     from triton.backends.compiler import GPUTarget
 
-    arch = int(target.arch) if target.backend == "cuda" else target.arch
-    return GPUTarget(target.backend, arch, target.warp_size)
+    return GPUTarget(target.backend, backend_of(target).triton_arch(target.arch), target.warp_size)
 
 
 def _no_launcher(source: Any, metadata: Any) -> Callable[..., None]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import Any
 
+from irscope.backends import backend_named
 from irscope.model import Target
 
 # "64x32 #ttg.blocked<{...}>" -> input dimension -> the vectors of its bits.
@@ -106,7 +107,7 @@ def _converted(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tuple[
     backend, arch, warp_size = target
     context = ir.context()
     ir.load_dialects(context)
-    triton_target = GPUTarget(backend, int(arch) if backend == "cuda" else arch, warp_size)
+    triton_target = GPUTarget(backend, backend_named(backend).triton_arch(arch), warp_size)
     make_backend(triton_target).load_dialects(context)
     with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
         file.write(ttgir)

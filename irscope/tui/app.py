@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -11,7 +10,6 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from irscope.model import UserError
-from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.live import Live, Producer
@@ -19,8 +17,8 @@ from irscope.tui.live_updates import apply_events
 from irscope.tui.palette import commands, commands_of
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
-from irscope.tui.session import Disassemble, Session
 from irscope.tui.settings import Settings, config_path, load
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.learn.lesson import Lesson
@@ -37,7 +35,7 @@ _MOUSE_MODES = (1000, 1003, 1015, 1006)
 class IrscopeApp(App[None]):
     """Shows one capture. Raises UserError where it has no variant and nobody compiles some.
 
-    `disassemble` makes the SASS of a variant that has a cubin only. `problem` is what is wrong with the
+    `problem` is what is wrong with the
     config file, to be told. `producer` compiles variants into the capture; `lesson` is told beside it.
     """
 
@@ -46,8 +44,7 @@ class IrscopeApp(App[None]):
 
     def __init__(
         self,
-        capture: Capture,
-        disassemble: Disassemble | None = None,
+        workspace: Workspace,
         settings: Settings | None = None,
         problem: str = "",
         producer: Producer | None = None,
@@ -58,7 +55,9 @@ class IrscopeApp(App[None]):
         self._problem = problem
         # Scrolling that is animated sends 20 times the bytes, and people work over SSH.
         self.animation_level = "none"
-        self._session = Session(capture, disassemble, live=producer is not None)
+        if not workspace.variants and producer is None:
+            raise UserError(f"{workspace.path}: no variant in it yet; compile some with `irscope compile`")
+        self._workspace = workspace
         self._producer = producer
         self._lesson = lesson
         self._background = Background()
@@ -68,21 +67,21 @@ class IrscopeApp(App[None]):
         """The main screen; where somebody compiles, the one that waits for the first plan."""
         if self._producer is not None:
             return OpeningScreen(Live(self._producer))
-        return CompareScreen(self._session, self._background, self._settings, pages=self._pages())
+        return CompareScreen(self._workspace, self._background, self._settings, pages=self._pages())
 
     def _pages(self) -> LessonPages | None:
         if self._lesson is None:
             return None
         from irscope.tui.lesson import LessonPages  # what lessons need is off the path of everything else
 
-        return LessonPages(self._lesson, self._session)
+        return LessonPages(self._lesson, self._workspace)
 
     @on(OpeningScreen.Ready)
     def _open(self, message: OpeningScreen.Ready) -> None:
         """There are variants, or soon will be."""
-        for words in apply_events(self._session, [message.event]).said:
+        for words in apply_events(self._workspace, [message.event]).said:
             self.notify(words, markup=False)
-        main = CompareScreen(self._session, self._background, self._settings, message.live)
+        main = CompareScreen(self._workspace, self._background, self._settings, message.live)
         self.push_screen(main)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -128,22 +127,20 @@ class IrscopeApp(App[None]):
 
 
 def run(
-    path: Path,
-    disassemble: Disassemble | None = None,
+    workspace: Workspace,
     producer: Producer | None = None,
     lesson: Lesson | None = None,
 ) -> int:
-    """Opens the capture at `path` and runs the app until the user quits; the exit code.
+    """Runs the app until the user quits; the exit code.
 
-    `producer` compiles variants into the capture meanwhile; `lesson` is told beside it. Raises UserError
-    where the capture cannot be read.
+    `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it. Raises UserError
+    if the capture is empty and nothing compiles into it.
     """
     settings, problem = Settings(), ""
     try:
         settings = load(config_path())
     except UserError as error:
         problem = f"{error}; it is ignored"
-    with Capture(path) as capture:
-        app = IrscopeApp(capture, disassemble, settings, problem, producer, lesson)
-        app.run()
-        return app.return_code or 0
+    app = IrscopeApp(workspace, settings, problem, producer, lesson)
+    app.run()
+    return app.return_code or 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.facts.fact import Fact, FactKind, FactValue
-from irscope.model import Value, Variant, format_value
-from irscope.tui.in_progress import InProgress
+from irscope.facts.fact import Fact, FactKind, FactValue, status_of
+from irscope.model import Status, Value, Variant, format_value
+from irscope.workspace.live import InProgress
 
 # Numbers before words before what is not known; what sorted() compares.
 SortKey = tuple[int, float, str]
@@ -60,6 +60,10 @@ class FactTable:
         """A fact's value, None where it is not known."""
         fact = self.get(variant, name)
         return None if fact is None else fact.value
+
+    def status(self, variant: Variant) -> Status | None:
+        """Whether a variant compiled and can be launched; None if that is unknown."""
+        return status_of(variant, self._facts.get(variant.id, {}))
 
     def twin(self, variant: int) -> int | None:
         """The first variant with the same machine code, if that is another one."""
@@ -125,25 +129,19 @@ def state(variant: Variant, facts: FactTable) -> str:
         return facts.under_way.words(variant.id)
     if variant.failure is not None:
         return "!failed"
-    if str(facts.value(variant.id, "launchable")).startswith("no"):
+    status = facts.status(variant)
+    if status is not None and not status.ok:
         return "!launch"
     twin = facts.twin(variant.id)
     return f"=#{twin}" if twin else "ok"
-
-
-def fact_text(fact: Fact) -> str:
-    """A fact's value as the app shows it."""
-    if fact.kind.unit == "fraction" and isinstance(fact.value, float):
-        return f"{fact.value:.0%}"
-    return str(fact)
 
 
 def trouble(variant: Variant, facts: FactTable) -> str:
     """What is wrong with a variant, in a line; "" for nothing."""
     if variant.failure is not None:
         return f"{variant.failure.kind}: {variant.failure.summary}"
-    launchable = str(facts.value(variant.id, "launchable"))
-    return f"cannot launch: {launchable[4:]}" if launchable.startswith("no: ") else ""
+    status = facts.status(variant)
+    return status.problem if status is not None else ""
 
 
 def _telling(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
@@ -180,7 +178,7 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
         fact = facts.get(variant.id, kind.name)
         if fact is None or variant.failure is not None:
             return "" if variant.id in facts or variant.failure else "·"
-        return fact_text(fact)
+        return str(fact)
 
     def key(variant: Variant) -> SortKey:
         value = facts.value(variant.id, kind.name)
@@ -189,5 +187,5 @@ def _fact(kind: FactKind, facts: FactTable) -> Column:
     return Column(kind.title, text, key, numeric=bool(kind.unit), name=kind.name, fact=kind)
 
 
-def _sort_key(value: Value) -> SortKey:
+def _sort_key(value: Value | Status) -> SortKey:
     return (0, float(value), "") if isinstance(value, _NUMBERS) else (1, 0.0, str(value))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from irscope.model import Variant
-from irscope.tui.comparison import Comparison
-from irscope.tui.session import PYTHON
+from irscope.tui.page_sides import side_of
+from irscope.tui.pair_state import PairState
+from irscope.workspace import PYTHON
 
 
-def operation_text(comparison: Comparison, stage: str, left: int | None, right: int | None) -> str:
+def operation_text(comparison: PairState, stage: str, left: int | None, right: int | None) -> str:
     """The operations that start at these lines (from 0) of A and of B, with their regions.
 
     Once where they are the same text; else as a diff, `-` before the lines of A and `+` before those of
@@ -21,13 +22,13 @@ def operation_text(comparison: Comparison, stage: str, left: int | None, right: 
     return "\n".join([*(f"-{line}" for line in ours), *(f"+{line}" for line in theirs)])
 
 
-def _lines(comparison: Comparison, variant: Variant, stage: str, line: int | None) -> list[str]:
-    session = comparison.session
+def _lines(comparison: PairState, variant: Variant, stage: str, line: int | None) -> list[str]:
+    workspace = comparison.workspace
     if line is None:
         return []
-    if stage == PYTHON or not session.key(variant, stage) or not session.at_hand(variant, stage):
-        return [session.side(variant, stage).lines[line]]
-    document = session.document(variant, stage)
+    if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+        return [side_of(workspace, variant, stage).lines[line]]
+    document = workspace.document(variant, stage)
     index = document.operation_of_line.get(line)
     end = line + 1 if index is None else max(document.operations[index].end, line + 1)
     return [document.lines[number] for number in range(line, end)]

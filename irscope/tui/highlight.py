@@ -8,7 +8,7 @@ from pygments.lexer import Lexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Token, _TokenType
 
-from irscope.languages.lexers.select import lexer_for
+from irscope.languages.lexers import lexer_for
 
 # A line can have 16,000 characters: lexing starts this far left of the screen, at the end of a word.
 LEAD = 120

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 
-from irscope.learn.context import pair_of
+from irscope.learn.context import contexts_of
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
-from irscope.model import Variant, stage_named
-from irscope.tui.session import PYTHON, Session
+from irscope.model import Variant
+from irscope.workspace import PYTHON, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class LessonPage:
 class LessonPages:
     """The pages of one lesson, and which of them is open. `turn` takes as long as measuring two variants."""
 
-    def __init__(self, lesson: Lesson, session: Session) -> None:
+    def __init__(self, lesson: Lesson, workspace: Workspace) -> None:
         self._lesson = lesson
-        self._session = session
+        self._workspace = workspace
         self._open = -1
 
     def turn(self, direction: int) -> LessonPage | None:
@@ -52,8 +51,7 @@ class LessonPages:
     def _page(self, number: int) -> LessonPage:
         index, answered = divmod(number, 2)
         step = self._lesson.steps[index]
-        read = partial(_read, self._session)
-        a, b = pair_of(step, self._session.variants, read)
+        a, b = contexts_of(step, self._workspace)
         parts = [self._lesson.about] if number == 0 else []
         parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
         if answered and step is self._lesson.steps[-1]:
@@ -75,14 +73,8 @@ class LessonPages:
         if not step.find or step.stage == PYTHON:
             return None, False
         for variant, right in ((a, False), (b, True)):
-            if self._session.key(variant, step.stage):
-                for number, line in enumerate(self._session.text(variant, step.stage).split("\n")):
+            if self._workspace.key(variant, step.stage):
+                for number, line in enumerate(self._workspace.text(variant, step.stage).split("\n")):
                     if re.search(step.find, line):
                         return number, right and a is not b
         return None, False
-
-
-def _read(session: Session, variant: Variant, stage: str) -> bytes | None:
-    if stage_named(stage).binary:
-        return session.read(variant, stage)
-    return session.text(variant, stage).encode() if session.key(variant, stage) else None

@@ -1,4 +1,4 @@
-"""What a batch of events changes in the session, and what the screen is to be told of it."""
+"""What a batch of events changes in the workspace, and what the screen is to be told of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
-from irscope.tui.session import Session
+from irscope.workspace import Workspace
 
 
 @dataclass
@@ -26,31 +26,31 @@ class LiveUpdates:
     problems: list[str] = field(default_factory=list)
 
 
-def apply_events(session: Session, events: Iterable[Event]) -> LiveUpdates:
-    """Brings the session up to date."""
+def apply_events(workspace: Workspace, events: Iterable[Event]) -> LiveUpdates:
+    """Brings the workspace up to date."""
     news = LiveUpdates()
     for event in events:
-        _take(session, event, news)
+        _take(workspace, event, news)
     return news
 
 
-def _take(session: Session, event: Event, news: LiveUpdates) -> None:
+def _take(workspace: Workspace, event: Event, news: LiveUpdates) -> None:
     match event:
         case Planned():
-            _plan(session, event)
+            _plan(workspace, event)
             news.planned, news.rows, news.answered = event, True, True
             news.said += event.notes
         case Started(id_):
-            if id_ in session.under_way:
-                session.under_way.begin(id_)
+            if id_ in workspace.in_progress:
+                workspace.in_progress.begin(id_)
                 news.changed.add(id_)
         case StageMade(id_, stage, content):
-            if id_ in session.under_way:
-                session.put(session.under_way.with_stage(session.variant(id_), stage, content))
+            if id_ in workspace.in_progress:
+                workspace.put(workspace.in_progress.with_stage(workspace.by_id(id_), stage, content))
                 news.changed.add(id_)
         case VariantFinished(variant):
-            session.under_way.remove(variant.id)
-            session.put(variant)
+            workspace.in_progress.remove(variant.id)
+            workspace.put(variant)
             news.changed.add(variant.id)
         case Unchanged(words):
             news.answered = True
@@ -60,13 +60,13 @@ def _take(session: Session, event: Event, news: LiveUpdates) -> None:
             news.problems.append(problem)
         case Ended():
             news.ended = True
-            news.rows = news.rows or bool(session.under_way)
-            session.drop(session.under_way.clear())
+            news.rows = news.rows or bool(workspace.in_progress)
+            workspace.drop(workspace.in_progress.clear())
 
 
-def _plan(session: Session, planned: Planned) -> None:
-    session.drop(session.under_way.clear())
-    session.renew_source(planned.kernel)
+def _plan(workspace: Workspace, planned: Planned) -> None:
+    workspace.drop(workspace.in_progress.clear())
+    workspace.renew_source(planned.kernel)
     for variant in planned.variants:
-        session.put(variant)
-        session.under_way.add(variant.id)
+        workspace.put(variant)
+        workspace.in_progress.add(variant.id)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from irscope.diff.rows import Change, Row
-from irscope.languages.strip_debug import line_without_location
+from irscope.languages.registry import line_without_location
 
 # A stretch of equal rows is folded but for this many on either side of a change.
 CONTEXT = 3

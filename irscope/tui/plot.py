@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from irscope.analysis.axis_ticks import scale
 from irscope.analysis.chart_data import Chart, Point, Series
-from irscope.tui.text import printable
+from irscope.model.text import display_line
 
 # A series has a mark and a colour of its own; what there are more series has letters.
 MARKS = "●■▲◆○□△◇abcdefghijklmnopqrstuvwxyz"
@@ -149,7 +149,7 @@ class Plot:
         line, labels = ["─"] * self._width, [" "] * self._width
         free = 0
         for tick, text in enumerate(self.chart.ticks):
-            shown = printable(text)
+            shown = display_line(text)
             shown = shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
             middle = int((tick + 0.5) * self._width / len(self.chart.ticks))
             start = min(max(middle - len(shown) // 2, 0), self._width - len(shown))

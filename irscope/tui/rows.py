@@ -11,10 +11,10 @@ from rich.style import Style
 
 from irscope.diff.rows import Change, Row
 from irscope.diff.tokens import changed_spans
-from irscope.languages.strip_debug import line_without_location
+from irscope.languages.registry import line_without_location
+from irscope.model.text import display_line
 from irscope.tui.page import Kind, Page, PageSide, ScreenLine
 from irscope.tui.paint import Span, Styles, code, fitted, occurrences
-from irscope.tui.text import printable
 
 # Changes of these kinds alone are marked but leave the row without a tint: a block size makes many.
 QUIET = Change.SHAPE | Change.CONSTANT | Change.TEXT
@@ -101,7 +101,7 @@ class RowPainter:
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
             text = line_without_location(text, side.language)
-        return printable(text)
+        return display_line(text)
 
     def _side(self, row: Row, half: _Half | None, width: int, at_cursor: bool) -> list[Segment]:
         """One of two columns."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.model import STAGES, UserError
+from irscope.backends import STAGES
+from irscope.model import UserError
 
 PYTHON = "python"
 _STAGES = (PYTHON, *(stage.name for stage in STAGES if not stage.binary))

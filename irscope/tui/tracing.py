@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.source_map import Origins, Place
+from irscope.analysis.source_map import Place, SourceMap
 from irscope.model import UserError, Variant
-from irscope.tui.comparison import Comparison
-from irscope.tui.session import PYTHON, Session
+from irscope.tui.pair_state import PairState
+from irscope.workspace import PYTHON, Workspace
 
 
 @dataclass(frozen=True)
 class Traces:
     """Where the operations of one stage came from, in A and in B; None where that side has none."""
 
-    left: Origins | None = None
-    right: Origins | None = None
+    left: SourceMap | None = None
+    right: SourceMap | None = None
 
     def of(self, line: int, right: bool) -> tuple[Place, ...]:
         """The places that a line of one side came from, the innermost first."""
@@ -46,16 +46,16 @@ class LineOutcome:
     right: int | None
 
 
-def trace(comparison: Comparison, stage: str) -> Traces:
+def trace(comparison: PairState, stage: str) -> Traces:
     """The traces of a stage; parses it where it was not yet, so it is for the background."""
     if stage == PYTHON:
         return Traces()
-    session = comparison.session
-    left = _origins(session, comparison.a, stage)
-    return Traces(left, None if comparison.single else _origins(session, comparison.b, stage))
+    workspace = comparison.workspace
+    left = _origins(workspace, comparison.a, stage)
+    return Traces(left, None if comparison.single else _origins(workspace, comparison.b, stage))
 
 
-def work_in(comparison: Comparison, stage: str, place: Place) -> list[LineOutcome]:
+def work_in(comparison: PairState, stage: str, place: Place) -> list[LineOutcome]:
     """What `place` became in a stage: what differs in number first, then what there is most of."""
     traces = trace(comparison, stage)
     left, right = (side.counts(place) if side else None for side in (traces.left, traces.right))
@@ -70,10 +70,10 @@ def work_in(comparison: Comparison, stage: str, place: Place) -> list[LineOutcom
     return found
 
 
-def _origins(session: Session, variant: Variant, stage: str) -> Origins | None:
-    if not session.key(variant, stage) or not session.at_hand(variant, stage):
+def _origins(workspace: Workspace, variant: Variant, stage: str) -> SourceMap | None:
+    if not workspace.key(variant, stage) or not workspace.available(variant, stage):
         return None
     try:
-        return session.origins(variant, stage)
+        return workspace.source_map(variant, stage)
     except UserError:  # a damaged stage: the tab itself says so
         return None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import CacheKeyInput
-from irscope.analysis.cache_key_diff import recompilation, remedies
-from irscope.analysis.cache_key_text import key_sentence, reason_text, verdict
+from irscope.analysis.cache_key_diff import recompilation
+from irscope.analysis.cache_key_text import key_sentence, reason_text
 from irscope.analysis.compilation_summary import story, totals
 from irscope.analysis.compilations import compilations
-from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import Finding
 from irscope.analysis.source_map import place_of
 from irscope.diff.rows import Change, StageDiff
@@ -19,9 +18,9 @@ from irscope.diff.summary import first_structural, summarize
 from irscope.facts.fact import Fact
 from irscope.languages.document import Location
 from irscope.model import Variant
-from irscope.tui.comparison import Comparison
 from irscope.tui.origins import python_of
-from irscope.tui.session import PYTHON, Session
+from irscope.tui.pair_state import PairState
+from irscope.workspace import PYTHON, Workspace
 
 _QUIET = Change.SHAPE | Change.CONSTANT | Change.TEXT
 
@@ -45,31 +44,28 @@ class TextLine:
     goal: Goal | None = None
 
 
-def pair_lines(comparison: Comparison) -> list[TextLine]:
+def pair_lines(comparison: PairState) -> list[TextLine]:
     """What there is to say of A and B. Compares the stages that were not yet: for the background."""
     a, b = comparison.a, comparison.b
     if comparison.single:
         return [TextLine("A and B are one and the same variant", title=True, level=0)]
-    diffs = comparison.compare_all()
-    facts = comparison.session.facts(a), comparison.session.facts(b)
-    identical = are_duplicates(a, b, *facts)
-    why = recompilation(a, b)
+    pair = comparison.workspace.compare(a, b)
     return [
         TextLine("Why it was compiled again", title=True, level=0),
         *_reasons(a, b),
         TextLine("What it led to", title=True, level=0),
-        *_effects(diffs, comparison.findings()),
+        *_effects(pair.stages, pair.findings),
         TextLine("Was it worth it", title=True, level=0),
-        TextLine(verdict(a, b, identical)),
-        *(TextLine(f"spared by: {remedy}") for remedy in (remedies(why, a, b) if identical else ())),
+        TextLine(pair.verdict),
+        *(TextLine(f"spared by: {remedy}") for remedy in pair.remedies),
     ]
 
 
-def story_lines(session: Session, facts: Mapping[int, Mapping[str, Fact]]) -> list[TextLine]:
+def story_lines(workspace: Workspace, facts: Mapping[int, Mapping[str, Fact]]) -> list[TextLine]:
     """The compilations of each kernel of the capture; `facts` by variant id, as far as they are known."""
     told = []
-    for name in dict.fromkeys(variant.kernel.name for variant in session.variants):
-        variants = [variant for variant in session.variants if variant.kernel.name == name]
+    for name in dict.fromkeys(variant.kernel.name for variant in workspace.variants):
+        variants = [variant for variant in workspace.variants if variant.kernel.name == name]
         found = compilations(name, variants, facts)
         told.append(TextLine(f"The whole capture: {name}, {totals(found)}", title=True, level=0))
         told += [TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(found)]
@@ -101,7 +97,7 @@ def _in_python(variant: Variant, name: CacheKeyInput) -> Goal | None:
     return None if line is None else Goal(PYTHON, line, True)
 
 
-def _effects(diffs: Mapping[str, StageDiff], findings: list[Finding]) -> Iterator[TextLine]:
+def _effects(diffs: Mapping[str, StageDiff], findings: Sequence[Finding]) -> Iterator[TextLine]:
     first = first_structural(diffs.values())
     if first is not None:
         text = f"the first stage that differs in more than shapes is {first.stage}: {summarize(first)}"

@@ -2,16 +2,8 @@
 
 from pathlib import Path
 
-from irscope.model import (
-    Artifact,
-    Config,
-    Kernel,
-    SourceFunction,
-    Toolchain,
-    Variant,
-    parse_target,
-    stage_named,
-)
+from irscope.backends import parse_target, stage_named
+from irscope.model import Artifact, Config, Kernel, SourceFunction, Toolchain, Variant
 
 DATA = Path(__file__).parent.parent / "data"
 STAGES = DATA / "stages"

@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 
 from irscope.analysis.capture_diff import compare_captures
-from irscope.facts.fact import Fact
-from irscope.facts.registry import FACT_KINDS
+from irscope.facts.measure import from_json
 from irscope.model import Argument, Config, Failure, SourceFunction
 from tests.analysis.builders import variant
 
-KINDS = {kind.name: kind for kind in FACT_KINDS}
 GOOD = {
     "code": "a", "launchable": "yes", "registers": 64, "stack": 0, "shared": 1024, "occupancy": 0.5,
     "load_width": 16, "store_width": 16, "instructions": 100, "threads": 128,
@@ -25,7 +23,7 @@ def made(
     source = SourceFunction(name, "k.py", 1, text)
     one = variant(target, name, id_, source, failure=failure, seconds=values.pop("seconds", {"llir": 0.1}))
     one = replace(one, specialization=(Argument("x", "*fp16", key),), config=Config((("B", block),)))
-    return one, {fact: Fact(KINDS[fact], value) for fact, value in (GOOD | values).items()}
+    return one, from_json(GOOD | values)
 
 
 def compare(old, new):

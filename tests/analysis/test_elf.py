@@ -2,7 +2,8 @@ import random
 
 import pytest
 
-from irscope.backends.elf import KernelInfo, kernel_info, sections
+from irscope.backends.cuda import KernelInfo, kernel_info
+from irscope.backends.elf import sections
 from tests.analysis.builders import FACTS
 
 

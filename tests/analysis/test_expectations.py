@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.analysis.expectations import ALIASES, parse_expectation, unmet
-from irscope.facts.fact import Fact
+from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
 
@@ -18,7 +18,7 @@ VALUES = {
     "n_spills": 0, "registers": 96, "stack": None, "load_width": 16, "occupancy": 0.25,
     "launchable": "no: too much shared memory", "matrix": "64 x wgmma.m64n128k16", "limiter": "registers",
 }  # fmt: skip
-FACTS = {name: Fact(KINDS[name], value) for name, value in VALUES.items()}
+FACTS = from_json(VALUES)
 
 
 def failing(text):

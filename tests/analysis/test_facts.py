@@ -59,7 +59,7 @@ def test_a_matmul_without_its_cubin():
     assert (found["buffers"], found["ldmatrix"], found["threads"], found["shared"]) == (3, 4, 128, 24576)
     assert (found["seconds"], found["ptx_seconds"]) == (pytest.approx(0.15), 0.1)
     assert found["ptx_size"] == len(stages["ptx"])
-    assert found["launchable"] == "yes"
+    assert found["launchable"].ok
     unknown = (
         "registers",
         "stack",
@@ -125,7 +125,7 @@ def test_a_failed_variant_has_the_facts_of_the_stages_it_has():
     stages = {"ttgir": cuda_stages()["ttgir"]}
     made = variant(failure=Failure("PTXASError", "ptxas failed", ""), metadata={"shared": None})
     found = values(made, stages)
-    assert found["launchable"] == "no: not compiled"
+    assert str(found["launchable"]) == "no: not compiled"
     assert found["buffers"] == 3
     assert found["registers"] is None
     assert found["instructions"] is None
@@ -135,7 +135,7 @@ def test_what_does_not_fit_is_not_launchable():
     found = values(
         variant(metadata={"shared": 294912}), {"cubin": (FACTS / "add_kernel.cuda-90.cubin").read_bytes()}
     )
-    assert found["launchable"] == "no: 294,912 bytes of shared memory, limit 232,448"
+    assert str(found["launchable"]) == "no: 294,912 bytes of shared memory, limit 232,448"
 
 
 def test_evidence_proves_the_fact():

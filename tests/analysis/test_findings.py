@@ -1,18 +1,16 @@
 import pytest
 
 from irscope.analysis.findings import findings
-from irscope.facts.fact import Fact
-from irscope.facts.measure import FACT_KINDS, measure
+from irscope.facts.measure import from_json, measure
 from irscope.model import Failure, SourceFunction
 from tests.analysis.builders import FACTS, stage_diff, stored, variant
 
 SMALL = "add_kernel.cuda-90.BLOCK_SIZE=256,num_warps=4.triton-3.9.0"
 LARGE = "add_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0"
-KINDS = {kind.name: kind for kind in FACT_KINDS}
 
 
 def facts(**values):
-    return {name: Fact(KINDS[name], value) for name, value in values.items()}
+    return from_json(values)
 
 
 def found(facts_a, facts_b, a=None, b=None, diffs=None):

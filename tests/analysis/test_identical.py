@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from irscope.analysis.duplicates import are_duplicates, code_digest, duplicate_groups
-from irscope.backends.elf import sections
+from irscope.analysis.duplicates import are_duplicates, duplicate_groups
+from irscope.backends.elf import code_digest, sections
 from irscope.facts.measure import measure
 from tests.analysis.builders import FACTS, variant
 

@@ -1,12 +1,16 @@
 import pytest
 
-from irscope.facts.instruction_scan import InstructionKind as Kind
-from irscope.facts.instruction_scan import instruction_kinds, scan
+from irscope.backends.amdgcn_instructions import AMDGCN
+from irscope.backends.instructions import InstructionKind as Kind
+from irscope.backends.instructions import scan
+from irscope.backends.ptx_instructions import PTX
 from tests.analysis.builders import stored
+
+SETS = {"ptx": PTX, "amdgcn": AMDGCN}
 
 
 def counted(text, language):
-    return {doing: len(lines) for doing, lines in scan(text, language).lines.items()}
+    return {doing: len(lines) for doing, lines in scan(text, SETS[language]).lines.items()}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,7 @@ def test_cp_async_reads_global_memory_and_copies():
     "\ttcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];",
 ])  # fmt: skip
 def test_what_moves_no_data_is_counted_but_not_named(line):
-    assert scan(line, "ptx").instructions == 1
+    assert scan(line, PTX).instructions == 1
     assert counted(line, "ptx") == {}
 
 
@@ -68,7 +72,7 @@ def test_what_moves_no_data_is_counted_but_not_named(line):
     "\t.b8 1                                   // Abbreviation Code", "\twaitLoop:", "\twaitLoop: ",
 ])  # fmt: skip
 def test_what_is_no_ptx_instruction(line):
-    assert scan(line, "ptx").instructions == 0
+    assert scan(line, PTX).instructions == 0
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_what_an_amdgcn_instruction_does(line, expected):
 def test_a_load_to_lds_is_an_async_copy():
     line = "\tbuffer_load_dwordx4 v1, s[4:7], 0 offen lds"
     expected = (Kind("async copy", "load to LDS"), Kind("global load", width=16))
-    assert instruction_kinds("buffer_load_dwordx4", line, "amdgcn") == expected
+    assert AMDGCN.kinds("buffer_load_dwordx4", line) == expected
 
 
 def test_a_real_ptx():
@@ -127,6 +131,6 @@ def test_a_real_amdgcn():
 def test_lines_are_those_of_the_text():
     text = stored("add_kernel.cuda-90.BLOCK_SIZE=1024", "3.9.0.ptx")
     lines = text.split("\n")
-    for doing, indices in scan(text, "ptx").lines.items():
+    for doing, indices in scan(text, PTX).lines.items():
         word = {"global load": "ld.global", "global store": "st.global"}[doing.kind]
         assert all(word in lines[index] for index in indices)

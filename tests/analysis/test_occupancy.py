@@ -1,8 +1,7 @@
 import pytest
 
+from irscope.backends import TARGETS, device_of, parse_target
 from irscope.facts.occupancy import BlockUse, fits, occupancy
-from irscope.model import TARGETS, parse_target
-from irscope.model.devices import device_of
 from tests.analysis.builders import variant
 
 
@@ -88,7 +87,7 @@ def test_cu_mode_leaves_half_of_a_work_group_processor():
     target = parse_target("hip:gfx1100")
     use = BlockUse(warps=4, registers=96, shared=30_000, barriers=1)
     assert occupancy(device_of(target), use).blocks == 4
-    assert occupancy(device_of(target, cu_mode=True), use).blocks == 2
+    assert occupancy(device_of(target, {"wgp_cu_mode": "cu"}), use).blocks == 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from irscope.analysis.pass_history import documents, history, step_diff, steps, 
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
 from irscope.model.pass_names import pass_name, pass_options
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.store.writer import NewPass
 from tests.conftest import Irscope
 from tests.recorded_passes import recorded
@@ -212,7 +212,7 @@ def test_the_real_pipeliner_and_the_real_layouts(irscope: Irscope, tmp_path: Pat
         "GROUP_M=8", "--config", "num_warps=4,8", "--config", "num_stages=2,4", "--passes", "-o", "m.irscope",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "m.irscope") as capture:
+    with CaptureReader(tmp_path / "m.irscope") as capture:
         document = documents(capture.content)
         two, four, wide, _ = (steps(capture.passes(variant)) for variant in capture.variants())
         found = divergences(two, four, document, document)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from irscope.analysis.cache_key import CacheKeyInput, cache_key_inputs, constexpr_parameters
 from irscope.analysis.cache_key_diff import recompilation, remedies
-from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain
 from tests.analysis.builders import variant
 
 SOURCE = SourceFunction(

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from irscope.analysis.cache_key_diff import recompilation
-from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, parse_target
-from irscope.store import Capture
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain
+from irscope.store import CaptureReader
 from tests.analysis.builders import variant
 
 pytest.importorskip("triton", reason="asks Triton for its key")
@@ -140,7 +141,7 @@ def test_every_pair_of_a_real_sweep(irscope, tmp_path):
             *(["--resume"] if (tmp_path / "k.irscope").exists() else []),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "k.irscope") as capture:
+    with CaptureReader(tmp_path / "k.irscope") as capture:
         variants = capture.variants()
     assert len(variants) == 12
     for a, b in itertools.combinations(variants, 2):

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.chart_data import EACH, FAILED, NO_LAUNCH, Chart, axes, chart, charted
+from irscope.analysis.chart_data import EACH, Chart, axes, chart, charted
+from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind, FactValue
-from irscope.model import (
-    Config,
-    Dtype,
-    Failure,
-    Kernel,
-    SourceFunction,
-    Toolchain,
-    Value,
-    Variant,
-    parse_target,
-)
+from irscope.model import Config, Dtype, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
+from irscope.model.status import parse_status
 
 REGISTERS = FactKind("registers", "Regs", "registers", "low", "")
 OCCUPANCY = FactKind("occupancy", "Occupancy", "fraction", "high", "")
@@ -31,7 +23,7 @@ def variant(id_: int, failed: bool = False, target: str = "cuda:90", **config: V
 
 
 def facts(registers: FactValue, occupancy: FactValue = None, launch: str = "yes") -> dict[str, Fact]:
-    found = (Fact(REGISTERS, registers), Fact(OCCUPANCY, occupancy), Fact(LAUNCH, launch))
+    found = (Fact(REGISTERS, registers), Fact(OCCUPANCY, occupancy), Fact(LAUNCH, parse_status(launch)))
     return {fact.kind.name: fact for fact in found}
 
 
@@ -71,7 +63,7 @@ def test_ticks_stand_by_size_and_series_by_value() -> None:
     assert found.ticks == ("256", "512", "1024")
     assert shape(found) == {
         "4": [(1, 2, 64, ""), (2, 0, 16, ""), (3, 1, None, "")],
-        "8": [(4, 2, 48, ""), (5, 0, None, FAILED), (6, 2, 32, NO_LAUNCH)],
+        "8": [(4, 2, 48, ""), (5, 0, None, "failed"), (6, 2, 32, "cannot launch")],
     }
     assert [one.line for one in found.series] == [((0, 16), (2, 64)), ((2, 48),)]
     assert not found.crowded

@@ -6,18 +6,13 @@ from dataclasses import replace
 
 from irscope.analysis.axis_ticks import scale
 from irscope.analysis.pair_ranking import rank_pairs
-from irscope.facts.fact import Fact
-from irscope.facts.registry import FACT_KINDS
+from irscope.facts.measure import from_json
 from irscope.model import Failure, Variant
 from tests.report.conftest import variant
 
-KINDS = {kind.name: kind for kind in FACT_KINDS}
-
 
 def facts(**values):
-    return {
-        name: Fact(KINDS[name], value) for name, value in {"launchable": "yes", "stack": 0, **values}.items()
-    }
+    return from_json({"launchable": "yes", "stack": 0, **values})
 
 
 def ids(variants: list[Variant], known, most: int = 9) -> list[tuple[int, int]]:

@@ -6,9 +6,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
+from irscope.backends import device_of, parse_target
 from irscope.facts.occupancy import BlockUse, occupancy
-from irscope.model import parse_target
-from irscope.model.devices import device_of
 from tests.analysis.builders import DATA, FACTS
 
 # ptxas of another Triton may give other registers; all else is held to the driver's answer on 3.6 and 3.9.

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from irscope.model import Argument, Config, Failure, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 
 VERSIONS = {"triton": "3.9.0", "python": "3.11.0"}

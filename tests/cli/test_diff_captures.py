@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from irscope.model import Config, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from tests.cli.conftest import TTGIR, VERSIONS, specialization
 

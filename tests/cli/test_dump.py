@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from irscope.model import Config, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from tests.cli.conftest import specialization
 

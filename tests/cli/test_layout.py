@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from irscope.backends import parse_target
 from irscope.cli.main import main
-from irscope.model import Config, SourceFunction, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.model import Config, SourceFunction
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"
 TILE = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"
@@ -120,7 +121,7 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
         )
         told = {"register": [], "lane": [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], "warp": [], "block": []}
         writer.add_layouts(1, {key: told})
-    with Capture(capture) as read:
+    with CaptureReader(capture) as read:
         assert read.layouts(read.variants()[0]) == {key: told}
     drawn = layout("#1", "acc", "--rows", "0:1", "--cols", "0:2")
     assert "Triton 3.9.0+test's own" in drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 
 LISTED = """\
 add_kernel  4 variants, 1 failed  add.py:3
@@ -44,7 +44,7 @@ def test_list_selects(irscope, capture):
 
 
 def test_show_prints_the_stage_as_it_is(irscope, capture):
-    with Capture(capture) as file:
+    with CaptureReader(capture) as file:
         content = file.read(file.variants()[0], "ttgir")
     assert irscope("show", capture, "#1").stdout == content.decode()
 

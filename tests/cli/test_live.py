@@ -12,10 +12,10 @@ from queue import Queue
 
 import pytest
 
+from irscope.backends import parse_target
 from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
-from irscope.model import parse_target
-from irscope.store import Capture, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter
 from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 from tests.conftest import Irscope
 
@@ -94,7 +94,7 @@ def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: 
     assert stages[:5] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
     finished = [event.variant for event in events if isinstance(event, VariantFinished)]
     assert [variant.failure is not None for variant in finished] == [False, True, False]
-    with Capture(tmp_path / "k.irscope") as capture:
+    with CaptureReader(tmp_path / "k.irscope") as capture:
         assert capture.variants() == finished
     assert (sweep.compiled, sweep.failed, sweep.left) == (2, 1, 0)
 
@@ -121,7 +121,7 @@ def test_an_edit_a_mistake_and_the_edit_taken_back(make: Make, file: Path, tmp_p
     assert [variant.id for variant in edited.variants] == [2]
     assert back.kernel == first.kernel  # which the capture has, so that there is nothing to compile
     assert back.variants == ()
-    with Capture(tmp_path / "k.irscope") as capture:
+    with CaptureReader(tmp_path / "k.irscope") as capture:
         assert [v.kernel.source.text.count("+ 2") for v in capture.variants()] == [0, 1]
 
 
@@ -134,7 +134,7 @@ def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_pat
     sweep.stop()
     assert time.monotonic() - begun < 5
     assert workers() == 0
-    with Capture(tmp_path / "k.irscope") as capture:
+    with CaptureReader(tmp_path / "k.irscope") as capture:
         there = capture.variants()
     assert len(there) == sweep.compiled >= 1
     assert sweep.left == 6 - sweep.compiled
@@ -164,7 +164,7 @@ from pathlib import Path
 from queue import Queue
 from irscope.capturing.compile.request import SweepRequest
 from irscope.cli.live import LiveSweep
-from irscope.model import parse_target
+from irscope.backends import parse_target
 from irscope.store import CaptureWriter
 path = Path({str(tmp_path / "x.irscope")!r})
 CaptureWriter.create(path).close()

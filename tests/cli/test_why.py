@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from irscope.model import Argument, Config, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from tests.cli.conftest import KERNEL, TTGIR, VERSIONS
 

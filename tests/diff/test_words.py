@@ -1,6 +1,6 @@
 """A diff in words, and by source line."""
 
-from irscope.diff.opcode_counts import LineChange, by_source_line, instruction_class
+from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.summary import first_structural, short_label, summarize
 from tests.diff.stages import diff_files, diff_texts, text_of
 from tests.diff.test_stage_diff import matmul
@@ -23,17 +23,6 @@ def test_summaries() -> None:
     assert short_label(deeper).endswith(" -0")
     assert first_structural([same, ttir, warps, deeper]) is warps
     assert first_structural([same, ttir]) is None
-
-
-def test_instruction_classes() -> None:
-    assert instruction_class("ld.global.v4.b32") == "ld.global.v4.b32"
-    assert (
-        instruction_class("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-        == "mma.sync.m16n8k16.f32.f16.f16.f32"
-    )
-    assert instruction_class("v_add_u32_e32") == "v_add_u32"
-    assert instruction_class("LDG.E.128") == "LDG.128"
-    assert instruction_class("call @llvm.smin.i32") == "call @llvm.smin.i32"
 
 
 def test_by_source_line() -> None:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from irscope.backends import stage_named
 from irscope.diff.summary import summarize
-from irscope.model import stage_named
 from tests.diff.stages import diff_texts
 from tests.docs.pages import ROOT
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Benchmark, Variant
-from irscope.store import Capture, variant_names
+from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
 from tests.importers.conftest import PLAIN, Compiled
 from tests.importers.entries import metadata, stage, write_entry
 
 
 def variants(path: Path) -> list[Variant]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return capture.variants()
 
 
@@ -221,7 +221,7 @@ def test_any_target_is_kept_and_shown_without_occupancy(irscope: Irscope, tmp_pa
     assert "unknown target 'cuda:../90'" in done.stderr
     found = {str(variant.target): variant.target.warp_size for variant in variants(tmp_path / "x.irscope")}
     assert found == targets
-    with Capture(tmp_path / "x.irscope") as capture:
+    with CaptureReader(tmp_path / "x.irscope") as capture:
         facts = capture.facts_kept()
     assert len(facts) == 3, "measured with the import"
     table = irscope("table", "x.irscope", "--format", "csv")

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irscope.backends import parse_target
 from irscope.capturing.importers.compilation import RawCompilation, assemble
 from irscope.capturing.importers.kernel_header import SourcePlace, read_header
 from irscope.capturing.importers.python_source import PythonFiles, functions_in, range_constants
 from irscope.capturing.importers.untrusted import BadEntryError
-from irscope.model import Argument, parse_target
+from irscope.model import Argument
 from tests.importers.entries import STAGES
 
 MODULE = """#loc = loc("/k/f.py":{line}:{column})

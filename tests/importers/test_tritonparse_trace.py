@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Argument, Benchmark, Dtype
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 TRACE = Path(__file__).parents[1] / "data" / "import" / "tritonparse-0.6.0.ndjson"
@@ -22,7 +22,7 @@ def test_a_trace_gives_configs_types_and_python(irscope: Irscope, tmp_path: Path
     done = irscope("import", str(path))
     assert done.returncode == 0, done.stderr
     assert "3 variants of 2 kernels from a tritonparse trace, 1 there already" in done.stdout
-    with Capture(tmp_path / "run.irscope") as capture:
+    with CaptureReader(tmp_path / "run.irscope") as capture:
         first, second, typed = capture.variants()
         ptx = capture.read(first, "ptx") or b""
     assert first.config.values == (("BLOCK", 64), ("num_warps", 2), ("num_stages", 3), ("num_ctas", 1))
@@ -52,7 +52,7 @@ def test_lines_that_are_no_records_cost_themselves(irscope: Irscope, tmp_path: P
     done = irscope("import", "t.ndjson")
     assert done.returncode == 1
     assert done.stderr.count("left out") == 4
-    with Capture(tmp_path / "t.irscope") as capture:
+    with CaptureReader(tmp_path / "t.irscope") as capture:
         assert len(capture.variants()) == 2
 
 
@@ -62,7 +62,7 @@ def test_a_truncated_gzip_keeps_what_came_before(irscope: Irscope, tmp_path: Pat
     done = irscope("import", "t.ndjson.gz")
     assert done.returncode == 1
     assert "the rest cannot be read" in done.stderr
-    with Capture(tmp_path / "t.irscope") as capture:
+    with CaptureReader(tmp_path / "t.irscope") as capture:
         assert capture.variants()
 
 
@@ -76,7 +76,7 @@ def test_autotune_events_give_times(irscope: Irscope, tmp_path: Path):
     }
     (tmp_path / "t.ndjson").write_bytes(TRACE.read_bytes() + json.dumps(event).encode())
     assert irscope("import", "t.ndjson").returncode == 0
-    with Capture(tmp_path / "t.irscope") as capture:
+    with CaptureReader(tmp_path / "t.irscope") as capture:
         first, second, _ = capture.variants()
     assert first.benchmarks == (Benchmark("(4096,)", 0.2, 0.1, 0.3),)
     assert second.benchmarks == (Benchmark("(4096,)", 0.1, 0.1, 0.1, chosen=True),)

@@ -103,12 +103,12 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 
 def test_register_width_is_kept() -> None:
-    assert parse_one("v_mov_b64 v[2:3], 0").normal != parse_one("v_mov_b64 v[2:5], 0").normal
+    assert parse_one("v_mov_b64 v[2:3], 0").normalized != parse_one("v_mov_b64 v[2:5], 0").normalized
 
 
 def test_metadata_is_no_operation() -> None:

@@ -49,7 +49,7 @@ def parse_stage(path: Path) -> Document:
 
 
 def neutral(document: Document) -> list[tuple[str, str, Location | None]]:
-    return [(operation.opcode, operation.normal, operation.location) for operation in document.operations]
+    return [(operation.opcode, operation.normalized, operation.location) for operation in document.operations]
 
 
 def renumbered(text: str, language: str, shift: int) -> str:
@@ -197,13 +197,13 @@ def test_mnemonic_of_inline_assembly() -> None:
 def test_chains_are_cut_at_a_limit() -> None:
     sources = SourceLines('.file 1 "/a.py"')
     for _ in range(10 * MAX_INLINING):
-        location = sources.place(".loc 1 5 1, function_name $L__info_string0, inlined_at 1 5 1")
+        location = sources.location(".loc 1 5 1, function_name $L__info_string0, inlined_at 1 5 1")
         depth = 0
         while location is not None:
             location, depth = location.inlined_at, depth + 1
         assert depth <= MAX_INLINING + 1
     long = ".loc 1 5 1 // a.py:5:1 " + "@[ a.py:1:2 " * 1000
-    location, depth = sources.place(long), 0
+    location, depth = sources.location(long), 0
     while location is not None:
         location, depth = location.inlined_at, depth + 1
     assert depth == MAX_INLINING + 1

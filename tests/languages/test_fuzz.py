@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from irscope.backends import STAGES
 from irscope.languages.registry import parse
-from irscope.model import STAGES
 
 FOLDER = Path(__file__).parents[1] / "data" / "stages"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}

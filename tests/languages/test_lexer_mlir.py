@@ -6,7 +6,7 @@ import pytest
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Error, Keyword, Name, Number, String, Token
 
-from irscope.languages.lexers.mlir import TritonMlirLexer
+from irscope.languages.lexers import TritonMlirLexer
 
 STAGES = sorted(
     path

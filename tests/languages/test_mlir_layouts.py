@@ -2,7 +2,7 @@
 
 import pytest
 
-from irscope.languages.mlir.layouts import layout_fields, layout_kind, parse_layouts
+from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind, parse_layouts
 from irscope.languages.mlir.parser import parse
 
 
@@ -44,7 +44,7 @@ def test_kind_and_fields(text: str, kind: str, fields: dict[str, str]) -> None:
     assert layout_fields(text) == fields
 
 
-def test_nested_aliases_are_spelled_out() -> None:
+def test_nested_aliases_are_expanded() -> None:
     layouts = parse_layouts(
         {
             "#outer": (0, "#ttg.slice<{dim = 1, parent = #blocked1}>"),

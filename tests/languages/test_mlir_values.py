@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.mlir.parser import parse
-from irscope.languages.mlir.values import operand_types, shaped_values
+from irscope.languages.mlir.value_types import operand_types, shaped_values
 
 TEXT = """#blocked = #ttg.blocked<{order = [0]}>
 module {

@@ -64,7 +64,7 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 

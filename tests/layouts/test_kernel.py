@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
@@ -17,7 +18,6 @@ from irscope.layouts.grid import Window, memory_grid
 from irscope.layouts.kernel_layouts import KernelLayouts, held_words, title
 from irscope.layouts.ownership import holders, summary
 from irscope.layouts.tensors import Layouts, find_tensors
-from irscope.model import parse_target
 
 from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout
 

@@ -6,7 +6,7 @@ import triton.language as tl
 
 import irscope
 from irscope.model import UserError
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 
 
 @triton.jit
@@ -29,14 +29,14 @@ for target in ("cuda:90", "cuda:80"):
         add[(1,)](x, 100, BLOCK=128)
         for number in (1, 2):
             make(tl.constexpr(number))[(1,)](x, BLOCK=16)
-    with Capture(block.path) as capture:
+    with CaptureReader(block.path) as capture:
         for variant in capture.variants():
             print(variant.kernel.name, variant.target, variant.config, variant.failure)
     print("<b>add" in block._repr_html_(), torch.ones(1).device)
 made = irscope.compile(
     add, "made.irscope", "*fp32:16, i32", config={"BLOCK": [16, 32]}, target=["hip:gfx942"]
 )
-with Capture(made.path) as capture:
+with CaptureReader(made.path) as capture:
     print([str(variant.config) for variant in capture.variants()], "BLOCK" in made._repr_html_())
 try:
     irscope.compile(add, "made.irscope", "*fp32:16, i32", config={"BLOCK": 16})

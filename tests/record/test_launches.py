@@ -6,10 +6,8 @@ import pytest
 import triton
 import triton.language as tl
 
+from irscope.backends import TARGETS, device_of, reference_device
 from irscope.capturing.record.launches import launch_of, written_parameters
-from irscope.model import TARGETS
-from irscope.model.devices import device_of
-from irscope.model.reference_devices import reference_device
 
 
 @triton.jit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 from tests.conftest import Irscope
 from tests.record import patterns
 
@@ -31,7 +31,7 @@ def run(irscope: Irscope, tmp_path: Path) -> Run:
 
 
 def blocks(path: Path) -> list[object]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return [variant.config.get("BLOCK") for variant in capture.variants()]
 
 

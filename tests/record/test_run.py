@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 from tests.conftest import Irscope
 from tests.record import programs
 
@@ -34,7 +34,7 @@ def script(tmp_path: Path):
 
 
 def captured(path: Path) -> dict[str, list[str]]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         found: dict[str, list[str]] = {}
         for variant in capture.variants():
             found.setdefault(variant.kernel.name, []).append(str(variant.config))
@@ -46,7 +46,7 @@ def test_the_specialization_is_the_one_of_a_real_launch(irscope: Irscope, tmp_pa
     assert done.returncode == 0, done.stderr
     # The last line of the same file on an H200.
     assert done.stdout.splitlines()[-1] == "SPEC 23 7527bfaffb83c400"
-    with Capture(tmp_path / "s.irscope") as capture:
+    with CaptureReader(tmp_path / "s.irscope") as capture:
         variants = capture.variants()
         assert len(variants) == 23
         assert all(variant.failure is None and "cubin" in variant.artifacts for variant in variants)
@@ -76,7 +76,7 @@ def test_a_program_keeps_its_output_and_exit_code(irscope: Irscope, tmp_path: Pa
 
 def test_every_config_that_pruning_left_is_captured_with_its_launch(irscope: Irscope, tmp_path: Path, script):
     irscope("run", "--target", "cuda:80", "--kernel", "tuned", script(programs.ORDINARY))
-    with Capture(tmp_path / "script.irscope") as capture:
+    with CaptureReader(tmp_path / "script.irscope") as capture:
         variants = capture.variants()
     assert [str(variant.config) for variant in variants] == TUNED
     assert [variant.launches[0].grid for variant in variants] == [(4, 1, 1)] * 2 + [(2, 1, 1)] * 2
@@ -102,7 +102,7 @@ def test_sweep_and_limit(irscope: Irscope, tmp_path: Path, script):
         "scale:num_warps=1,2",
     )
     irscope(*words, "--kernel", "scale", "--max-variants", "6", script(programs.ORDINARY))
-    with Capture(tmp_path / "script.irscope") as capture:
+    with CaptureReader(tmp_path / "script.irscope") as capture:
         variants = capture.variants()
     assert len(variants) == 6
     assert all("hsaco" in variant.artifacts for variant in variants)
@@ -116,7 +116,7 @@ def test_a_value_of_a_kernel_stops_the_program_with_one_line(irscope: Irscope, t
     assert done.stdout == "here tensor(not computed without a GPU, size=(4096,))\n"
     (line,) = [line for line in done.stderr.splitlines() if "script.py:" in line]
     assert "if x.sum().item() > 0:: asks for a value" in line
-    with Capture(tmp_path / "script.irscope") as capture:
+    with CaptureReader(tmp_path / "script.irscope") as capture:
         assert [dict(v.launches[0].arguments)["n"] for v in capture.variants()] == ["4096", "16"]
 
 
@@ -175,7 +175,7 @@ def test_killed_at_any_moment_the_capture_opens_and_has_what_was_finished(tmp_pa
         os.kill(program, signal.SIGKILL)
     said = process.communicate(timeout=120)[0].split()
     assert process.returncode == (-9 if both else 137)
-    with Capture(tmp_path / "script.irscope") as capture:
+    with CaptureReader(tmp_path / "script.irscope") as capture:
         variants = capture.variants()
         for variant in variants:
             assert variant.failure is None
@@ -203,7 +203,7 @@ def test_resume_compiles_what_is_not_there_yet(irscope: Irscope, tmp_path: Path,
     assert again.stdout == ""
     resumed = irscope("run", "--resume", "--target", "cuda:90", "script.py")
     assert "there already" in resumed.stderr
-    with Capture(tmp_path / "script.irscope") as capture:
+    with CaptureReader(tmp_path / "script.irscope") as capture:
         assert len(capture.variants()) == 6
 
 

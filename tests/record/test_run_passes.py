@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 from tests.record import programs
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 def passes_of(path: Path) -> dict[str, int]:
     """How many passes each compiled variant has."""
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return {str(v.id): len(capture.passes(v)) for v in capture.variants() if v.failure is None}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Benchmark
-from irscope.store.reader import Capture
+from irscope.store.reader import CaptureReader
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory):
         env=os.environ | {"TRITON_CACHE_DIR": str(folder / "cache")},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    with Capture(folder / "w.irscope") as capture:
+    with CaptureReader(folder / "w.irscope") as capture:
         return done, capture.variants()
 
 

@@ -11,11 +11,11 @@ import torch
 import triton
 import triton.language as tl
 
+from irscope.backends import parse_target
 from irscope.capturing.fake_cuda.torch_cuda import posing_as
 from irscope.capturing.messages import Finished, RunOptions
 from irscope.capturing.record.in_process import open_writing
 from irscope.capturing.record.session import capturing
-from irscope.model import parse_target
 from irscope.toolchain.stub_driver import StandInDriver
 
 TARGET = parse_target("cuda:90")

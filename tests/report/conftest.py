@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from irscope.backends import parse_target
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.fact import Fact, FactValue
+from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
 from irscope.languages.registry import parse
-from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant, parse_target
+from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}
 
@@ -28,7 +30,7 @@ def variant(
 
 
 def facts(**values: FactValue) -> dict[str, Fact]:
-    return {name: Fact(KINDS[name], value) for name, value in values.items()}
+    return from_json(values)
 
 
 def mlir_diff(left: str, right: str) -> StageDiff:

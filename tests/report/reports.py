@@ -7,11 +7,12 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+from irscope.backends import parse_target
 from irscope.cli.report import report_of
-from irscope.cli.stages import Stages
-from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction, parse_target
+from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction
 from irscope.report.report import Report
 from irscope.store import CaptureWriter, NewVariant
+from irscope.workspace import Workspace
 from tests.tui.captures import LARGE, SMALL, stage
 
 _PYTHON = Path(__file__).parent.parent / "tui" / "matmul_source.txt"
@@ -94,8 +95,8 @@ def report(capture: Path, page: Path, *words: str) -> Path:
 
 def gathered(capture: Path) -> Report:
     """What there is to be said of a capture."""
-    with Stages(capture) as stages:
-        return report_of(stages)
+    with Workspace(capture) as workspace:
+        return report_of(workspace)
 
 
 class Outline(HTMLParser):

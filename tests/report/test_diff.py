@@ -13,11 +13,11 @@ from rich.text import Text
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import Change, Row
 from irscope.facts.fact import Evidence
-from irscope.report.comparison import Comparison
 from irscope.report.hunks import hunks
 from irscope.report.json.diff_json import diff_document
 from irscope.report.json.records import to_json
 from irscope.report.markdown.diff_markdown import diff_markdown
+from irscope.report.pair_report import PairReport
 from irscope.report.terminal.diff_rows import RowSide, _window, side_by_side, sides, unified
 from irscope.report.terminal.diff_text import diff_text, diff_unified
 from irscope.report.terminal.paint import PLAIN, Paint
@@ -41,11 +41,11 @@ LARGE = STAGE.format(n=128, per=1)
 WIDER = STAGE.format(n=64, per=4)
 
 
-def comparison(left=SMALL, right=LARGE, shown=("ttgir",)) -> Comparison:
+def comparison(left=SMALL, right=LARGE, shown=("ttgir",)) -> PairReport:
     diff = mlir_diff(left, right)
     finding = Finding("*a* <b> went\x1b", 2.0, "layout", (Evidence("ttgir", 0),))
     pair = (variant(1, BLOCK=64), variant(2, BLOCK=128, num_warps=8))
-    return Comparison("c.irscope", pair, ("BLOCK=64", "BLOCK=128"), False, [finding], {"ttgir": diff}, shown)
+    return PairReport("c.irscope", pair, ("BLOCK=64", "BLOCK=128"), False, [finding], {"ttgir": diff}, shown)
 
 
 def test_a_pair_is_minus_and_plus_with_carets_below():

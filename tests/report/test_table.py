@@ -12,10 +12,10 @@ import pytest
 
 from irscope.model import Artifact, UserError
 from irscope.report.json.records import to_json
-from irscope.report.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
 from irscope.report.table_formats import table_csv, table_document, table_markdown
 from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text
+from irscope.workspace.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
 from tests.report.conftest import KINDS, facts, variant
 
 VARIANTS = [
@@ -98,10 +98,10 @@ k  cuda:90  5 variants
             num_
  #  BLOCK  warps  Regs  Stack  Spills    Shared  Occupancy  Threads  note
 ──────────────────────────────────────────────────────────────────────────────
-#1     64      4   64*      0       0    2,048        0.5*      128
-#2    128      4   96       0       0    1,024*      0.25       128
+#1     64      4   64*      0       0    2,048        50%*      128
+#2    128      4   96       0       0    1,024*       25%       128
 #3     96      4    -       -       -        -          -         -  failed
-#4    256      8   32   4,096   1,024  300,000          0       128  no launch
+#4    256      8   32   4,096   1,024  300,000         0%       128  no launch
 #5    128      8   96       0       0    1,024*         ?       128  = #2
 * best of those that can launch
 #3 failed: Error: bad␛ range

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Value, Variant, format_value
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 from .cases import CASES, Case
@@ -54,5 +54,5 @@ def compile_sample(
 
 
 def variants_of(path: Path) -> list[Variant]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return list(capture.variants())

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant, encoding
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
+from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
 from irscope.store.schema import SCHEMA_VERSION
 
 SOURCE = SourceFunction("kernel", "k.py", 3, "def kernel(x_ptr, BLOCK): ...\n")
@@ -47,12 +48,12 @@ def test_a_capture_of_the_first_version_is_read_and_added_to(tmp_path: Path):
         db.execute("DROP TABLE layouts")
         db.execute("PRAGMA user_version = 1")
     db.close()
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         (variant,) = capture.variants()
         assert (capture.passes(variant), capture.layouts(variant)) == ((), None)
     with CaptureWriter.resume(path) as writer:
         writer.add_layouts(1, {"#a": 1})
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         assert capture.layouts(variant) == {"#a": 1}
 
 
@@ -64,7 +65,7 @@ def test_what_is_written_is_read(tmp_path: Path):
     )  # fmt: skip
     failed = new(128, failure=Failure("PTXASError", "one line", "the whole\nmessage"))
     write(path, full, failed)
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         first, second = capture.variants()
         assert (first.config, first.specialization, first.target) == (
             full.config,
@@ -112,7 +113,7 @@ def test_a_writer_replaces_a_variant_it_has_and_numbers_new_ones(tmp_path: Path)
         assert len(writer.finished()) == 1
         assert writer.add_variant(kernel, toolchain, "3.9.0", new(64, artifacts={"ttir": b"x"})) == 1
         assert writer.add_variant(kernel, toolchain, "3.9.0", new(256)) == 3
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         assert [variant.failure for variant in capture.variants()] == [None, None, None]
 
 
@@ -121,7 +122,7 @@ def test_a_viewer_reads_while_the_capture_is_being_written(tmp_path: Path):
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "c")
         kernel = writer.add_kernel(SOURCE, (), ())
-        with Capture(path) as capture:
+        with CaptureReader(path) as capture:
             for block in range(3):
                 writer.add_variant(kernel, toolchain, "3.9.0", new(block, artifacts={"ttir": b"%d" % block}))
                 variants = capture.variants()
@@ -155,7 +156,7 @@ def test_a_killed_writer_leaves_every_finished_variant(tmp_path: Path, after: in
         for _ in range(after):
             last = int(process.stdout.readline())
         process.send_signal(signal.SIGKILL)
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         variants = capture.variants()
         assert len(variants) >= last + 1
         assert all(len(capture.read(variant, "ttir") or b"") == 50_000 for variant in variants)
@@ -200,7 +201,7 @@ def test_what_is_no_capture_is_told_in_one_line(tmp_path: Path, damage, said: st
     path = tmp_path / "a.irscope"
     write(path, *(new(block, artifacts={"ttir": os.urandom(9000)}) for block in range(20)))
     damage(path)
-    with pytest.raises(UserError, match=said) as raised, Capture(path) as capture:
+    with pytest.raises(UserError, match=said) as raised, CaptureReader(path) as capture:
         for variant in capture.variants():
             capture.read(variant, "ttir")
     assert "\n" not in str(raised.value)
@@ -243,7 +244,7 @@ def test_a_hostile_capture_is_told_in_one_line(tmp_path: Path, table: str, colum
         writer.add_facts(1, 1, {"registers": 8})
     with sqlite3.connect(path) as db:
         db.execute(f"UPDATE {table} SET {column} = ?", (value,))
-    with pytest.raises(UserError, match="damaged") as raised, Capture(path) as capture:
+    with pytest.raises(UserError, match="damaged") as raised, CaptureReader(path) as capture:
         for variant in capture.variants():
             capture.read(variant, "ttir")
         capture.facts(1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.model import Benchmark, Config, Launch, SourceFunction, parse_target
-from irscope.store.reader import Capture
+from irscope.backends import parse_target
+from irscope.model import Benchmark, Config, Launch, SourceFunction
+from irscope.store.reader import CaptureReader
 from irscope.store.writer import CaptureWriter, NewVariant
 
 LAUNCH = Launch((4, 1, 1), (("x", "float16[512, 64]"), ("n", "512")))
@@ -20,11 +21,11 @@ def test_launches_and_times_come_out_as_they_went_in(tmp_path: Path):
         new = NewVariant(parse_target("cuda:90"), (), Config(), launches=(LAUNCH,))
         id_ = writer.add_variant(kernel, toolchain, "3.9.0", new)
         writer.add_facts(id_, 1, {"ms": None})
-        with Capture(path) as capture:
+        with CaptureReader(path) as capture:
             assert capture.variants()[0].launches == (LAUNCH,)
             assert capture.variants()[0].benchmarks == ()
         writer.set_measured(id_, (LAUNCH, LAUNCH), TIMES)
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         (variant,) = capture.variants()
         assert variant.launches == (LAUNCH, LAUNCH)
         assert variant.benchmarks == TIMES

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Benchmark, Failure, Launch, UserError, Variant
-from irscope.store import Capture, CaptureWriter, NewPass
+from irscope.store import CaptureReader, CaptureWriter, NewPass
 from irscope.store.merge import merge_captures
 from tests.store.test_capture import SOURCE, new, write
 
@@ -20,14 +20,14 @@ LAUNCH = Launch((8, 1, 1), (("x_ptr", "float32[64]"),))
 
 def content(path: Path) -> list[tuple[object, ...]]:
     """Everything a capture says, but for numbers."""
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         facts = capture.facts_kept()
         return sorted(
             (_said(capture, variant, facts.get(variant.id)) for variant in capture.variants()), key=repr
         )
 
 
-def _said(capture: Capture, variant: Variant, facts: object) -> tuple[object, ...]:
+def _said(capture: CaptureReader, variant: Variant, facts: object) -> tuple[object, ...]:
     stages = {name: capture.read(variant, name) for name in variant.artifacts}
     return (
         variant.kernel.source, variant.config, variant.specialization, variant.target, variant.failure,
@@ -61,7 +61,7 @@ def test_equal_variants_are_there_once_with_what_each_measured(tmp_path: Path):
         writer.add_facts(3, 7, {"ms": None})
     merged = merge_captures([a, b], out)
     assert (merged.variants, merged.kernels, merged.read) == (4, 1, 6)
-    with Capture(out) as capture:
+    with CaptureReader(out) as capture:
         variants = capture.variants()
         assert [variant.id for variant in variants] == [1, 2, 3, 4]
         assert [variant.config.get("BLOCK") for variant in variants] == [64, 128, 256, 512]
@@ -82,7 +82,7 @@ def test_passes_and_layouts_come_along(tmp_path: Path):
     with CaptureWriter.resume(b) as writer:
         writer.add_layouts(1, {"#blocked": {"lane": [[1]]}})
     merge_captures([a, b], out)
-    with Capture(out) as capture:
+    with CaptureReader(out) as capture:
         joined, alone = capture.variants()
         first, second = capture.passes(joined)
         assert (first.stage, first.name, first.seconds) == ("ttir", "cse", 0.25)

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.model import (
-    Argument,
-    Config,
-    Kernel,
-    SourceFunction,
-    Toolchain,
-    UserError,
-    Value,
-    Variant,
-    parse_target,
-)
+from irscope.backends import parse_target
+from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, UserError, Value, Variant
 from irscope.store import find_variant, variant_names
 
 KERNEL = Kernel(1, "matmul", SourceFunction("matmul", "m.py", 1, ""), (), ())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.model import TARGETS, Target, parse_target, target_named
+from irscope.backends import TARGETS, parse_target, target_named
+from irscope.model import Target
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import Dtype, UserError
-from irscope.store import Capture, variant_names
+from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ CUDA_STAGES = {"source", "ttir", "ttgir", "llir", "ptx", "cubin"}
 def test_autotuned_kernel_is_compiled_under_its_configs_with_every_stage(irscope: Irscope, tmp_path: Path):
     done = irscope("compile", f"{PLAIN}::scale", "--signature", "*fp32:16, i32:16, fp32")
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "scale.irscope") as capture:
+    with CaptureReader(tmp_path / "scale.irscope") as capture:
         variants = capture.variants()
         names = variant_names(variants)
         assert [str(variant.config) for variant in variants] == [
@@ -57,7 +57,7 @@ def test_config_lies_over_the_autotuners_and_targets_repeat(irscope: Irscope, tm
         "num_warps=1", "--target", "cuda:80", "--target", "hip:gfx942", "-o", "x.irscope",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "x.irscope") as capture:
+    with CaptureReader(tmp_path / "x.irscope") as capture:
         variants = capture.variants()
         assert [(str(v.target), v.config.get("BLOCK")) for v in variants] == [
             ("cuda:80", 64), ("cuda:80", 128), ("hip:gfx942", 64), ("hip:gfx942", 128),
@@ -76,7 +76,7 @@ def test_constexprs_of_every_kind_reach_the_kernel(irscope: Irscope, tmp_path: P
         "t.irscope",
     )
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "t.irscope") as capture:
+    with CaptureReader(tmp_path / "t.irscope") as capture:
         values = [argument.value for argument in capture.variants()[0].specialization]
     assert values == [None, "ieee", Dtype("fp16"), None, True]
 
@@ -88,7 +88,7 @@ def test_a_variant_that_fails_costs_itself_alone(irscope: Irscope, tmp_path: Pat
     )  # fmt: skip
     assert done.returncode == 1
     assert "1 compiled, 4 failed" in done.stdout
-    with Capture(tmp_path / "trouble.irscope") as capture:
+    with CaptureReader(tmp_path / "trouble.irscope") as capture:
         by_how = {variant.config.get("HOW"): variant for variant in capture.variants()}
         assert by_how["fine"].failure is None
         assert "block is" in by_how["fine"].output
@@ -103,7 +103,7 @@ def test_a_variant_that_fails_costs_itself_alone(irscope: Irscope, tmp_path: Pat
 def test_the_stages_before_a_failure_are_kept(irscope: Irscope, tmp_path: Path):
     done = irscope("compile", f"{TROUBLE}::unfinished", "--signature", "*i32:16", "--config", "BLOCK=64,128")
     assert done.returncode == 1
-    with Capture(tmp_path / "unfinished.irscope") as capture:
+    with CaptureReader(tmp_path / "unfinished.irscope") as capture:
         for variant in capture.variants():
             assert {"ttir", "ttgir", "llir", "ptx"} <= set(variant.artifacts)
             assert variant.failure is not None
@@ -117,7 +117,7 @@ def test_a_second_run_takes_what_tritons_cache_has(irscope: Irscope, tmp_path: P
     words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
     assert irscope(*words, "-o", "a.irscope", **cold).returncode == 0
     assert irscope(*words, "-o", "b.irscope", **cold).returncode == 0
-    with Capture(tmp_path / "a.irscope") as a, Capture(tmp_path / "b.irscope") as b:
+    with CaptureReader(tmp_path / "a.irscope") as a, CaptureReader(tmp_path / "b.irscope") as b:
         (first,), (second,) = a.variants(), b.variants()
     assert (first.cached, second.cached) == (False, True)
     assert {s: x.digest for s, x in first.artifacts.items()} == {
@@ -139,9 +139,9 @@ def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tm
         cache = str(tmp_path / f"cache{stages}")
         more = ("--config", f"num_stages={stages}", "-o", name)
         assert irscope(*words, *more, TRITON_CACHE_DIR=cache).returncode == 0
-        with Capture(tmp_path / name) as capture:
+        with CaptureReader(tmp_path / name) as capture:
             apart += capture.variants()
-    with Capture(tmp_path / "together.irscope") as capture:
+    with CaptureReader(tmp_path / "together.irscope") as capture:
         variants = capture.variants()
     made = [set(variant.seconds) for variant in variants]
     assert made == [
@@ -149,7 +149,7 @@ def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tm
         {"ttir", "ttgir"},
         {"ttir", "ttgir"},
     ]
-    with Capture(tmp_path / "again.irscope") as capture:
+    with CaptureReader(tmp_path / "again.irscope") as capture:
         assert [variant.seconds for variant in capture.variants()] == [v.seconds for v in variants]
     for shared, alone in zip(variants, apart, strict=True):
         assert {s: x.digest for s, x in shared.artifacts.items()} == {
@@ -180,7 +180,7 @@ def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_pa
     resumed = irscope(*words, "--resume", "--timeout", "3")
     assert resumed.returncode == 1
     assert "2 there already" in resumed.stdout
-    with Capture(tmp_path / "t.irscope") as capture:
+    with CaptureReader(tmp_path / "t.irscope") as capture:
         assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
 
 
@@ -188,7 +188,7 @@ def _finished(path: Path) -> int:
     if not path.exists():
         return 0
     try:
-        with Capture(path) as capture:
+        with CaptureReader(path) as capture:
             return len(capture.variants())
     except UserError:  # not yet a capture: it is being made
         return 0

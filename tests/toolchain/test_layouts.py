@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
 from irscope.layouts.banks import conflicts
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import triton_version
 from irscope.layouts.tensors import tensors_of
-from irscope.model import parse_target
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
 from tests.conftest import Irscope
 from tests.samples.cases import CASES, Case
@@ -327,7 +327,7 @@ def test_the_command_asks_triton_once_and_keeps_the_answer(irscope: Irscope, tmp
     done = irscope("layout", "a.irscope", "#1", "#blocked")
     assert done.returncode == 0, done.stderr
     assert f"Linear layout: Triton {installed_triton()}'s own." in done.stdout
-    with Capture(tmp_path / "a.irscope") as capture:
+    with CaptureReader(tmp_path / "a.irscope") as capture:
         told = capture.layouts(capture.variants()[0])
     assert told
     assert not differences(told)

@@ -13,7 +13,7 @@ import pytest
 from irscope.glossary.glossary import entry_for
 from irscope.model import Pass, Variant
 from irscope.model.pass_names import OPTIMIZE, TO_LLVM, pass_name
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 # Compilations by the command line: each test takes a second or more.
@@ -45,7 +45,7 @@ def dot(a, b, c, BLOCK: tl.constexpr):
 
 
 def read(path: Path) -> list[tuple[Variant, tuple[Pass, ...]]]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return [(variant, capture.passes(variant)) for variant in capture.variants()]
 
 

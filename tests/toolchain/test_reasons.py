@@ -11,7 +11,7 @@ from irscope.analysis.coalescing_log import match_reasons, parse_reasons
 from irscope.analysis.global_accesses import accesses, limits
 from irscope.languages.registry import parse
 from irscope.model import Variant
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 # Compilations by the command line: each test takes a second or more.
@@ -25,7 +25,7 @@ UNALIGNED_PRODUCT = "*fp16:16, *fp16:16, *fp16:16, i32, i32, i32, i32, i32, i32"
 
 
 def variants(path: Path) -> list[Variant]:
-    with Capture(path) as capture:
+    with CaptureReader(path) as capture:
         return capture.variants()
 
 
@@ -84,7 +84,7 @@ def test_our_axis_info_is_the_compilers(
         "-o", "k.irscope",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "k.irscope") as capture:
+    with CaptureReader(tmp_path / "k.irscope") as capture:
         for variant in capture.variants():
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
 HERE = Path(__file__).parent
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 ASK_THE_JIT = """
 import sys
 from irscope.toolchain.stub_driver import StandInDriver
-from irscope.model import parse_target
+from irscope.backends import parse_target
 from triton.runtime import driver
 driver.set_active(StandInDriver(parse_target(sys.argv[1])))
 sys.path.insert(0, sys.argv[2])
@@ -86,7 +86,7 @@ def test_same_hash_as_the_jit(
         *options, "-o", "x.irscope",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with Capture(tmp_path / "x.irscope") as capture:
+    with CaptureReader(tmp_path / "x.irscope") as capture:
         (variant,) = capture.variants()
     asked = subprocess.run(
         [

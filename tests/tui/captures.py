@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from irscope.model import Config, Failure, SourceFunction, parse_target
+from irscope.backends import parse_target
+from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"

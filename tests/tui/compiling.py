@@ -8,8 +8,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.backends import parse_target
+from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.live import Event, StageMade, Started, Tell, VariantFinished
 
 TARGET = parse_target("cuda:90")
@@ -63,7 +64,7 @@ class Script:
                 TARGET, (), variant.config, failure, {"shared": 0, "num_warps": 4}, artifacts=stages
             )
             writer.add_variant(variant.kernel.id, toolchain, "3.9.0", new, variant.id)
-        with Capture(self.path) as capture:
+        with CaptureReader(self.path) as capture:
             written = next(v for v in capture.variants() if v.id == variant.id)
         self.tell(VariantFinished(written))
 

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from textual import _wait
 
-from irscope.model import Variant
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
 from tests.tui import captures
 
 SASS = "\t.text\n        /*0000*/                   MOV R1, c[0x0][0x28] ;\n"
 
 
-def disassemble(variant: Variant) -> str:
+def disassemble(cubin: bytes) -> str:
     """Stands for the disassembler."""
     return SASS
 
@@ -34,4 +33,4 @@ def matmul(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(matmul: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(matmul), disassemble)
+    return IrscopeApp(Workspace(matmul, disassemble))

@@ -8,12 +8,12 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.analysis.chart_data import axes, chart, charted
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.plot import Plot
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 from tests.analysis.test_series import FACTS, REGISTERS, VARIANTS, facts, variant
 from tests.tui.driving import drawn, press, settled, texts
 
@@ -163,7 +163,7 @@ async def test_the_mouse_goes_to_the_nearest_point(app: IrscopeApp) -> None:
 
 
 async def test_without_a_number_there_is_no_chart(matmul: Path) -> None:
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "F", *"nothing", "enter", "C")
         assert not isinstance(app.screen, ChartScreen)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irscope.store import Capture
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.settings import Settings, load
+from irscope.workspace import Workspace
 from tests.tui.driving import press, texts
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands" / "tui.md"
@@ -51,7 +51,7 @@ def test_the_example_of_a_config_file_is_one(tmp_path: Path) -> None:
 
 async def test_the_example_s_keys_work(matmul: Path) -> None:
     changed = {"change(-1)": "u,shift+f8", "toggle_unified": "U"}
-    app = IrscopeApp(Capture(matmul), None, Settings(keys=changed))
+    app = IrscopeApp(Workspace(matmul), Settings(keys=changed))
     async with app.run_test(size=(160, 50)) as pilot:
         await press(pilot, "3", "G", "u")
         row = texts(pilot).row

@@ -20,9 +20,10 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Markdown
 
+from irscope.backends import parse_target, stages_for
 from irscope.learn.lesson import Lesson
-from irscope.model import Config, parse_target, stages_for
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.model import Config
+from irscope.store import CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import exporting
@@ -46,6 +47,7 @@ from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
+from irscope.workspace import Workspace
 from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -343,7 +345,7 @@ async def test_a_key_does_its_thing(
 ) -> None:
     assert action in TRIALS.get(section, {}), f"write a trial of {action} ({section})"
     trial = TRIALS[section][action]
-    app = IrscopeApp(Capture(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
+    app = IrscopeApp(Workspace(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
     started: list[list[str]] = []
     app.started = started  # type: ignore[attr-defined]
     monkeypatch.setattr(exporting.subprocess, "run", lambda command, check: started.append(command))

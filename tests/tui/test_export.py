@@ -11,13 +11,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from irscope.glossary.glossary import entries_in_line
 from irscope.model import UserError
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import exporting
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.words import explained
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
 
@@ -213,16 +213,16 @@ async def test_nothing_to_explain(app: IrscopeApp) -> None:
 
 
 def test_words_of_a_line() -> None:
-    assert explained("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")[0][0] == "tt.load"
-    assert explained('#loc4 = loc("/shared/registers.py":51:19)') == []
-    assert explained('  "tt.reduce"(%x)')[0][1].word == "tt.reduce"
-    assert explained("ld.global.v4.b32 {%r1, %r2}, [%rd1];")[0][0] == "ld.global.v4.b32"
-    assert explained("\x1b]0;%$!@#" * 2000) == []
-    assert len(explained(" ".join(f"tt.load{i} ttg.x{i}" for i in range(9999)))) <= 12
+    assert entries_in_line("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")[0][0] == "tt.load"
+    assert entries_in_line('#loc4 = loc("/shared/registers.py":51:19)') == []
+    assert entries_in_line('  "tt.reduce"(%x)')[0][1].word == "tt.reduce"
+    assert entries_in_line("ld.global.v4.b32 {%r1, %r2}, [%rd1];")[0][0] == "ld.global.v4.b32"
+    assert entries_in_line("\x1b]0;%$!@#" * 2000) == []
+    assert len(entries_in_line(" ".join(f"tt.load{i} ttg.x{i}" for i in range(9999)))) <= 12
 
 
 async def test_hostile_text_breaks_nothing(tmp_path: Path) -> None:
-    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "2", "Y", "c", "e", "S")
         assert app.is_running

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from irscope.store import Capture
+from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.help import HelpScreen
@@ -15,6 +15,7 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.stage_tabs import StageTabs
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
 
 WIDE = (160, 50)
@@ -351,10 +352,19 @@ async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> Non
         assert page.compared
         assert page.right is not None
         assert "MOV R1" in page.right.lines[1]
-    without = IrscopeApp(Capture(matmul))
-    async with without.run_test(size=WIDE) as pilot:
-        await press(pilot, "5")
-        assert "not in this capture" in drawn(texts(pilot))
+
+
+async def test_without_a_disassembler_the_tab_says_so(matmul: Path) -> None:
+    def disassemble(cubin: bytes) -> str:
+        raise UserError("SASS needs nvdisasm")
+
+    app = IrscopeApp(Workspace(matmul, disassemble))
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("5")
+        await pilot.pause(0.2)
+        assert [note.message for note in app._notifications] == ["SASS needs nvdisasm"]
+        assert "sass !" in drawn(app.screen.query_one(StageTabs))
 
 
 async def test_a_failure_is_shown_whole(app: IrscopeApp) -> None:

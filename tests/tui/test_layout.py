@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.model import Config, SourceFunction, parse_target
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.backends import parse_target
+from irscope.model import Config, SourceFunction
+from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.widgets.layout_view import LayoutView
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.captures import STAGES
 from tests.tui.driving import drawn, press, texts
@@ -31,7 +33,7 @@ def ampere(tmp_path: Path) -> IrscopeApp:
         artifacts = {"ttgir": (STAGES / AMPERE).read_bytes(), "ptx": b"ldmatrix.sync.aligned.m8n8.x4"}
         new = NewVariant(parse_target("cuda:80"), (), Config(()), artifacts=artifacts)
         writer.add_variant(kernel, toolchain, "3.9.0", new)
-    return IrscopeApp(Capture(path))
+    return IrscopeApp(Workspace(path))
 
 
 def told(pilot: Pilot[None], name: str) -> str:
@@ -96,7 +98,7 @@ async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
 
 async def test_no_ttgir_is_no_layouts(tmp_path: Path) -> None:
     path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": 64}, {"ttir": b"module {\n}\n"})])
-    app = IrscopeApp(Capture(path))
+    app = IrscopeApp(Workspace(path))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "T")
         assert not isinstance(app.screen, LayoutScreen)

@@ -8,9 +8,9 @@ from pathlib import Path
 from textual.widgets import Markdown
 
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.lesson_view import LessonView
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import press, settled, tab, texts
 
@@ -39,7 +39,7 @@ def _heading(pilot) -> str:
 
 
 async def test_pages_turn_and_the_texts_follow(tmp_path: Path):
-    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+    with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
         app = IrscopeApp(capture, lesson=LESSON)
         async with app.run_test(size=(160, 48)) as pilot:
             await settled(pilot)
@@ -62,7 +62,7 @@ async def test_pages_turn_and_the_texts_follow(tmp_path: Path):
 
 
 async def test_it_fits_a_small_terminal(tmp_path: Path):
-    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+    with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
         async with IrscopeApp(capture, lesson=LESSON).run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             view = pilot.app.screen.query_one(LessonView)
@@ -71,7 +71,7 @@ async def test_it_fits_a_small_terminal(tmp_path: Path):
 
 
 async def test_without_a_lesson_its_keys_do_nothing(tmp_path: Path):
-    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+    with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
         async with IrscopeApp(capture).run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             before = texts(pilot).row
@@ -82,7 +82,7 @@ async def test_without_a_lesson_its_keys_do_nothing(tmp_path: Path):
 
 async def test_a_page_is_read_to_its_end_before_the_next(tmp_path: Path):
     long = replace(LAYOUTS, question="\n\n".join(f"Line {number}." for number in range(12)))
-    with Capture(captures.matmul(tmp_path / "a.irscope")) as capture:
+    with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
         app = IrscopeApp(capture, lesson=replace(LESSON, steps=(long, STAGES)))
         async with app.run_test(size=(80, 24)) as pilot:
             await settled(pilot)

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.model import Failure
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
 from irscope.tui.live_updates import apply_events
@@ -21,6 +21,7 @@ from irscope.tui.widgets.stage_tabs import StageTabs
 from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.compiling import TEXT, Script, until
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -38,7 +39,7 @@ def script(tmp_path: Path) -> Script:
 
 @pytest.fixture
 def app(script: Script) -> IrscopeApp:
-    return IrscopeApp(Capture(script.path), None, producer=script)
+    return IrscopeApp(Workspace(script.path), producer=script)
 
 
 def table(app: IrscopeApp) -> VariantTable:
@@ -261,11 +262,11 @@ async def test_where_there_is_nothing_to_compile_all_stays(
 
 
 async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
         assert "Nothing more in matmul.irscope" in messages(app)
-        with Capture(matmul) as capture:
+        with CaptureReader(matmul) as capture:
             kernel = capture.variants()[0].kernel
         with CaptureWriter.resume(matmul) as writer:
             toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")
@@ -290,7 +291,7 @@ async def test_a_thousand_variants_leave_time_for_keys(app: IrscopeApp, script: 
         assert isinstance(main, CompareScreen)
         begun = time.process_time()
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
-        main._renew(apply_events(main._session, events))
+        main._renew(apply_events(main._workspace, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
         script.tell(Ended())
         await until(pilot, lambda: not rows(app))

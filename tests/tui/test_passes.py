@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens import passes as passes_screen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.passes import PassBar, PassesScreen
 from irscope.tui.widgets.pass_view import PassView
+from irscope.workspace import Workspace
 from tests import recorded_passes
 from tests.tui.driving import drawn, press, texts
 
@@ -22,7 +22,7 @@ WIDE = (160, 50)
 
 @pytest.fixture
 def scale(tmp_path: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(recorded_passes.write(tmp_path / "scale.irscope")))
+    return IrscopeApp(Workspace(recorded_passes.write(tmp_path / "scale.irscope")))
 
 
 def passes(pilot: Pilot[None]) -> PassView:

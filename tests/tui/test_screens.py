@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
 from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.driving import press, settled
@@ -65,7 +65,7 @@ async def test_what_it_looks_like(
     tmp_path: Path, snapshot: SnapshotAssertion, name: str, size: tuple[int, int]
 ) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    app = IrscopeApp(Workspace(shown.make(tmp_path / "x.irscope")))
     pictures = []
     async with app.run_test(size=size) as pilot:
         await press(pilot, *shown.keys)
@@ -82,7 +82,7 @@ async def test_without_colour(
     matmul: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = IrscopeApp(Capture(matmul))
+    app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "3")
         assert characters(app) + styles(app) == snapshot(extension_class=TextPicture)
@@ -92,7 +92,7 @@ async def test_without_colour(
 @pytest.mark.parametrize("name", SCREENS)
 async def test_it_opens_in_tiny_and_huge_terminals(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    app = IrscopeApp(Workspace(shown.make(tmp_path / "x.irscope")))
     async with app.run_test(size=size) as pilot:
         await press(pilot, *shown.keys, "j", "k")
         assert len(characters(app).splitlines()) == size[1]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.settings import Settings, config_path, load
 from irscope.tui.widgets.key_hints import KeyHints
+from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
 
 WHOLE = """\
@@ -69,7 +69,7 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 async def test_the_app_uses_it(matmul: Path) -> None:
-    app = IrscopeApp(Capture(matmul), None, Settings("nord", "ttir", {"swap": "X", "change(1)": "d"}))
+    app = IrscopeApp(Workspace(matmul), Settings("nord", "ttir", {"swap": "X", "change(1)": "d"}))
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         assert app.theme == "nord"
@@ -91,7 +91,7 @@ async def test_the_app_uses_it(matmul: Path) -> None:
 async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
     # `a` is a key of the table alone, `C` one of the main screen, `s` also one of the chart.
     settings = Settings(keys={"swap": "a", "detail": "C", "chart": "s,f9", "axis": "x", "why": "f7"})
-    app = IrscopeApp(Capture(matmul), None, settings)
+    app = IrscopeApp(Workspace(matmul), settings)
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         assert [note.message for note in app._notifications] == [
@@ -102,7 +102,7 @@ async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
 
 async def test_what_does_not_exist_is_told_and_ignored(matmul: Path) -> None:
     settings = Settings("[b]no", "sass", {"no such": "x"})
-    app = IrscopeApp(Capture(matmul), None, settings, "config.toml: broken; it is ignored")
+    app = IrscopeApp(Workspace(matmul, lambda cubin: ""), settings, "config.toml: broken; it is ignored")
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         told = [note.message for note in app._notifications]

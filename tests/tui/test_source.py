@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.source_map import Origins
+from irscope.analysis.source_map import SourceMap
 from irscope.languages.registry import parse
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.work_view import WorkView
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, tab, texts
 
@@ -40,7 +40,7 @@ module {
 
 @pytest.fixture
 def traced(tmp_path: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(captures.traced(tmp_path / "traced.irscope")))
+    return IrscopeApp(Workspace(captures.traced(tmp_path / "traced.irscope")))
 
 
 def source(pilot: Pilot[None]) -> SourceView:
@@ -48,7 +48,7 @@ def source(pilot: Pilot[None]) -> SourceView:
 
 
 def test_a_line_belongs_to_its_helper_and_to_each_caller() -> None:
-    origins = Origins(parse(MODULE, "mlir"))
+    origins = SourceMap(parse(MODULE, "mlir"))
     assert origins.of_line(2) == (("h.py", 9), ("k.py", 2))
     assert origins.of_line(4) == (("k.py", 3),)
     assert origins.of_line(5) == (("k.py", 2),)  # the brace that closes the loop
@@ -61,7 +61,7 @@ def test_a_line_belongs_to_its_helper_and_to_each_caller() -> None:
 def test_no_text_breaks_it() -> None:
     for text in ("", "}\n}\n{", "\x00", "loc(callsite(" * 50):
         for language in ("mlir", "llvm", "ptx", "sass", "amdgcn"):
-            origins = Origins(parse(text, language))
+            origins = SourceMap(parse(text, language))
             assert [origins.of_line(line) for line in range(-1, 4)]
 
 
@@ -97,7 +97,7 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
         await settled(pilot)
         lit = texts(pilot).lit_rows()
         assert texts(pilot).row in lit
-        expected = Origins(parse(captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode(), "mlir"))
+        expected = SourceMap(parse(captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode(), "mlir"))
         page = texts(pilot).page
         assert {page.rows[row].right for row in lit} - {None} == set(expected.lines(DOT))
         seen = {texts(pilot).row}

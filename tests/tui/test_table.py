@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind
-from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant, parse_target
+from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.columns import Column, FactTable, columns
 from irscope.tui.filtering import tests as filter_tests

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.store import Capture
+from irscope.store import CaptureReader
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,7 +84,7 @@ def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> No
     terminal.wait(lambda screen: "Copied" in screen)
     copied = terminal.run("show-buffer").rstrip("\n")
     assert copied
-    with Capture(matmul) as capture:
+    with CaptureReader(matmul) as capture:
         b = capture.variants()[1]
         assert copied in (capture.read(b, "ttgir") or b"").decode().split("\n")
     terminal.press("q")
@@ -132,7 +132,7 @@ def test_compiled_while_one_looks_on_edited_and_compiled_again(tmp_path: Path) -
         assert "B #4 now BLOCK=128" in shown
         terminal.press("q")
         terminal.wait(lambda screen: "4 compiled, 0 failed" in screen)
-        with Capture(tmp_path / "k.irscope") as capture:
+        with CaptureReader(tmp_path / "k.irscope") as capture:
             assert len(capture.variants()) == 4
     finally:
         terminal.close()

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
-from irscope.store import Capture, CaptureWriter
+from irscope.model.text import printable
+from irscope.store import CaptureWriter
 from irscope.tui.app import IrscopeApp
-from irscope.tui.text import printable
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
 
@@ -35,7 +36,7 @@ def test_plain_text_stays_as_it_is() -> None:
 
 
 async def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
         for keys in (("1",), ("2",), ("3",), ("u",), ("slash", "[", "r", "e", "d", "enter"), ("x",), ("J",)):
@@ -47,7 +48,7 @@ async def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 async def test_markup_and_escapes_show_as_they_are(tmp_path: Path) -> None:
-    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=(160, 50)) as pilot:
         await press(pilot, "2")
         shown = drawn(texts(pilot))
@@ -60,4 +61,4 @@ def test_a_capture_without_variants_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "empty.irscope"
     CaptureWriter.create(path).close()
     with pytest.raises(UserError, match="no variant in it yet"):
-        IrscopeApp(Capture(path))
+        IrscopeApp(Workspace(path))

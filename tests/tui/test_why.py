@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.why import WhyScreen, WhyView
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, tab, texts
 
@@ -18,7 +18,7 @@ WIDE = (160, 60)
 
 @pytest.fixture
 def traced(tmp_path: Path) -> IrscopeApp:
-    return IrscopeApp(Capture(captures.traced(tmp_path / "traced.irscope")))
+    return IrscopeApp(Workspace(captures.traced(tmp_path / "traced.irscope")))
 
 
 async def go(pilot: Pilot[None], words: str) -> None:
@@ -86,7 +86,7 @@ async def test_a_failed_one_has_no_verdict(app: IrscopeApp) -> None:
 
 
 async def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    app = IrscopeApp(Capture(captures.hostile(tmp_path / "hostile.irscope")))
+    app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
         assert drawn(app.screen.query_one(WhyView)).replace("\n", "").isprintable()

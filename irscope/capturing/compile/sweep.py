@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from irscope.capturing.compile.pool import Made, Stop, Worker, run_jobs
 from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
 from irscope.model import Kernel, Toolchain
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.writer import identity, kernel_digest
 
 
@@ -78,7 +78,7 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:
 
 def _failed(writer: CaptureWriter) -> dict[str, int]:
     """The variants that failed to compile: identity -> id."""
-    with Capture(writer.path) as capture:
+    with CaptureReader(writer.path) as capture:
         return {
             identity(kernel_digest(variant.kernel), variant.toolchain.versions["triton"], variant): variant.id
             for variant in capture.variants()

@@ -11,10 +11,9 @@ from typing import Any
 
 import torch
 
+from irscope.backends import MAX_THREADS_PER_BLOCK, device_of, reference_device
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda
 from irscope.model import Target
-from irscope.model.devices import MAX_THREADS_PER_BLOCK, device_of
-from irscope.model.reference_devices import reference_device
 
 
 @dataclass(frozen=True)

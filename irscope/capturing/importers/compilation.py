@@ -6,20 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from irscope.backends import stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
 from irscope.capturing.importers.kernel_header import KernelHeader, read_header
 from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, range_constants
 from irscope.capturing.importers.untrusted import BadEntryError, clean
-from irscope.model import (
-    OPTION_NAMES,
-    Argument,
-    Config,
-    SourceFunction,
-    Target,
-    Value,
-    stages_for,
-    target_named,
-)
+from irscope.model import OPTION_NAMES, Argument, Config, SourceFunction, Target, Value
 from irscope.store import NewVariant
 
 # What AMD kernels are tuned by beside OPTION_NAMES, with the default that says nothing of a config

@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.backends import STAGES
 from irscope.capturing.importers.autotune_results import SUFFIX
 from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, read_file
-from irscope.model import STAGES, UserError
+from irscope.model import UserError
 
 _EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)
 # torch.compile keeps its kernels at triton/DEVICE/ENTRY below its own folder.

@@ -19,7 +19,7 @@ from irscope.capturing.importers.python_source import PythonFiles
 from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 from irscope.model import Benchmark, Config, UserError, Variant
-from irscope.store import Capture, CaptureWriter, NewVariant
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import pack
 
 CACHE, DUMP, TRACE = "Triton cache", "TRITON_KERNEL_DUMP folder", "tritonparse trace"
@@ -153,7 +153,7 @@ class ImportSession:
     def __init__(self, writer: CaptureWriter, kind: str, command: str) -> None:
         self.summary = ImportSummary()
         self._writer, self._kind, self._command = writer, kind, command
-        with Capture(writer.path) as capture:
+        with CaptureReader(writer.path) as capture:
             variants = capture.variants()
             kernels = capture.kernels.values()
             self._kernels = {(k.name, k.source.file, k.source.line): k.id for k in kernels}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from irscope.backends import parse_target
 from irscope.capturing.compile.request import Outcome
 from irscope.capturing.fake_cuda.unknown_value import launched
 from irscope.capturing.messages import Compiling, Message, Note, RunOptions, VariantDone, Wanted
@@ -21,7 +22,7 @@ from irscope.capturing.record.hooks import compiling_through
 from irscope.capturing.record.launches import written_parameters
 from irscope.capturing.record.patching import harmless, replaced
 from irscope.capturing.record.recorder import Recorded, Recorder, Tuning, swept, unknown_names
-from irscope.model import UserError, parse_target
+from irscope.model import UserError
 from irscope.toolchain.stub_driver import StandInDriver
 
 # Taken where neither a GPU nor --target says which.

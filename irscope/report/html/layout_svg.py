@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from irscope.layouts.grid import Grid, GridCell
-from irscope.report.text import one_line
+from irscope.model.text import one_line
 
 # Pale backgrounds by group and shade.
 _GROUNDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from irscope.report.text import printable
+from irscope.model.text import printable
 
 # Elements that have no content and no end tag (HTML, 13.1.2).
 _VOID = frozenset(["br", "col", "input", "link", "meta"])

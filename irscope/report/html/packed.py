@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.analysis.source_map import Origins, Place
+from irscope.analysis.source_map import Place, SourceMap
 from irscope.diff.rows import Row, StageDiff
 from irscope.languages.document import Document
 from irscope.report.html.markup import Html, element
@@ -59,7 +59,7 @@ def _text(side: RowSide | None) -> str | None:
 
 def _origins(document: Document, ids: SourceIds, chains: dict[tuple[int, ...], int]) -> Sequence[int]:
     """The index in `chains`, to which new ones are added, of each line's chain."""
-    origins = Origins(document)
+    origins = SourceMap(document)
     found = []
     for line in range(len(document.lines)):
         chain = tuple(ids[place] for place in origins.of_line(line) if place in ids)

@@ -13,7 +13,7 @@ from irscope.report.html.pair import pair_anchor, pair_data, pair_section
 from irscope.report.html.plots import plots
 from irscope.report.html.table import facts_table
 from irscope.report.report import Report
-from irscope.report.table import TableSection
+from irscope.workspace.table import TableSection
 
 
 def report_html(report: Report) -> str:

@@ -9,13 +9,13 @@ from irscope.analysis.finding import Finding
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural, short_label, summarize
 from irscope.facts.fact import Evidence
-from irscope.report.comparison import Comparison, heading
+from irscope.model.text import clipped, pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.packed import packed
 from irscope.report.html.source import Listing, listings, source_table
 from irscope.report.html.table import variant_anchor
+from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import clipped, pluralize
 
 # More sentences than one reads; the rest is folded.
 _MOST_FINDINGS = 10
@@ -30,7 +30,7 @@ def pair_anchor(number: int) -> str:
     return f"pair{number}"
 
 
-def pair_section(comparison: Comparison, number: int, title: str) -> Html:
+def pair_section(comparison: PairReport, number: int, title: str) -> Html:
     """Everything of the pair with that number, but for the data of its stages."""
     anchor = pair_anchor(number)
     sources = listings(comparison)
@@ -55,7 +55,7 @@ def pair_section(comparison: Comparison, number: int, title: str) -> Html:
     )
 
 
-def pair_data(comparison: Comparison, number: int) -> Iterable[Html]:
+def pair_data(comparison: PairReport, number: int) -> Iterable[Html]:
     """The data of its stages, for the script."""
     sources = listings(comparison)
     ids = sources[0].ids, sources[-1].ids
@@ -63,7 +63,7 @@ def pair_data(comparison: Comparison, number: int) -> Iterable[Html]:
         yield packed(f"{pair_anchor(number)}-{name}-data", comparison.diffs[name], ids)
 
 
-def _side(comparison: Comparison, index: int) -> Html:
+def _side(comparison: PairReport, index: int) -> Html:
     variant = comparison.variants[index]
     failed = f" failed: {variant.failure.kind}" if variant.failure else ""
     return element(
@@ -76,7 +76,7 @@ def _side(comparison: Comparison, index: int) -> Html:
     )
 
 
-def _findings(comparison: Comparison, anchor: str) -> Html:
+def _findings(comparison: PairReport, anchor: str) -> Html:
     found = [_finding(finding, comparison, anchor) for finding in comparison.findings]
     if not found:
         return element("p", "None: no fact differs.")
@@ -88,7 +88,7 @@ def _findings(comparison: Comparison, anchor: str) -> Html:
     return joined([shown, element("details", element("summary", pluralize(len(rest), "smaller one")), more)])
 
 
-def _finding(finding: Finding, comparison: Comparison, anchor: str) -> Html:
+def _finding(finding: Finding, comparison: PairReport, anchor: str) -> Html:
     links = [
         link
         for side, evidence in (("A", finding.evidence_a), ("B", finding.evidence_b))
@@ -119,7 +119,7 @@ def _ranges(lines: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
 
 
-def _source(comparison: Comparison, listing: Listing, anchor: str) -> Html:
+def _source(comparison: PairReport, listing: Listing, anchor: str) -> Html:
     sides = "" if listing.sides == "AB" else f" of {listing.sides}"
     return element(
         "div",

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from irscope.analysis.axis_ticks import Scale, scale
 from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
-from irscope.facts.fact import Fact, FactKind
+from irscope.facts.fact import FactKind
+from irscope.model.text import clipped
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.table import fact_text, variant_anchor
-from irscope.report.table import TableSection
-from irscope.report.text import clipped
+from irscope.report.html.table import variant_anchor
+from irscope.workspace.table import TableSection
 
 # The facts that are drawn where they vary, in this order.
 _DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -171,7 +171,7 @@ class _Picture:
         number = point.y or 0.0
         x, y = self._x(point.tick, place), self._y(number)
         trouble = f", {point.trouble}" if point.trouble else ""
-        value = fact_text(Fact(self._chart.kind, int(number) if number.is_integer() else number))
+        value = self._chart.kind.format(int(number) if number.is_integer() else number)
         title = element("title", f"#{point.variant.id} {point.variant.config}: {value}{trouble}")
         return _mark(None if point.trouble else place, x, y, title)
 

@@ -11,11 +11,11 @@ from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
 from irscope.analysis.instruction_mix import work_by_line
 from irscope.analysis.source_map import Place, PythonLine, place_of, python_lines
+from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
-from irscope.facts.instruction_scan import InstructionKind
 from irscope.languages.document import Document, Location
-from irscope.report.comparison import Comparison
 from irscope.report.html.markup import Html, element, joined
+from irscope.report.pair_report import PairReport
 
 # Classes of the style sheet; a token type that is not here has that of its parent.
 _CLASSES = {
@@ -48,7 +48,7 @@ class Listing:
         return {line.place: self.first + index for index, line in enumerate(self.lines) if line.place}
 
 
-def listings(comparison: Comparison) -> list[Listing]:
+def listings(comparison: PairReport) -> list[Listing]:
     """One listing where A and B have the same Python, else one of each."""
     ours, theirs = (python_lines(variant.kernel) for variant in comparison.variants)
     if ours == theirs:
@@ -56,7 +56,7 @@ def listings(comparison: Comparison) -> list[Listing]:
     return [Listing("A", ours, 0), Listing("B", theirs, len(ours))]
 
 
-def source_table(comparison: Comparison, listing: Listing, anchor: str) -> Html:
+def source_table(comparison: PairReport, listing: Listing, anchor: str) -> Html:
     """A listing as a table; `anchor` begins the ids of its lines."""
     diff = next((comparison.diffs[name] for name in _ASSEMBLY if name in comparison.diffs), None)
     work = [_work(diff, side) if diff else {} for side in listing.sides]

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.facts.fact import Fact, FactKind, FactValue
+from irscope.facts.fact import FactKind, FactValue
 from irscope.model import Value, format_value
+from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.table import (
+from irscope.workspace.table import (
     TableEntry,
     TableSection,
     best,
@@ -19,7 +20,6 @@ from irscope.report.table import (
     named_apart,
     telling_kinds,
 )
-from irscope.report.text import pluralize
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6
@@ -30,13 +30,6 @@ _FEW = 4
 def variant_anchor(variant: int) -> str:
     """The id of a variant's row."""
     return f"v{variant}"
-
-
-def fact_text(fact: Fact | None) -> str:
-    """A fact as the page shows it."""
-    if fact is not None and fact.kind.unit == "fraction" and isinstance(fact.value, float):
-        return f"{100 * fact.value:.3g} %"
-    return "?" if fact is None else str(fact)
 
 
 def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Html:
@@ -141,14 +134,14 @@ def _cell(entry: TableEntry, column: _Column) -> Html:
         return element("td", "" if entry.variant.failure else "?", class_=f"{column.classes} unknown")
     number = value if isinstance(value, int | float) else None
     shade, mark = "", Html()
-    if column.top is not None and number is not None and not entry.problem:
+    if isinstance(column.top, int | float) and number is not None and not entry.problem:
         away = abs(number - float(column.top))
         # By the share of the larger of the two: half as good is half of the shades away.
         share = away / max(abs(number), abs(float(column.top))) if away else 0
         shade = f" heat{math.ceil(min(share, 1) * _SHADES)}" if away else ""
         if not away and column.marked:
             shade, mark = " best", element("b", "*", title="best of those that can launch")
-    text = fact_text(entry.facts[column.kind.name])
+    text = str(entry.facts[column.kind.name])
     return element("td", text, mark, class_=f"{column.classes}{shade}", data_v=number)
 
 
@@ -201,7 +194,7 @@ def _same(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     if not kinds or len(section.entries) < 2:
         return Html()
     first = section.entries[0]
-    known = [f"{kind.title} {fact_text(first.facts.get(kind.name))}" for kind in kinds]
+    known = [f"{kind.title} {first.facts.get(kind.name, '?')}" for kind in kinds]
     return element("p", "The same in all: ", ", ".join(known), class_="quiet")
 
 

@@ -11,15 +11,15 @@ from irscope.diff.rows import LayoutChange, Row, StageDiff
 from irscope.diff.summary import summarize
 from irscope.facts.fact import Evidence
 from irscope.languages.document import Layout
-from irscope.report.comparison import Comparison
 from irscope.report.hunks import KINDS, hunks, kinds_of
 from irscope.report.json.records import variant_record
+from irscope.report.pair_report import PairReport
 from irscope.report.terminal.diff_rows import RowSide, sides
 
 SCHEMA = "irscope.diff/1"
 
 
-def diff_document(comparison: Comparison, context: int) -> dict[str, Any]:
+def diff_document(comparison: PairReport, context: int) -> dict[str, Any]:
     """The JSON document; lines count from 1. Rows are there for the stages asked for."""
     a, b = (
         variant_record(variant, name)

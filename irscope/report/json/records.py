@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from irscope.model import Dtype, Kernel, Value, Variant
+from irscope.model import Dtype, Kernel, Status, Value, Variant
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -14,9 +14,9 @@ def to_json(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def json_value(value: Value) -> int | float | bool | str | None:
-    """A constexpr value as JSON has it: element types and numbers that JSON lacks are strings."""
-    if isinstance(value, Dtype) or (isinstance(value, float) and not math.isfinite(value)):
+def json_value(value: Value | Status) -> int | float | bool | str | None:
+    """The value of a constexpr or a fact as JSON has it: what JSON lacks is a string."""
+    if isinstance(value, Dtype | Status) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
     return value
 

@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from irscope.diff.summary import summarize
-from irscope.report.comparison import Comparison, heading
+from irscope.model.text import code, markdown_escaped
+from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import code, markdown_escaped
 
 
-def diff_markdown(comparison: Comparison, context: int) -> Iterator[str]:
+def diff_markdown(comparison: PairReport, context: int) -> Iterator[str]:
     """The lines of the report; the rows stand in a diff block, folded where a page can fold."""
     yield from in_words(comparison, len(comparison.findings))
     for name in comparison.shown:
         yield from folded(name, list(unified(comparison.diffs[name], context, strict=True)))
 
 
-def in_words(comparison: Comparison, most: int) -> Iterator[str]:
+def in_words(comparison: PairReport, most: int) -> Iterator[str]:
     """What the sides are, at most so many findings, and each stage in a line."""
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.report.comparison import Comparison
+from irscope.model.text import clipped, code, markdown_escaped, pluralize
 from irscope.report.markdown.diff_markdown import folded, in_words
+from irscope.report.pair_report import PairReport
 from irscope.report.report import Report
-from irscope.report.table import TableSection, default_kinds, telling_kinds
 from irscope.report.table_formats import table_markdown
 from irscope.report.terminal.diff_rows import unified
-from irscope.report.text import clipped, code, markdown_escaped, pluralize
+from irscope.workspace.table import TableSection, default_kinds, telling_kinds
 
 # What GitHub takes in one comment, in characters.
 LIMIT = 65_536
@@ -68,7 +68,7 @@ def _table(section: TableSection, room: int) -> Iterator[str]:
         yield from ("", f"{pluralize(len(lines) - kept, 'variant')} left out.")
 
 
-def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[Comparison], room: int) -> Iterator[str]:
+def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[PairReport], room: int) -> Iterator[str]:
     """The pairs, each followed by the rows of its stages; every stage has the same share of the room."""
     differing = [
         [name for name in comparison.shown if not comparison.diffs[name].equal]
@@ -88,7 +88,7 @@ def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[Comparison]
         yield from ("", f"The rows of {pluralize(without, 'stage')} left out: irscope diff has them.")
 
 
-def _block(comparison: Comparison, name: str, room: int) -> list[str]:
+def _block(comparison: PairReport, name: str, room: int) -> list[str]:
     """The rows of a stage, as many as there is room for; nothing where that is next to nothing."""
     if room < _LEAST:
         return []

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.analysis.capture_diff import CaptureDiff, FactChange, Pair
+from irscope.facts.fact import format_fraction
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
+from irscope.model.text import markdown_escaped, one_line, pluralize
 from irscope.report.json.records import json_value, variant_record
 from irscope.report.terminal.paint import PLAIN, Paint
-from irscope.report.text import markdown_escaped, one_line, pluralize
 
 SCHEMA = "irscope.diff-captures/1"
 
@@ -160,15 +161,11 @@ def _change(change: FactChange, pair: Pair) -> str:
     if change.name == "launchable":
         return f"launch {change.a} -> {change.b}"
     if change.name == "occupancy":
-        return f"{title} {_percent(change.a)} -> {_percent(change.b)}"
+        return f"{title} {format_fraction(change.a)} -> {format_fraction(change.b)}"
     told = f"{title} {_number(change.a)} -> {_number(change.b)}"
     if change.name == "registers":
         return f"{told} (stack {_number(pair.stacks[0])} and {_number(pair.stacks[1])} bytes)"
     return f"{told} {unit}" if unit in ("bytes", "seconds") else told
-
-
-def _percent(value: object) -> str:
-    return f"{value:.1%}" if isinstance(value, int | float) else "?"
 
 
 def _number(value: object) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from irscope.analysis.expectations import Unmet
 from irscope.model import Variant
+from irscope.model.text import one_line, pluralize
 from irscope.report.json.records import json_value, variant_record
-from irscope.report.text import one_line, pluralize
 
 SCHEMA = "irscope.check/1"
 

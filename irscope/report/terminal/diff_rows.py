@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document
-from irscope.languages.strip_debug import line_without_location
+from irscope.languages.registry import line_without_location
+from irscope.model.text import one_line
 from irscope.report.hunks import Hunk, Span, counted_kinds, hunks, place
 from irscope.report.terminal.paint import PLAIN, Paint, spans_to_pieces
-from irscope.report.text import one_line
 
 # Under a longer line a row of carets is no help.
 _MAX_CARETS = 400

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from irscope.diff.opcode_counts import by_source_line
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import summarize
-from irscope.report.comparison import Comparison, heading
+from irscope.model.text import one_line
+from irscope.report.pair_report import PairReport, heading
 from irscope.report.terminal.diff_rows import reads_differently, side_by_side, unified
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import one_line
 
 # Below this a half of the terminal is too narrow for a line of IR.
 SIDE_BY_SIDE_WIDTH = 140
@@ -19,7 +19,7 @@ MAX_FINDINGS = 15
 MAX_SOURCE_LINES = 20
 
 
-def diff_text(comparison: Comparison, width: int | None, context: int, paint: Paint) -> Iterator[str]:
+def diff_text(comparison: PairReport, width: int | None, context: int, paint: Paint) -> Iterator[str]:
     """The lines of the report, `width` columns wide (None: a pipe, nothing is cut)."""
     yield from _sides(comparison, paint)
     yield ""
@@ -31,7 +31,7 @@ def diff_text(comparison: Comparison, width: int | None, context: int, paint: Pa
         yield from _rows(comparison.diffs[name], width, context, paint)
 
 
-def diff_unified(comparison: Comparison, context: int, paint: Paint) -> Iterator[str]:
+def diff_unified(comparison: PairReport, context: int, paint: Paint) -> Iterator[str]:
     """Only the rows asked for, under the two file lines that tools for unified diffs expect."""
     for name in comparison.shown:
         for index, sign in enumerate(("---", "+++")):
@@ -39,7 +39,7 @@ def diff_unified(comparison: Comparison, context: int, paint: Paint) -> Iterator
         yield from unified(comparison.diffs[name], context, paint, strict=True)
 
 
-def _sides(comparison: Comparison, paint: Paint) -> Iterator[str]:
+def _sides(comparison: PairReport, paint: Paint) -> Iterator[str]:
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]
         text = f"{heading(comparison, index)}  {variant.kernel.name}  {variant.target}"
@@ -48,7 +48,7 @@ def _sides(comparison: Comparison, paint: Paint) -> Iterator[str]:
     yield one_line(f"   {', '.join(changes) or 'the same config'}")
 
 
-def _findings(comparison: Comparison, paint: Paint) -> Iterator[str]:
+def _findings(comparison: PairReport, paint: Paint) -> Iterator[str]:
     yield paint("Findings", "heading")
     for number, finding in enumerate(comparison.findings[:MAX_FINDINGS], 1):
         yield one_line(f"{number:>3}. {finding.text}")
@@ -59,7 +59,7 @@ def _findings(comparison: Comparison, paint: Paint) -> Iterator[str]:
         yield "     none: no fact differs"
 
 
-def _stages(comparison: Comparison, paint: Paint) -> Iterator[str]:
+def _stages(comparison: PairReport, paint: Paint) -> Iterator[str]:
     yield paint("Stages", "heading")
     if not comparison.diffs:
         yield "     no stage that is text is in both"

@@ -9,7 +9,7 @@ from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
-from irscope.languages.lexers.select import lexer_for
+from irscope.languages.lexers import lexer_for
 
 # Whole texts are lexed, at 2 MB/s; what is larger is printed plain instead of keeping a person waiting.
 MAX_CHARACTERS = 4_000_000

@@ -11,8 +11,8 @@ from irscope.layouts.describe import turns_text, ways_text
 from irscope.layouts.grid import Grid, GridCell
 from irscope.layouts.shared_accesses import Conversion, Counted
 from irscope.layouts.tensors import Tensor
+from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import one_line
 
 # Backgrounds by group and shade, as 256-colour numbers; the text on them is black.
 _GROUNDS = ((153, 117), (223, 216), (157, 120), (225, 218), (229, 222), (159, 123), (189, 183), (254, 250))

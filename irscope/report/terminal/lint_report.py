@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import irscope
 from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.model.text import one_line, pluralize, printable
 from irscope.report.terminal.paint import PLAIN, Paint
-from irscope.report.text import one_line, pluralize, printable
 
 SCHEMA = "irscope.lint/1"
 SARIF_VERSION = "2.1.0"

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.model import Kernel, Variant
+from irscope.model.text import clipped, one_line
 from irscope.report.json.records import kernel_record, variant_record
-from irscope.report.text import clipped, one_line
 
 SCHEMA = "irscope.list/1"
 

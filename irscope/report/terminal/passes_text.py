@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from irscope.analysis.divergence import KINDS, Divergence, Divergences
 from irscope.analysis.pass_history import Documents, PassStep, summary
+from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.hunks import kinds_of
 from irscope.report.passes import Pair, PassReport, PassSummary
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import clipped, one_line, pluralize
 
 _SAME = "="
 
@@ -53,7 +53,7 @@ def _totals(report: PassReport) -> str:
     changed = sum(step.changed for step in steps)
     seconds = sum(step.seconds for step in steps)
     shown = "" if len(report.rows) >= len(steps) else f"; {len(report.rows)} shown"
-    return f"   {pluralize(len(steps), 'pass')[:-1]}es, {changed} changed the module, {seconds:.2f} s{shown}"
+    return f"   {pluralize(len(steps), 'pass')}, {changed} changed the module, {seconds:.2f} s{shown}"
 
 
 def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:

@@ -14,9 +14,9 @@ from rich.cells import cell_len
 from irscope.analysis.stage_reuse import sharing
 from irscope.facts.fact import FactKind
 from irscope.model import format_value
-from irscope.report.table import BOUND, TableEntry, TableSection, best, config_names, named_apart
+from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import one_line
+from irscope.workspace.table import BOUND, TableEntry, TableSection, best, config_names, named_apart
 
 _GAP = "  "
 BEST = "*"

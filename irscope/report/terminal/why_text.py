@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from irscope.analysis.cache_key_text import key_sentence, reason_text
 from irscope.analysis.compilation_summary import story, totals
 from irscope.diff.summary import summarize
-from irscope.report.comparison import heading
+from irscope.model.text import code, markdown_escaped, one_line
+from irscope.report.pair_report import heading
 from irscope.report.terminal.paint import Paint
-from irscope.report.text import code, markdown_escaped, one_line
 from irscope.report.why import Story, Why
 
 # The JSON has all of them.

@@ -6,7 +6,7 @@ from textual.screen import Screen
 
 from irscope.model import Variant
 from irscope.tui.background import Background
-from irscope.tui.comparison import Comparison
+from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.diff_view import DiffView
 
 
@@ -14,7 +14,7 @@ class ComparisonScreen(Screen[None]):
     """A screen that shows a stage of A and B."""
 
     _background: Background
-    _comparison: Comparison
+    _comparison: PairState
     _stage: str
 
     @property

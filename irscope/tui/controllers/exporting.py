@@ -13,11 +13,12 @@ from textual import work
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
+from irscope.model.text import display_line
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.copy_operation import operation_text
+from irscope.tui.page_sides import side_of
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.session import PYTHON
-from irscope.tui.text import printable
+from irscope.workspace import PYTHON
 
 _PAGER = "less"
 _EDITOR = "vi"
@@ -32,7 +33,7 @@ class ExportActions(ComparisonScreen):
         """Copies the line under the cursor."""
         text = self._texts.line_text(right)
         if text is not None:
-            self._copy(text, printable(text.strip())[:60])
+            self._copy(text, display_line(text.strip())[:60])
 
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_operation(self) -> None:
@@ -41,7 +42,9 @@ class ExportActions(ComparisonScreen):
         lines = texts.line_of(False), texts.line_of(True)
         text = await self._background.run(operation_text, comparison, stage, *lines)
         if text:
-            self._copy(text, f"{text.count(chr(10)) + 1:,} lines" if "\n" in text else printable(text)[:60])
+            self._copy(
+                text, f"{text.count(chr(10)) + 1:,} lines" if "\n" in text else display_line(text)[:60]
+            )
 
     @work(exclusive=True, group="copy", exit_on_error=False)
     async def action_copy_stage(self, right: bool) -> None:
@@ -77,10 +80,10 @@ class ExportActions(ComparisonScreen):
 
     async def _text(self, variant: Variant) -> str:
         """The text of the stage on show."""
-        session, stage = self._comparison.session, self._stage
-        if stage != PYTHON and session.at_hand(variant, stage):
-            return await self._background.run(session.text, variant, stage)
-        return "\n".join(session.side(variant, stage).lines)
+        workspace, stage = self._comparison.workspace, self._stage
+        if stage != PYTHON and workspace.available(variant, stage):
+            return await self._background.run(workspace.text, variant, stage)
+        return "\n".join(side_of(workspace, variant, stage).lines)
 
     async def _open_in(self, name: str, default: str, right: bool) -> None:
         variant = self._variant(right)

@@ -6,7 +6,7 @@ import re
 
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.screens.layout import LayoutScreen
-from irscope.tui.session import PYTHON
+from irscope.workspace import PYTHON
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MOST_NAMES = 40

@@ -6,13 +6,13 @@ import re
 
 from textual import work
 
+from irscope.glossary.glossary import entries_in_line
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
-from irscope.tui.words import explained
 
 _LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
 
@@ -40,7 +40,7 @@ class ReadActions(ComparisonScreen):
     def action_explain(self) -> None:
         """Explains the words on the line under the cursor; in the table, the column."""
         text = self._under_cursor()
-        found = explained(text)
+        found = entries_in_line(text)
         if found:
             self.app.push_screen(ExplainScreen(found))
         else:

@@ -33,8 +33,8 @@ class LookActions(ComparisonScreen):
 
     def action_passes(self) -> None:
         """The compiler's passes of A and B."""
-        session = self._comparison.session
-        if not any(session.steps(variant) for variant in (self._comparison.a, self._comparison.b)):
+        workspace = self._comparison.workspace
+        if not any(workspace.passes(variant) for variant in (self._comparison.a, self._comparison.b)):
             self.notify("No passes are kept of these: compile with --passes", severity="warning")
             return
         self.app.push_screen(PassesScreen(self._comparison, self._background))

@@ -8,11 +8,11 @@ from irscope.analysis.source_map import Place, place_of
 from irscope.languages.document import Location
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.origins import Python, python_of
-from irscope.tui.session import PYTHON
 from irscope.tui.tracing import LineOutcome, Traces, trace, work_in
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.source_view import SourceView
 from irscope.tui.widgets.work_view import WorkView
+from irscope.workspace import PYTHON
 
 
 class SourceActions(ComparisonScreen):

@@ -14,7 +14,7 @@ from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
 from irscope.model import Variant
 from irscope.store import variant_names
 from irscope.tui import keys
-from irscope.tui.columns import FactTable, fact_text, trouble
+from irscope.tui.columns import FactTable, trouble
 from irscope.tui.plot import COLOURS, MARKS
 from irscope.tui.widgets.bar import Label
 from irscope.tui.widgets.chart_view import ChartBar, ChartView
@@ -81,7 +81,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
     def _told(self, point: Point) -> list[Label]:
         variant = point.variant
         fact = self._facts.get(variant.id, self._fact)
-        value = fact_text(fact) if fact else "not measured"
+        value = str(fact) if fact else "not measured"
         return [
             Label(f" #{variant.id} {self._names[variant.id]} ", "name"),
             Label(f" {self._fact} {value} ", "value"),

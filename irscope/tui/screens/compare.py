@@ -13,7 +13,6 @@ from textual.worker import Worker, WorkerState
 from irscope.model import UserError, Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.comparison import Comparison
 from irscope.tui.controllers.exporting import ExportActions
 from irscope.tui.controllers.layouts import LayoutActions
 from irscope.tui.controllers.lesson import LessonActions
@@ -23,9 +22,9 @@ from irscope.tui.controllers.open_screens import LookActions
 from irscope.tui.controllers.source import SourceActions
 from irscope.tui.detail import Detail
 from irscope.tui.live import Live
+from irscope.tui.pair_state import PairState
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.search import Search
-from irscope.tui.session import Session
 from irscope.tui.settings import Settings
 from irscope.tui.why_lines import proof
 from irscope.tui.widgets.bar import Label
@@ -40,6 +39,7 @@ from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.tui.widgets.work_view import WorkView
+from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.tui.lesson import LessonPages
@@ -68,22 +68,22 @@ class CompareScreen(
 
     def __init__(
         self,
-        session: Session,
+        workspace: Workspace,
         background: Background,
         settings: Settings,
         live: Live | None = None,
         pages: LessonPages | None = None,
     ) -> None:
         super().__init__()
-        self._session = session
+        self._workspace = workspace
         self._live = live
         self._pages = pages
         self.set_class(pages is not None, "-lesson")
         self._settings = settings
         self._background = background
-        whole = [variant for variant in session.variants if variant.failure is None]
-        first, *rest = whole or session.variants
-        self._comparison = Comparison(session, first, rest[0] if rest else first)
+        whole = [variant for variant in workspace.variants if variant.failure is None]
+        first, *rest = whole or workspace.variants
+        self._comparison = PairState(workspace, first, rest[0] if rest else first)
         wanted = settings.stage in self._comparison.stages
         self._stage = settings.stage if wanted else self._comparison.first_stage()
         self._looking = not wanted  # for the first stage that differs, until the user picks one
@@ -98,7 +98,7 @@ class CompareScreen(
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield TitleBar(self._session, id="title")
+        yield TitleBar(self._workspace, id="title")
         yield VariantTable(id="variants")
         yield SearchBar("filter: words, or conditions like registers>128", id="filter")
         yield StageTabs(id="stages")
@@ -118,13 +118,13 @@ class CompareScreen(
 
     def on_mount(self) -> None:
         """Shows the first two variants; what takes long begins when they are on the screen."""
-        self._table.load(self._session)
+        self._table.load(self._workspace)
         self._texts.focus()
         self._show_pair()
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self._table.measure(self._session, self._background)
+        self._table.measure(self._workspace, self._background)
         self._compare()
         if self._live is not None:
             self._attend(self._live)
@@ -139,7 +139,7 @@ class CompareScreen(
 
     def _pair(self, a: Variant, b: Variant) -> None:
         """Compares another two variants; the stage stays, and so does the line of A."""
-        self._comparison = Comparison(self._session, a, b)
+        self._comparison = PairState(self._workspace, a, b)
         if self._stage not in self._comparison.stages:
             self._stage = self._comparison.first_stage()
         self._places.clear()
@@ -199,6 +199,7 @@ class CompareScreen(
             except UserError as error:
                 comparison.notes[stage] = "!"
                 self.notify(str(error), severity="error", markup=False)
+                self._update_tabs()
                 continue
             comparison.settle(stage, diff)
             found = self._still_looking() and comparison.matters(stage, diff)
@@ -208,9 +209,13 @@ class CompareScreen(
             self._update_tabs()
         self._looking = self._looking and comparison.growing
         if not comparison.single:
-            told = await self._background.run(comparison.findings)
-            note = f"{len(told)} so far" if comparison.growing else ""
-            self.query_one(FindingsView).set_findings(told, note)
+            try:
+                findings = await self._background.run(comparison.findings)
+            except UserError as error:  # a damaged stage
+                self.query_one(FindingsView).set_findings((), str(error))
+                return
+            note = f"{len(findings)} so far" if comparison.growing else ""
+            self.query_one(FindingsView).set_findings(findings, note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Says so where work in the background failed; the app goes on."""

@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from irscope.glossary.glossary import GlossaryEntry
+from irscope.model.text import display_line
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
 
 
@@ -70,7 +70,7 @@ class ExplainScreen(ModalScreen[None]):
 
 def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]:
     """A word and its entry as (style class, text), a blank line at its end."""
-    title = printable(word if word == entry.word else f"{word}   ({entry.word})")
+    title = display_line(word if word == entry.word else f"{word}   ({entry.word})")
     lines = [("word", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]
     if entry.see:
         see = entry.see.title + (f", {entry.see.url}" if entry.see.url else "")

@@ -19,7 +19,7 @@ from irscope.layouts.tensors import Tensor, distinct, find_tensors
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.comparison import Comparison
+from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bar import Label
 from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.layout_view import LayoutBar, LayoutView
@@ -31,7 +31,7 @@ class LayoutScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.LAYOUT, *keys.LEAVE]
 
     def __init__(
-        self, comparison: Comparison, background: Background, wanted: Sequence[str], right: bool
+        self, comparison: PairState, background: Background, wanted: Sequence[str], right: bool
     ) -> None:
         super().__init__()
         self._comparison = comparison
@@ -61,10 +61,10 @@ class LayoutScreen(Screen[None]):
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        session, (a, b) = self._comparison.session, (self._comparison.a, self._comparison.b)
+        workspace, (a, b) = self._comparison.workspace, (self._comparison.a, self._comparison.b)
         variants = [a] if self._comparison.single else [a, b]
         try:
-            self._kernels = [await self._background.run(session.layouts, v) for v in variants]
+            self._kernels = [await self._background.run(workspace.layouts, v) for v in variants]
         except (UserError, KeyError):
             self._say([Label(" No TTGIR of both: there are no layouts ", "trouble")])
             return

@@ -13,9 +13,9 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.live import Live, Planned, Refused, Unchanged
-from irscope.tui.text import printable
 from irscope.tui.widgets.key_hints import KeyHints
 
 
@@ -66,8 +66,8 @@ class OpeningScreen(Screen[None]):
             self.post_message(self.Ready(event, self._live))
 
     def _tell(self, words: str, advice: str = "") -> None:
-        lines = [printable(line) for line in words.splitlines()]
-        text = Text.assemble((f"{printable(self._live.producer.name)}\n\n", "bold"), "\n".join(lines))
+        lines = [display_line(line) for line in words.splitlines()]
+        text = Text.assemble((f"{display_line(self._live.producer.name)}\n\n", "bold"), "\n".join(lines))
         if advice:
             text.append(f"\n\n{advice}", "dim")
         self.query_one("#words", Static).update(text)

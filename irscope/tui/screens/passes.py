@@ -17,14 +17,14 @@ from irscope.diff.stage_diff import diff_stage
 from irscope.glossary.glossary import entry_for
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.comparison import Comparison
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.tui.session import Session
+from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bar import Bar, Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.pass_view import PassLine, PassView
 from irscope.tui.widgets.search_bar import SearchBar
+from irscope.workspace import Workspace
 
 _TOP = (0, False)
 # What the diff can show of a pass.
@@ -42,13 +42,13 @@ class PassesScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PASSES, *keys.LEAVE]
 
-    def __init__(self, comparison: Comparison, background: Background) -> None:
+    def __init__(self, comparison: PairState, background: Background) -> None:
         super().__init__()
         self._comparison = comparison
-        self._session: Session = comparison.session
+        self._workspace: Workspace = comparison.workspace
         self._background = background
-        a = self._session.steps(comparison.a)
-        b = [] if comparison.single else self._session.steps(comparison.b)
+        a = self._workspace.passes(comparison.a)
+        b = [] if comparison.single else self._workspace.passes(comparison.b)
         self._paired = bool(a and b)
         lines = pairs(a, b) if self._paired else ((step, None) for step in a or b)
         self._lines = [PassLine(left, right) for left, right in lines]
@@ -97,12 +97,12 @@ class PassesScreen(Screen[None]):
         if self._paired:
             self._note = "comparing..."
             self._list()
-            document = self._session.module
+            document = self._workspace.module
             found = await self._background.run(divergences, *self._sides, document, document)
             self._mark(found)
         for line in self._lines:
             if line.changed or line.step.failed:
-                line.said = await self._background.run(_said, line, self._session)
+                line.said = await self._background.run(_said, line, self._workspace)
                 self.query_one(PassView).refresh()
 
     def _mark(self, found: Divergences) -> None:
@@ -175,7 +175,7 @@ class PassesScreen(Screen[None]):
     @work(exclusive=True, group="pass", exit_on_error=False)
     async def _compare(self, line: PassLine) -> None:
         texts = self.query_one(DiffView)
-        page = await self._background.run(_page, line, self._compared, self._session)
+        page = await self._background.run(_page, line, self._compared, self._workspace)
         texts.show(page, self._headings(line), _TOP)
         if page.runs:
             texts.go_to_row(page.runs[0][0])
@@ -227,15 +227,15 @@ def _options(line: PassLine) -> str:
     return f"A {told[0]}  B {told[1]}"
 
 
-def _said(line: PassLine, session: Session) -> str:
+def _said(line: PassLine, workspace: Workspace) -> str:
     """What a pass did; in both where that is not the same. Takes long: for the background."""
-    told = [summary(step, session.module) or "nothing" if step else "" for step in (line.a, line.b)]
+    told = [summary(step, workspace.module) or "nothing" if step else "" for step in (line.a, line.b)]
     if line.a is None or line.b is None or told[0] == told[1]:
         return told[0] or told[1]
     return f"A {told[0]}   B {told[1]}"
 
 
-def _page(line: PassLine, wanted: str, session: Session) -> Page:
+def _page(line: PassLine, wanted: str, workspace: Workspace) -> Page:
     """The two modules that are compared. Takes long: for the background."""
     what = _possible(line, wanted)
     left, right = _modules(line, what)
@@ -243,7 +243,7 @@ def _page(line: PassLine, wanted: str, session: Session) -> Page:
         return plain_page(PageSide(["The module is not in this capture."]), None)
     if left == right and what != _BOTH:
         return plain_page(PageSide([f"{line.step.name} changed nothing."]), None)
-    document, other = session.module(left), session.module(right)
+    document, other = workspace.module(left), workspace.module(right)
     sides = PageSide(document.lines, left.language), PageSide(other.lines, right.language)
     if left.language != right.language:
         return plain_page(sides[1], None)

@@ -14,12 +14,12 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.columns import FactTable
-from irscope.tui.comparison import Comparison
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
+from irscope.tui.pair_state import PairState
 from irscope.tui.why_lines import Goal, TextLine, pair_lines, story_lines
 from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.line_view import LineView
@@ -75,7 +75,7 @@ class WhyView(LineView):
             if told.title and index:
                 self._lines.append((index, False, ""))
             room = max(width - _INDENT * (told.level + 1) - 1, 20)
-            lines = textwrap.wrap(printable(told.text), room) or [""]
+            lines = textwrap.wrap(display_line(told.text), room) or [""]
             self._lines += [(index, place == 0, line) for place, line in enumerate(lines)]
         self.lines_changed()
 
@@ -107,7 +107,7 @@ class WhyScreen(Screen[Goal]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.LEAVE]
 
-    def __init__(self, comparison: Comparison, background: Background, facts: FactTable) -> None:
+    def __init__(self, comparison: PairState, background: Background, facts: FactTable) -> None:
         super().__init__()
         self._comparison = comparison
         self._background = background
@@ -130,7 +130,7 @@ class WhyScreen(Screen[Goal]):
         told = await self._background.run(pair_lines, self._comparison)
         view.show(told)
         known = dict(self._facts.known)
-        view.show([*told, *await self._background.run(story_lines, self._comparison.session, known)])
+        view.show([*told, *await self._background.run(story_lines, self._comparison.workspace, known)])
 
     @on(WhyView.Chosen)
     def _chosen(self, message: WhyView.Chosen) -> None:

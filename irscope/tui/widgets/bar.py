@@ -11,7 +11,7 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.tui.text import printable
+from irscope.model.text import display_line
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Bar(Widget):
         """The line."""
         width = self.size.width
         segments = [
-            Segment(printable(label.text), self.get_component_rich_style(label.style))
+            Segment(display_line(label.text), self.get_component_rich_style(label.style))
             for label in self.labels(width)
         ]
         return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
@@ -54,7 +54,7 @@ class Bar(Widget):
         """Runs the action of the label that is clicked."""
         end = 0
         for label in self.labels(self.size.width):
-            end += cell_len(printable(label.text))
+            end += cell_len(display_line(label.text))
             if event.x < end:
                 if label.action:
                     await self.run_action(label.action)

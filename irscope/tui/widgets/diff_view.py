@@ -11,10 +11,10 @@ from textual.binding import BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 
+from irscope.model.text import display_line
 from irscope.tui import highlight, keys, rows
 from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
 
 # Two sides in fewer cells than this leave less than 40 characters of each line.
@@ -244,7 +244,7 @@ class DiffView(LineView):
     def draw_heading(self, width: int) -> Strip:
         """The names of A and B over their sides."""
         style = self.style("heading")
-        left, right = (f" {printable(heading)}" for heading in self._headings)
+        left, right = (f" {display_line(heading)}" for heading in self._headings)
         if self._page.right is None or self._layout.unified:
             return self.bar(f"{left}  {right}", width)
         half = (width - 2) // 2

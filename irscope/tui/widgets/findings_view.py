@@ -13,9 +13,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from irscope.analysis.finding import Finding
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
 
 
@@ -64,7 +64,7 @@ class FindingsView(LineView):
         self._lines = [
             (index, line)
             for index, finding in enumerate(self._findings)
-            for line in textwrap.wrap(printable(finding.text), width) or [""]
+            for line in textwrap.wrap(display_line(finding.text), width) or [""]
         ]
         self.lines_changed()
 

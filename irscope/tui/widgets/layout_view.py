@@ -14,8 +14,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from irscope.layouts.grid import Grid, GridCell
+from irscope.model.text import display_line
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.bar import Bar
 
 _GROUPS = 8
@@ -108,7 +108,7 @@ class LayoutView(Widget, can_focus=True):
         left = self._lefts[index]
         shown = max(1, (width - margin) // size)
         if y == 0:
-            return [Segment(printable(grid.title)[: width - 1], self.get_component_rich_style("title"))]
+            return [Segment(display_line(grid.title)[: width - 1], self.get_component_rich_style("title"))]
         label = self.get_component_rich_style("label")
         if y == 1:
             names = "".join(name.ljust(size) for name in grid.columns[left : left + shown])

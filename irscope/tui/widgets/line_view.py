@@ -14,9 +14,9 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 
 # The first line of a panel says what it shows; it stays when the lines scroll.
 HEADING = 1
@@ -136,7 +136,7 @@ class LineView(ScrollView, can_focus=True):
     def bar(self, text: str, width: int) -> Strip:
         """A heading of one text."""
         style = self.style("heading")
-        return Strip(fitted([Segment(printable(text), style)], width, style), width)
+        return Strip(fitted([Segment(display_line(text), style)], width, style), width)
 
     def _scroll(self, y: int) -> None:
         self.scroll_to(y=max(y, 0), animate=False, force=True)

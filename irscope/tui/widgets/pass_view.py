@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from irscope.analysis.pass_history import PassStep
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
 
 # Below this width there is no room for the times.
@@ -99,14 +99,14 @@ class PassView(LineView):
         widest = max(len(each.step.name) for each in self._passes)
         segments = [
             Segment(f" {_PART} " if line.parts else "   ", part),
-            Segment(f"{step.number:>3} {step.stage:<5} {printable(name):<{widest}} ", ink),
+            Segment(f"{step.number:>3} {step.stage:<5} {display_line(name):<{widest}} ", ink),
         ]
         if width >= _TIMES_FROM:
             times = (line.a, line.b) if self._paired else (line.a,)
             segments.append(Segment("".join(f"{_time(each):>8}" for each in times) + " ms  ", ink))
         if line.parts:
             segments.append(Segment(f"{' and '.join(line.parts)} part here: ", part))
-        segments.append(Segment(printable(line.said), ink))
+        segments.append(Segment(display_line(line.said), ink))
         return Strip(fitted(segments, width, base), width)
 
 

@@ -12,11 +12,11 @@ from textual.message import Message
 from textual.strip import Strip
 
 from irscope.analysis.source_map import Place
+from irscope.model.text import display_line
 from irscope.tui import highlight, keys
 from irscope.tui.origins import Python
 from irscope.tui.page import PageSide
 from irscope.tui.paint import code, fitted
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import LineView
 
 # Room for the numbers of operations in A and in B.
@@ -103,7 +103,7 @@ class SourceView(LineView):
                 f"{_counts_text(*self._counts.get(index, (0, 0))):>{_COUNTS}}", base + self.ink("gutter")
             ),
             Segment(gutter, base + self.ink("number")),
-            *code(printable(side.lines[index]), side.language, 0, room, base, self),
+            *code(display_line(side.lines[index]), side.language, 0, room, base, self),
         ]
         return Strip(fitted(segments, width, base), width)
 

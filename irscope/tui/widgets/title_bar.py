@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from irscope.tui.session import Session
 from irscope.tui.widgets.bar import Bar, Label
+from irscope.workspace import Workspace
 
 
 class TitleBar(Bar):
@@ -13,23 +13,23 @@ class TitleBar(Bar):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"title--app", "title--name", "title--note"}
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+    def __init__(self, workspace: Workspace, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self.show(session)
+        self.show(workspace)
 
-    def show(self, session: Session) -> None:
+    def show(self, workspace: Workspace) -> None:
         """Shows what there is now."""
-        kernels = dict.fromkeys(variant.kernel.name for variant in session.variants)
-        targets = dict.fromkeys(str(variant.target) for variant in session.variants)
-        failed = sum(variant.failure is not None for variant in session.variants)
-        count = f"{len(session.variants):,} variants" + (f", {failed:,} failed" if failed else "")
-        if session.under_way:
-            waiting = session.under_way.waiting
-            count += f", {len(session.under_way) - waiting:,} compiling, {waiting:,} waiting"
+        kernels = dict.fromkeys(variant.kernel.name for variant in workspace.variants)
+        targets = dict.fromkeys(str(variant.target) for variant in workspace.variants)
+        failed = sum(variant.failure is not None for variant in workspace.variants)
+        count = f"{len(workspace.variants):,} variants" + (f", {failed:,} failed" if failed else "")
+        if workspace.in_progress:
+            waiting = workspace.in_progress.waiting
+            count += f", {len(workspace.in_progress) - waiting:,} compiling, {waiting:,} waiting"
         self.set_labels(
             [
                 Label(" irscope ", "title--app"),
                 Label(f" {', '.join(kernels)} ", "title--name"),
-                Label(f" {', '.join(targets)}   {count}   {session.capture.path.name}", "title--note"),
+                Label(f" {', '.join(targets)}   {count}   {workspace.path.name}", "title--note"),
             ]
         )

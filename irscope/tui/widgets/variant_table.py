@@ -15,15 +15,15 @@ from textual.strip import Strip
 
 from irscope.facts.registry import kinds_for
 from irscope.model import Variant
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
 from irscope.tui.filtering import tests
 from irscope.tui.heatmap import Heatmap
 from irscope.tui.paint import fitted
-from irscope.tui.session import Session
-from irscope.tui.text import printable
 from irscope.tui.widgets.line_view import HEADING, LineView
+from irscope.workspace import Workspace
 
 # A cell of more characters is cut: a failure's kind, a string constant, a config.
 MAX_CELL = 40
@@ -97,33 +97,33 @@ class VariantTable(LineView):
         """The facts of the variants, as far as they are known."""
         return self._facts
 
-    def load(self, session: Session) -> None:
+    def load(self, workspace: Workspace) -> None:
         """Shows the variants with the facts that the capture holds.
 
         Where others were shown before, the cursor, the order and the filter stay.
         """
         here, titles = self.current, [column.title for column in self._columns]
-        self._facts.under_way = session.under_way
-        for variant, facts in session.kept_facts().items():
+        self._facts.under_way = workspace.in_progress
+        for variant, facts in workspace.stored_facts().items():
             self._facts.add(variant, facts)
-        backends = dict.fromkeys(variant.target.backend for variant in session.variants)
+        backends = dict.fromkeys(variant.target.backend for variant in workspace.variants)
         kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-        self._order = self._variants = list(session.variants)
-        self._columns = columns(session.variants, list(kinds), self._facts, session.age)
+        self._order = self._variants = list(workspace.variants)
+        self._columns = columns(workspace.variants, list(kinds), self._facts, workspace.age)
         self._find_columns(titles)
         self._extremes = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
-        known = [variant for variant in session.variants if variant.id in self._facts]
+        known = [variant for variant in workspace.variants if variant.id in self._facts]
         self._take_in(known)
         self.fit()
         self._arrange()
         if here is not None:
             self.go_to(here.id)
 
-    def renew(self, session: Session, ids: Collection[int]) -> None:
+    def renew(self, workspace: Workspace, ids: Collection[int]) -> None:
         """There is more to say of the variants with these ids."""
         fresh = {variant.id: variant for variant in self._variants if variant.id in ids}
         for id_ in fresh:
-            fresh[id_] = session.variant(id_)
+            fresh[id_] = workspace.by_id(id_)
             self._facts.forget(id_)
         self._variants = [fresh.get(variant.id, variant) for variant in self._variants]
         self._widen(list(fresh.values()))
@@ -135,11 +135,11 @@ class VariantTable(LineView):
         self._widen(self._variants)
 
     @work(exclusive=True, group="facts", exit_on_error=False)
-    async def measure(self, session: Session, background: Background) -> None:
+    async def measure(self, workspace: Workspace, background: Background) -> None:
         """Measures the variants that are compiled and of which the capture holds no facts."""
-        for variant in session.variants:
-            if variant.id not in self._facts and variant.id not in session.under_way:
-                self._facts.add(variant.id, await background.run(session.facts, variant))
+        for variant in workspace.variants:
+            if variant.id not in self._facts and variant.id not in workspace.in_progress:
+                self._facts.add(variant.id, await background.run(workspace.facts, variant))
                 self._take_in([variant])
                 self._widen([variant])
                 if self._passes(variant) != (variant in self._order):
@@ -275,7 +275,7 @@ class VariantTable(LineView):
             if self._sorted and self._sorted[0] == index:
                 arrow = "▼" if self._sorted[1] else "▲"
             column = self._columns[index]
-            title = _cell(printable(column.title) + arrow, end - start - _GAP, column.numeric)
+            title = _cell(display_line(column.title) + arrow, end - start - _GAP, column.numeric)
             chosen = self.style("heading--column") if index == self._column else style
             segments += [Segment(title, chosen), Segment(" " * _GAP, style)]
         return Strip(fitted(segments, width, style), width)
@@ -291,7 +291,7 @@ class VariantTable(LineView):
         segments = self._marks(variant, base)
         for place, start, end in self._in_sight(width):
             column = self._columns[place]
-            text = _cell(printable(column.text(variant)), end - start - _GAP, column.numeric)
+            text = _cell(display_line(column.text(variant)), end - start - _GAP, column.numeric)
             sign, style = self._heat(place, variant)
             segments.append(Segment(f"{text}{sign:{_GAP}}", base + self.ink(style) if style else base))
         return Strip(fitted(segments, width, base), width)

@@ -11,9 +11,9 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
+from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.paint import fitted
-from irscope.tui.text import printable
 from irscope.tui.tracing import LineOutcome
 from irscope.tui.widgets.line_view import LineView
 
@@ -75,7 +75,7 @@ class WorkView(LineView):
         left, right = ("-" if number is None else f"{number:,}" for number in (work.left, work.right))
         numbers = f" {left:>6} {right:>6} "
         room = max(width - len(numbers) - 12, 1)
-        opcode = printable(work.opcode)[:room]
+        opcode = display_line(work.opcode)[:room]
         segments = [
             Segment(f" {work.stage if first else '':<8} ", base),
             Segment(f"{mark} ", base + self.ink("gutter")),

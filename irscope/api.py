@@ -1,0 +1,185 @@
+"""irscope from Python: open a capture, capture what a block launches, compile a kernel under its configs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from irscope.analysis.divergence import Divergences
+from irscope.analysis.finding import Finding
+from irscope.backends import parse_target
+from irscope.diff.rows import StageDiff
+from irscope.facts.fact import Evidence, Fact, FactKind
+from irscope.model import Config, Kernel, Target, UserError, Value, Variant
+from irscope.workspace import Workspace
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.table import TableSection, default_kinds
+
+if TYPE_CHECKING:
+    from irscope.capturing.record.in_process import CapturedBlock
+
+__all__ = [
+    "Capture",
+    "CaptureBlock",
+    "Comparison",
+    "Config",
+    "Divergences",
+    "Evidence",
+    "Fact",
+    "FactKind",
+    "Finding",
+    "Kernel",
+    "StageDiff",
+    "Target",
+    "UserError",
+    "Variant",
+    "capture",
+    "compile",
+    "open",
+]
+
+# A notebook shows at most this many rows per kernel; the capture has all.
+MAX_ROWS = 100
+
+
+class Capture(Workspace):
+    """An open capture. A context manager; a notebook shows it as its table."""
+
+    def __repr__(self) -> str:
+        return f"<irscope.Capture '{self.path}': {len(self.variants)} variants>"
+
+    def _repr_html_(self) -> str:
+        tables = "".join(map(_html_table, self.sections()))
+        return f"<p><code>irscope {escape(str(self.path))}</code></p>{tables or '<p>no variants</p>'}"
+
+
+class CaptureBlock:
+    """The context of `with irscope.capture(...)`. After the block, a notebook shows it as its table."""
+
+    def __init__(self, block: CapturedBlock) -> None:
+        self._block = block
+
+    @property
+    def path(self) -> Path:
+        """The file that the block is captured into."""
+        return self._block.path
+
+    def open(self) -> Capture:
+        """Opens what was captured. Raises UserError if the file cannot be read."""
+        return Capture(self.path)
+
+    def __enter__(self) -> CaptureBlock:
+        self._block.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, error, trace)
+
+    def _repr_html_(self) -> str:
+        try:
+            with self.open() as opened:
+                return opened._repr_html_()
+        except UserError as error:
+            return f"<p>{escape(str(error))}</p>"
+
+
+def open(path: str | Path) -> Capture:  # noqa: A001 - it is irscope.open
+    """Opens a capture for reading: `with irscope.open("matmul.irscope") as capture: ...`.
+
+    Raises UserError if `path` cannot be read or is not a capture.
+    """
+    return Capture(path)
+
+
+def capture(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    sweep: Mapping[str, Mapping[str, Sequence[Value]]] | None = None,
+    kernel: str = "*",
+    max_variants: int | None = None,
+    jobs: int | None = None,
+    timeout: float = 300.0,
+    force: bool = False,
+) -> CaptureBlock:
+    """A context that captures every Triton kernel launched inside it, as `irscope run` does.
+
+    `target`: such as "cuda:90"; None: the GPU that is present, or cuda:90. `sweep` maps a kernel's name to
+    the values, by name, under which its launches are also compiled. `kernel`: a glob of the names to capture.
+    `max_variants`: per kernel. `jobs`: compile processes (None: one per core). `timeout`: seconds per
+    variant. Raises UserError if `path` exists (unless `force`) or a name is unknown.
+    """
+    from irscope.capturing.messages import RunOptions
+    from irscope.capturing.record.in_process import CapturedBlock
+
+    axes = {(of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()}
+    where = None if target is None else _target(target)
+    options = RunOptions(where, axes, kernel, max_variants, jobs, timeout)
+    return CaptureBlock(CapturedBlock(Path(path), options, force))
+
+
+def compile(  # noqa: A001 - it is irscope.compile
+    kernel: object,
+    path: str | Path,
+    signature: str | None = None,
+    *,
+    config: Mapping[str, Value | Sequence[Value]] | None = None,
+    const: Mapping[str, Value] | None = None,
+    target: str | Sequence[str] = "cuda:90",
+    jobs: int | None = None,
+    timeout: float = 300.0,
+    force: bool = False,
+) -> Capture:
+    """Compiles a kernel under each of its configs into a capture at `path` and opens it.
+
+    `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. `signature` is
+    Triton's ahead-of-time notation ("*fp32:16, i32"); `config` gives values for each name, of which the
+    product is compiled; `const` fixes constexpr parameters; `target` is one or several targets; `jobs` are
+    compile processes (None: one per core); `timeout` is in seconds per variant.
+
+    Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), or no variant
+    compiled. A variant that failed is in the capture, with its failure.
+    """
+    from irscope.capturing.record.in_process import compile_kernel
+
+    names = [target] if isinstance(target, str) else target
+    targets = tuple(map(_target, names))
+    compile_kernel(
+        kernel, Path(path), signature, config or {}, const or {}, targets, jobs, timeout, force
+    )  # fmt: skip
+    compiled = Capture(path)
+    failures = [variant.failure for variant in compiled.variants if variant.failure is not None]
+    if failures and len(failures) == len(compiled.variants):
+        compiled.close()
+        first = failures[0]
+        raise UserError(
+            f"all {len(failures)} variants failed; the first: {first.kind}: {first.summary}; "
+            f"irscope.open({str(path)!r}) has each failure"
+        )
+    return compiled
+
+
+def _html_table(section: TableSection) -> str:
+    kinds = default_kinds(section)
+    titles = ("#", "variant", *(kind.title for kind in kinds), "note")
+    heading = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    rows = []
+    for entry in section.entries[:MAX_ROWS]:
+        facts = (str(entry.facts[kind.name]) if kind.name in entry.facts else "?" for kind in kinds)
+        cells = (f"#{entry.variant.id}", entry.name, *facts, entry.problem)
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    more = len(section.entries) - len(rows)
+    rest = f"<p>and {more} more</p>" if more else ""
+    return f"<p><b>{escape(section.title)}</b></p><table><tr>{heading}</tr>{''.join(rows)}</table>{rest}"
+
+
+def _target(text: str) -> Target:
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise UserError(str(error)) from error

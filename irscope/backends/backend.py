@@ -1,0 +1,128 @@
+"""What a backend is: its stages, targets, devices, and how to read its artifacts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irscope.backends.instructions import InstructionSet
+from irscope.model import Stage, Target, Variant
+
+# Both vendors: CUDA Programming Guide, table 30; AMD's ISA documents, "work-group".
+MAX_THREADS_PER_BLOCK = 1024
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
+
+    `warps` and `blocks` are the most that may be resident. A multiprocessor has `partitions`, each with
+    `lane_registers` 32-bit registers a lane, handed to a warp in multiples of `register_unit` a lane.
+    `shared` is the bytes of shared memory (LDS), `block_shared` the most that one block may have after
+    opting in; a block's share is its own plus `reserved_shared`, rounded up to `shared_unit`.
+    `barriers` is the pool of barrier resources (None: no limit), `scalar_registers` those of one
+    partition (None: no limit).
+    """
+
+    warps: int
+    blocks: int
+    shared: int
+    block_shared: int
+    shared_unit: int
+    reserved_shared: int = 0
+    partitions: int = 4
+    lane_registers: int = 512
+    register_unit: int = 8
+    barriers: int | None = None
+    scalar_registers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceDevice:
+    """A device as its driver describes it.
+
+    `multiprocessors` is what the driver counts as such (RDNA: work-group processors); `memory` and
+    `l2` are in bytes.
+    """
+
+    name: str
+    multiprocessors: int
+    memory: int
+    l2: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one kernel takes; None where it is not known.
+
+    `registers` are 32-bit registers a thread (AMD: vector registers, accumulation registers among them),
+    `stack` bytes of local memory (scratch) a thread, `barriers` a block. `spill_store_bytes` and
+    `spill_load_bytes` are ptxas' count over the code of one thread; `vector_spills` and `scalar_spills`
+    AMD's spilled registers; `scalar_registers` those of a wave.
+    """
+
+    registers: int | None = None
+    stack: int | None = None
+    barriers: int | None = None
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    accumulation_registers: int | None = None
+    scalar_registers: int | None = None
+    vector_spills: int | None = None
+    scalar_spills: int | None = None
+
+
+def _no_warnings(log: str | None) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend of Triton; each module of this package defines one.
+
+    Stages:
+      name: Triton's name ("cuda", "hip").
+      stages: the stages below LLVM IR, in pipeline order.
+      assembly: the stage with the assembly text, whose lines carry source locations.
+      binary: the stage that a device loads, an ELF file.
+      machine_code: the stage that shows the machine code as text; made on demand if it is derived.
+      instruction_set: what the instructions of the assembly do.
+
+    Targets:
+      targets: the targets that Triton can compile for.
+      arch: matches the name of any architecture, also of one that Triton cannot compile for.
+      warp_size: threads per warp of an architecture.
+      triton_arch: the architecture as Triton's GPUTarget has it.
+
+    Devices:
+      device: the limits of a multiprocessor by architecture and Triton's metadata; None if unknown.
+      reference_devices: by architecture, the real device that programs see.
+
+    Artifacts:
+      resources: what a variant's kernel takes, from its binary and assembly.
+      warnings: performance warnings in the log of the assembler.
+
+    Compilation:
+      pointer_key: what the specialization key of a pointer has in addition (see `Argument.key`).
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+    assembly: str
+    binary: str
+    machine_code: str
+    instruction_set: InstructionSet
+    targets: tuple[Target, ...]
+    arch: re.Pattern[str]
+    warp_size: Callable[[str], int]
+    device: Callable[[str, Mapping[str, Any]], Device | None]
+    resources: Callable[[Variant, bytes | None, str | None], Resources]
+    reference_devices: Mapping[str, ReferenceDevice] = field(default_factory=dict)
+    triton_arch: Callable[[str], int | str] = str
+    warnings: Callable[[str | None], tuple[str, ...]] = _no_warnings
+    pointer_key: str = ""

@@ -1,0 +1,110 @@
+"""The HIP backend: AMDGCN, code objects, and AMD's devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from irscope.backends.amdgcn_instructions import AMDGCN
+from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
+from irscope.model import Stage, Target, Variant
+
+_NAME = "hip"
+
+# The keys of code object V5 metadata, "amdhsa.kernels" (LLVM, User Guide for AMDGPU Backend). From gfx90a
+# on .vgpr_count holds the accumulation registers too.
+_AMDGPU_METADATA = re.compile(r"^ +(?:- )?\.(\w+): +(\d+)$", re.M)
+
+# CDNA: 4 SIMDs a compute unit with 512 vector registers a lane, architectural and accumulation together,
+# in units of 8; 8 waves and 800 scalar registers a SIMD; 16 barriers (LLVM, AMDGPUBaseInfo.cpp, IsaInfo,
+# features of gfx90a). LDS: 64 KiB in units of 512 bytes, on gfx950 160 KiB in units of 1,280 (ROCm
+# documentation, "AMD GPU specifications"; LLVM, getLdsDwGranularity).
+_CDNA = Device(
+    warps=32, blocks=32, shared=64 * KIB, block_shared=64 * KIB, shared_unit=512, barriers=16,
+    scalar_registers=800,
+)  # fmt: skip
+_CDNA4 = replace(_CDNA, shared=160 * KIB, block_shared=160 * KIB, shared_unit=1280)
+
+# RDNA 3 and 4: a work-group processor of 4 SIMDs, 16 waves each, 1,536 vector registers a lane in units
+# of 24 for waves of 32; 32 barriers; 128 KiB of LDS of which a work-group can address 64 KiB (the same
+# places in LLVM, features of gfx1100 and gfx1200; LDS in units of 1,024 bytes from GFX10.3 on).
+_RDNA = Device(
+    warps=64, blocks=64, shared=128 * KIB, block_shared=64 * KIB, shared_unit=1024,
+    lane_registers=1536, register_unit=24, barriers=32,
+)  # fmt: skip
+# In CU mode a work-group stays on one of the two compute units of its processor.
+_RDNA_CU = replace(_RDNA, warps=32, blocks=32, shared=64 * KIB, partitions=2, barriers=16)
+
+_DEVICES = {
+    "gfx90a": _CDNA,
+    "gfx942": _CDNA,
+    "gfx950": _CDNA4,
+    "gfx1100": _RDNA,
+    "gfx1101": _RDNA,
+    "gfx1200": _RDNA,
+    "gfx1201": _RDNA,
+}
+
+# AMD's data sheets and architecture white papers. MI250X: one of its two dies, as the driver shows it.
+# MI300X and MI355X: the L2 of one of their XCDs.
+_REFERENCE_DEVICES = {
+    "gfx90a": ReferenceDevice("AMD Instinct MI250X", 110, 64 * GIB, 8 * MIB),
+    "gfx942": ReferenceDevice("AMD Instinct MI300X", 304, 192 * GIB, 4 * MIB),
+    "gfx950": ReferenceDevice("AMD Instinct MI355X", 256, 288 * GIB, 4 * MIB),
+    "gfx1100": ReferenceDevice("AMD Radeon RX 7900 XTX", 48, 24 * GIB, 6 * MIB),
+    "gfx1101": ReferenceDevice("AMD Radeon RX 7800 XT", 30, 16 * GIB, 4 * MIB),
+    "gfx1200": ReferenceDevice("AMD Radeon RX 9060 XT", 16, 16 * GIB, 4 * MIB),
+    "gfx1201": ReferenceDevice("AMD Radeon RX 9070 XT", 32, 16 * GIB, 8 * MIB),
+}
+
+
+def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
+    # A block of a single wave needs no barrier.
+    return replace(hip_resources(assembly), barriers=int(variant.metadata.get("num_warps") != 1))
+
+
+def hip_resources(amdgcn: str | None) -> Resources:
+    """What the kernel takes, by the metadata at the end of its AMDGCN text."""
+    text = amdgcn or ""
+    start = text.rfind("amdhsa.kernels:")
+    found = dict(_AMDGPU_METADATA.findall(text[start:])) if start >= 0 else {}
+    values = {name: int(value) for name, value in found.items()}
+    return Resources(
+        registers=values.get("vgpr_count"),
+        stack=values.get("private_segment_fixed_size"),
+        accumulation_registers=values.get("agpr_count"),
+        scalar_registers=values.get("sgpr_count"),
+        vector_spills=values.get("vgpr_spill_count"),
+        scalar_spills=values.get("sgpr_spill_count"),
+    )
+
+
+def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
+    """The limits of `arch`; in CU mode a kernel stays on one compute unit of RDNA's processor."""
+    device = _DEVICES.get(arch)
+    return _RDNA_CU if device is _RDNA and metadata.get("wgp_cu_mode") == "cu" else device
+
+
+def _wave(arch: str) -> int:
+    """Threads per wave: 64 up to gfx9 (GCN, CDNA), 32 from gfx10 on (RDNA; LLVM, AMDGPU usage)."""
+    # The last two digits are the minor version and the stepping.
+    return 64 if int(arch[3:-2], 16) <= 9 else 32
+
+
+HIP = Backend(
+    name=_NAME,
+    stages=(Stage("amdgcn", "amdgcn", _NAME), Stage("hsaco", None, _NAME)),
+    assembly="amdgcn",
+    binary="hsaco",
+    machine_code="amdgcn",
+    instruction_set=AMDGCN,
+    targets=tuple(Target(_NAME, arch, _wave(arch)) for arch in _DEVICES),
+    arch=re.compile(r"gfx[1-9][0-9a-f]{2,4}"),
+    warp_size=_wave,
+    device=_device,
+    resources=_resources,
+    reference_devices=_REFERENCE_DEVICES,
+    pointer_key="S",
+)

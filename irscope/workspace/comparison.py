@@ -1,0 +1,136 @@
+"""Two variants of an open capture, A and B: every question about the pair, answered once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies
+from irscope.analysis.cache_key_text import verdict
+from irscope.analysis.divergence import Divergences, divergence_findings, divergences
+from irscope.analysis.duplicates import are_duplicates
+from irscope.analysis.finding import Finding
+from irscope.analysis.findings import findings
+from irscope.backends import STAGES
+from irscope.diff.rows import StageDiff
+from irscope.diff.summary import first_structural
+from irscope.facts.fact import Fact
+from irscope.model import Variant, format_value
+from irscope.workspace.texts import text_stages
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
+# The front end's modules show what was asked for, not what the compiler made of it.
+_FRONT_END = ("source", "glir")
+
+
+class Comparison:
+    """How variant B differs from variant A. Get one from `Workspace.compare`.
+
+    Everything is computed when it is first asked for; the methods and properties raise UserError if the
+    capture is damaged.
+    """
+
+    def __init__(self, workspace: Workspace, a: Variant, b: Variant) -> None:
+        self.workspace = workspace
+        self.a = a
+        self.b = b
+
+    def __repr__(self) -> str:
+        return f"Comparison('{self.heading(0)}', '{self.heading(1)}')"
+
+    @property
+    def variants(self) -> tuple[Variant, Variant]:
+        """A and B."""
+        return self.a, self.b
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The short names of A and B among all variants of the capture."""
+        return self.workspace.names[self.a.id], self.workspace.names[self.b.id]
+
+    def heading(self, index: int) -> str:
+        """What A (0) or B (1) is called: `#1 BLOCK_M=64,num_warps=4`."""
+        return f"#{self.variants[index].id} {self.names[index]}"
+
+    @property
+    def config_changes(self) -> list[tuple[str, str, str]]:
+        """(name, A's value, B's value) of each config value that differs; "" if one side lacks it."""
+        a, b = (dict(variant.config.values) for variant in self.variants)
+        names = dict.fromkeys([*a, *b])
+        texts = [
+            (name, *(format_value(side[name]) if name in side else "" for side in (a, b))) for name in names
+        ]
+        return [(name, left, right) for name, left, right in texts if left != right]
+
+    @cached_property
+    def facts(self) -> tuple[Mapping[str, Fact], Mapping[str, Fact]]:
+        """The facts of A and B, with the lines that prove them."""
+        return self.workspace.facts(self.a), self.workspace.facts(self.b)
+
+    @property
+    def compared_stages(self) -> list[str]:
+        """The stages that are compared unless others are named: those after the front end stored in both."""
+        return [
+            name
+            for name in text_stages(self.a)
+            if name in self.a.artifacts and name in self.b.artifacts and name not in _FRONT_END
+        ]
+
+    @cached_property
+    def stages(self) -> Mapping[str, StageDiff]:
+        """The diffs of `compared_stages` by name, in pipeline order."""
+        return self.diffs()
+
+    def diffs(self, also: Iterable[str] = ()) -> dict[str, StageDiff]:
+        """The diffs of `compared_stages` and of the stages in `also`, in pipeline order.
+
+        Raises UserError if A or B lacks one of `also`.
+        """
+        wanted = {*self.compared_stages, *also}
+        return {
+            stage.name: self.workspace.diff(self.a, self.b, stage.name)
+            for stage in STAGES
+            if stage.name in wanted
+        }
+
+    @cached_property
+    def duplicate(self) -> bool:
+        """Whether A and B have identical machine code and are launched alike."""
+        return are_duplicates(self.a, self.b, *self.facts)
+
+    @cached_property
+    def divergence(self) -> Divergences | None:
+        """The passes after which A and B differ; None if the passes of either were not recorded."""
+        a, b = (self.workspace.passes(variant) for variant in self.variants)
+        module = self.workspace.module
+        return divergences(a, b, module, module) if a and b else None
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What matters about B compared with A, most important first."""
+        found = findings(self.a, self.b, *self.facts, self.stages)
+        parted = divergence_findings(self.divergence) if self.divergence is not None else ()
+        return tuple(sorted([*found, *parted], key=lambda finding: -finding.weight))
+
+    @property
+    def first_difference(self) -> StageDiff | None:
+        """The first compared stage that differs in more than shapes and constants."""
+        return first_structural(self.stages.values())
+
+    @cached_property
+    def recompilation(self) -> Recompilation:
+        """Which components of Triton's cache key differ, so that B was compiled after A."""
+        return recompilation(self.a, self.b)
+
+    @property
+    def verdict(self) -> str:
+        """Whether compiling B after A was worth it, in one sentence."""
+        return verdict(self.a, self.b, self.duplicate)
+
+    @property
+    def remedies(self) -> list[str]:
+        """What would have avoided compiling B; empty unless A and B are duplicates."""
+        return list(remedies(self.recompilation, self.a, self.b)) if self.duplicate else []

@@ -1,0 +1,76 @@
+"""The texts that belong to a variant but are not stages: its Python, its error, what the tools printed."""
+
+from __future__ import annotations
+
+from irscope.backends import STAGES, stage_named, stages_for
+from irscope.model import SourceFunction, Stage, UserError, Variant
+
+# The kernel's own Python. The stage called `source` is the front end's MLIR.
+PYTHON = "python"
+# What `--stage` accepts in addition to the names of the stage table.
+TEXTS = (PYTHON, "error", "log", "output", "reasons")
+
+
+def check_stage(name: str, with_texts: bool = False) -> Stage:
+    """The stage called `name`; with `with_texts`, also a text stage for each of TEXTS.
+
+    Raises UserError, listing the known names, if there is none.
+    """
+    if with_texts and name in TEXTS:
+        return Stage(name, PYTHON if name == PYTHON else "text")
+    try:
+        return stage_named(name)
+    except ValueError as error:
+        more = f", {', '.join(TEXTS)}" if with_texts else ""
+        raise UserError(f"{error}{more}") from error
+
+
+def text_stages(variant: Variant) -> list[str]:
+    """The text stages that a variant has or that can be derived, in pipeline order."""
+    return [
+        stage.name
+        for stage in stages_for(variant.target.backend)
+        if not stage.binary and (stage.name in variant.artifacts or stage.derived_from in variant.artifacts)
+    ]
+
+
+def variant_texts(variant: Variant) -> dict[str, str]:
+    """The TEXTS that a variant has, by name.
+
+    "python": the source of the kernel and of the jit functions that it calls; "error": the failure with the
+    compiler's whole message; "log": what ptxas printed; "output": everything else the compiler printed;
+    "reasons": the coalescing pass's log for each load and store.
+    """
+    failure = variant.failure
+    found = {
+        PYTHON: "\n\n".join(map(_with_place, (variant.kernel.source, *variant.kernel.helpers))),
+        "error": f"{failure.kind}: {failure.summary}\n\n{failure.message.rstrip()}\n" if failure else None,
+        "log": variant.log,
+        "output": variant.output,
+        "reasons": variant.reasons,
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def missing_text(variant: Variant, name: str) -> str:
+    """Why a variant has no stage or text called `name`, and what it has instead."""
+    failure = variant.failure
+    if failure and name not in TEXTS:
+        return (
+            f"#{variant.id} has no {name} because it failed: {failure.kind}: {failure.summary}; "
+            "irscope show --stage error prints the whole message"
+        )
+    names = [stage.name for stage in STAGES if stage.name in variant.artifacts]
+    known = ", ".join([*names, *variant_texts(variant)])
+    return f"#{variant.id} ({variant.target}) has no {name}; it has: {known}"
+
+
+def encoded(text: str) -> bytes:
+    """`text` in UTF-8, with question marks for lone surrogates."""
+    return text.encode("utf-8", "replace")
+
+
+def _with_place(function: SourceFunction) -> str:
+    # One line: a line feed in a file name must not end the comment.
+    place = f"# {function.file}:{function.line}".replace("\n", " ").replace("\r", " ")
+    return f"{place}\n{function.text.rstrip()}\n"
