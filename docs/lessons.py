@@ -17,10 +17,10 @@ from pathlib import Path
 from screenshots import picture
 
 from irscope.cli.learn import compile_lesson
+from irscope.cli.stages import Stages
 from irscope.learn.capture_adapter import CaptureAdapter
 from irscope.learn.lesson import Lesson, lessons
 from irscope.learn.render import markdown
-from irscope.store import Capture
 from irscope.tui.app import IrscopeApp
 
 HERE = Path(__file__).resolve().parent
@@ -61,10 +61,10 @@ def write(lesson: Lesson, folder: Path, pictures: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / f"{name}.irscope"
         compile_lesson(lesson, path)
-        with Capture(path) as capture:
-            text = markdown(lesson, CaptureAdapter(capture.variants(), capture.read))
+        with Stages(path) as stages:
+            text = markdown(lesson, CaptureAdapter(stages.capture.variants(), stages.read))
             if pictures:
-                app = IrscopeApp(capture, lesson=lesson)
+                app = IrscopeApp(stages.capture, lesson=lesson)
                 svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
                 # Do not publish where this machine keeps Triton.
                 (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
