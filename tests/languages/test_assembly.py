@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.assembly import MAX_INLINING, SourceLines, principal_mnemonic
@@ -82,7 +82,6 @@ def test_most_operations_have_a_line_of_the_kernel(path: Path) -> None:
         assert 100 * len(located) / len(operations) >= least
 
 
-@settings(max_examples=25, deadline=None)
 @given(path=st.sampled_from(SMALL), shift=st.integers(1, 50_000))
 def test_renumbering_changes_nothing(path: Path, shift: int) -> None:
     text = path.read_text()
@@ -91,7 +90,6 @@ def test_renumbering_changes_nothing(path: Path, shift: int) -> None:
     assert neutral(parse(renamed, language_of(path))) == neutral(parse_stage(path))
 
 
-@settings(max_examples=25, deadline=None)
 @given(path=st.sampled_from(SMALL), data=st.data())
 def test_another_number_that_is_no_name_is_seen(path: Path, data: st.DataObject) -> None:
     """The other half of the test above: neutral text must not hide what an instruction does."""
@@ -117,7 +115,6 @@ def check_whole(document: Document, text: str) -> None:
         last = operation.end
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(SMALL), st.sampled_from(SMALL), st.data())
 def test_truncated_and_spliced_text_is_kept(first: Path, second: Path, data: st.DataObject) -> None:
     head, tail = first.read_text(), second.read_text()
@@ -125,7 +122,6 @@ def test_truncated_and_spliced_text_is_kept(first: Path, second: Path, data: st.
     check_whole(parse(text, language_of(first)), text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(), st.sampled_from(sorted(LANGUAGE.values())))
 def test_any_text_is_kept(text: str, language: str) -> None:
     check_whole(parse(text, language), text)

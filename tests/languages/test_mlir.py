@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.document import OPAQUE, Document, Operation
@@ -279,7 +279,6 @@ def renamed(text: str, shuffle) -> str:
     return "\n".join([*shuffle(table), *(line for line in lines if not line.startswith("#"))])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(STAGES), st.randoms(use_true_random=False), st.booleans())
 def test_names_numbers_and_locations_carry_no_meaning(path, random, strip) -> None:
     text = path.read_text()
@@ -295,7 +294,6 @@ def test_names_numbers_and_locations_carry_no_meaning(path, random, strip) -> No
         assert [o.location for o in after.operations] == [o.location for o in before.operations]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damaged_text_is_kept(data) -> None:
     pieces = []

@@ -53,7 +53,7 @@ def test_wavefronts_match_nsight_compute_on_an_h200(
     assert (found.ways, found.wavefronts) == (ways, wavefronts)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_wavefronts_match_a_count_lane_by_lane(data: st.DataObject):
     bits = data.draw(st.sampled_from([8, 16, 32]))
