@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from irscope.model import TARGETS, Target, UserError, Value, parse_target, parse_value
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
 
 # A parser, or a group of its arguments.
 Arguments = argparse._ActionsContainer
@@ -57,7 +57,7 @@ def add_output(parser: Arguments, default: str) -> None:
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     """The request in the arguments, for `kernel`: FILE.py::KERNEL. Raises UserError for what is none."""
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
 
     if args.jobs is not None and args.jobs < 1:
         raise UserError("-j must be at least 1")

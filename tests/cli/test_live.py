@@ -12,7 +12,7 @@ from queue import Queue
 
 import pytest
 
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.model import parse_target
 from irscope.store import Capture, CaptureWriter
@@ -162,7 +162,7 @@ def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from queue import Queue
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.model import parse_target
 from irscope.store import CaptureWriter

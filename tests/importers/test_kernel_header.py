@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.capturing.importers.compilation import RawCompilation, assemble
-from irscope.capturing.importers.kernel_header import SourcePlace, read_header
-from irscope.capturing.importers.python_source import PythonFiles, functions_in, range_constants
+from irscope.capturing.importers.kernel_source import (
+    PythonFiles,
+    SourcePlace,
+    functions_in,
+    range_constants,
+    read_header,
+)
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.model import Argument, parse_target
 from tests.importers.entries import STAGES

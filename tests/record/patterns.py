@@ -38,7 +38,7 @@ ASKING = [
     "1 if x.any() else 2",
 ]
 ASKS = f"""{KERNELS}
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+from irscope.toolchain.stub_driver import NeedsGpuError
 scale[(1,)](x, 4096, 2.0, BLOCK=256)
 for code in {ASKING!r}:
     try:

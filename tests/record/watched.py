@@ -11,12 +11,12 @@ import torch
 import triton
 import triton.language as tl
 
-from irscope.capturing.fake_cuda.torch_cuda import posing_as
+from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 from irscope.capturing.messages import Finished, RunOptions
-from irscope.capturing.record.in_process import open_writing
-from irscope.capturing.record.session import capturing
+from irscope.capturing.record.in_process import open_background_writer
+from irscope.capturing.record.session import recording
 from irscope.model import parse_target
-from irscope.toolchain.stub_driver import StandInDriver
+from irscope.toolchain.stub_driver import StubDriver
 
 TARGET = parse_target("cuda:90")
 ticks = itertools.count(2)
@@ -52,16 +52,16 @@ def calls_of_a_launch():
 
 heard = []
 triton.knobs.compilation.listener = lambda **told: heard.append(told["cache_hit"])
-driver = StandInDriver(TARGET)
+driver = StubDriver(TARGET)
 driver.get_benchmarker = lambda: benchmark
 load = driver.utils.load_binary
 # A module that is there: Triton loads a kernel once then, as on a GPU.
 driver.utils.load_binary = lambda *given: ("module", "function", *load(*given)[2:])
 triton.runtime.driver.set_active(driver)
-writing = open_writing(Path(sys.argv[1]), "watched", force=False)
-with posing_as(TARGET):
+writing = open_background_writer(Path(sys.argv[1]), "watched", force=False)
+with fake_cuda(TARGET):
     x = torch.empty(4096, device="cuda")
-    with capturing(RunOptions(None, passes="--passes" in sys.argv), writing):
+    with recording(RunOptions(None, passes="--passes" in sys.argv), writing):
         for n in (4096, 4096, 2048, 100):
             tuned[lambda meta, n=n: (triton.cdiv(n, meta["BLOCK"]),)](x, n)
         try:
@@ -77,6 +77,6 @@ with posing_as(TARGET):
         inside = calls_of_a_launch()
     print("a launch makes the same calls", inside == calls_of_a_launch(), "run" in inside)
     kernels = tuned.fn.device_caches[0][0].values()
-    print("untouched", all("_no_launcher" in kernel._run.__qualname__ for kernel in kernels), len(heard))
+    print("untouched", all("_stub_launcher" in kernel._run.__qualname__ for kernel in kernels), len(heard))
 writing.ask(Finished())
 writing.close()

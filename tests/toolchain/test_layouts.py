@@ -364,7 +364,7 @@ def test_what_ends_tritons_process_costs_that_layout_alone(monkeypatch: pytest.M
         before = wanted[: wanted.index("fatal")] if "fatal" in wanted else wanted
         return set(wanted[: len(before) + 1]), dict.fromkeys(before, bases)
 
-    monkeypatch.setattr("irscope.toolchain.triton_layouts._ask", ask)
+    monkeypatch.setattr("irscope.toolchain.triton_layouts._convert_in_process", ask)
     assert triton_layouts("", parse_target("cuda:90")) == {"first": bases, "last": bases}
     assert calls == [[], ["first", "fatal"]]
 

@@ -16,10 +16,10 @@ HERE = Path(__file__).parent
 # Asks the JIT itself, with arguments that fit the signature, which hash it compiles under.
 ASK_THE_JIT = """
 import sys
-from irscope.toolchain.stub_driver import StandInDriver
+from irscope.toolchain.stub_driver import StubDriver
 from irscope.model import parse_target
 from triton.runtime import driver
-driver.set_active(StandInDriver(parse_target(sys.argv[1])))
+driver.set_active(StubDriver(parse_target(sys.argv[1])))
 sys.path.insert(0, sys.argv[2])
 # 3.6 imports torch to ask how far a tensor reaches on hip; ours says so itself.
 torch = sys.modules.setdefault("torch", type(sys)("torch"))

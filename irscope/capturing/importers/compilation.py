@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from irscope.capturing.importers.autotune_results import AutotuneResult
-from irscope.capturing.importers.kernel_header import KernelHeader, read_header
-from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, range_constants
+from irscope.capturing.importers.kernel_source import (
+    KernelHeader,
+    PythonFiles,
+    PythonFunction,
+    range_constants,
+    read_header,
+)
 from irscope.capturing.importers.untrusted import BadEntryError, clean
 from irscope.model import (
     OPTION_NAMES,

@@ -11,11 +11,15 @@ from pathlib import Path
 
 import irscope
 from irscope.capturing.importers.autotune_results import SUFFIX, AutotuneResult, benchmarks_of, from_cache
-from irscope.capturing.importers.cache_folder import cache_remains
 from irscope.capturing.importers.compilation import Found, ImportedCompilation, SkippedEntry, assemble
-from irscope.capturing.importers.dump_folder import DUMP_KEY, dump_remains
-from irscope.capturing.importers.entry_folders import EntryFolder, find_entries
-from irscope.capturing.importers.python_source import PythonFiles
+from irscope.capturing.importers.kernel_source import PythonFiles
+from irscope.capturing.importers.triton_folders import (
+    DUMP_KEY,
+    EntryFolder,
+    cache_remains,
+    dump_remains,
+    find_entries,
+)
 from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 from irscope.model import Benchmark, Config, UserError, Variant

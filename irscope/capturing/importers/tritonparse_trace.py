@@ -26,7 +26,7 @@ from irscope.capturing.importers.compilation import (
     hash_of,
     target_of,
 )
-from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, functions_in
+from irscope.capturing.importers.kernel_source import PythonFiles, PythonFunction, functions_in
 from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
 from irscope.model import Value, parse_value
 from irscope.model.config import DTYPE_NAMES, Dtype
