@@ -204,9 +204,15 @@ def _finished(path: Path) -> int:
         ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 entries; the kernel has 6 parameters"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
         ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"], "--config: 'BLOK' is unknown"),
+        (
+            [f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"],
+            "--config: 'BLOK' is unknown",
+        ),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "n=4"], "run-time parameter"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--const", "n=4"], "--const: 'n' is not a tl.constexpr"),
+        (
+            [f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--const", "n=4"],
+            "--const: 'n' is not a tl.constexpr",
+        ),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "cuda:1"], "known: cuda:70"),
         (
             [f"{PLAIN}::looped", "--signature", "*fp32, i32", "--target", "hip:gfx942", *MAXNREG],

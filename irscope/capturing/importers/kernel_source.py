@@ -23,14 +23,14 @@ _RANGE = re.compile(r"tt\.make_range \{end = (\d{1,9}) : i32, start = \d{1,9} : 
 _ESCAPED = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 _POINTER = re.compile(r"!tt\.ptr<([^<>,]*)(?:, \d+)?>")
 _DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)([^<>,]*)")
-# Triton's short names (triton.language.core.dtype) of MLIR's element types, where they differ.
+# Triton's short names (triton.language.core.dtype) of MLIR's element types, if they differ.
 _ELEMENTS = {
     "f16": "fp16", "f32": "fp32", "f64": "fp64", "f8E4M3FN": "fp8e4nv", "f8E5M2": "fp8e5",
     "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16",
 }  # fmt: skip
-# A location may name another that names another: value name, call site, file.
+# A location may refer to another, which refers to another: value name, call site, file.
 _MAX_HOPS = 8
-# No kernel can have so many arguments: a launch passes them in 4 kB (32 kB from sm_70 on).
+# More arguments than any kernel can have: a launch passes them in 4 kB (32 kB from sm_70 on).
 _MAX_SIGNATURE = 1 << 20
 # No source file of a kernel is larger.
 _MAX_PYTHON_BYTES = 8 << 20
@@ -47,10 +47,10 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class KernelHeader:
-    """A kernel as its IR knows it.
+    """What the IR says about its kernel.
 
-    `arguments` are those left at run time; `named` says whether they have the names of the Python
-    parameters. `ranges` are the `tl.arange` calls in the kernel's own body: end and place.
+    `arguments` are the run-time ones; `named` is true if they have the names of the Python parameters.
+    `ranges` are the `tl.arange` calls in the kernel's own body: end and place.
     """
 
     name: str
@@ -61,12 +61,12 @@ class KernelHeader:
 
 
 def read_header(text: str) -> KernelHeader:
-    """The header of the public function in an MLIR stage. Raises BadEntryError where there is none."""
+    """The header of the public function in an MLIR stage. Raises BadEntryError if there is none."""
     found = _FUNCTION.search(text)
     if found is None:
-        raise BadEntryError("no kernel in its IR")
+        raise BadEntryError("its IR has no kernel")
     if len(found[3]) > _MAX_SIGNATURE:
-        raise BadEntryError("a signature over 1 MB")
+        raise BadEntryError("its signature exceeds 1 MB")
     aliases = dict(_ALIAS.findall(text))
     pieces = _argument_texts(found[3])
     arguments = tuple(map(_argument, pieces))
@@ -77,7 +77,7 @@ def read_header(text: str) -> KernelHeader:
     return KernelHeader(
         name=clean(found[1] or found[2]),
         arguments=_without_parts(arguments),
-        # Before 3.6 arguments are %arg0, %arg1, ...
+        # Before 3.6, arguments are %arg0, %arg1, ...
         named=not any(re.fullmatch(r"arg\d+", argument.name) for argument in arguments),
         place=next(filter(None, places), None) or _resolve("#loc", aliases),
         ranges=tuple(
@@ -87,7 +87,7 @@ def read_header(text: str) -> KernelHeader:
 
 
 def _argument_texts(line: str) -> list[str]:
-    """The arguments in what follows the function's name on its line, each `NAME: TYPE {...} loc(...)`."""
+    """The arguments in the rest of the function's line, each `NAME: TYPE {...} loc(...)`."""
     end = line.find(") attributes {")
     if end < 0:
         end = line.rfind(") {")
@@ -96,7 +96,7 @@ def _argument_texts(line: str) -> list[str]:
 
 
 def _argument(text: str) -> Argument:
-    """One argument; integers and pointers have a key, as far as the IR shows it."""
+    """One argument; integers and pointers get the specialization key that the IR shows."""
     name, _, rest = text.partition(": ")
     type_, _, attributes = rest.partition(" loc(")[0].partition(" {")
     spelled = _type(type_.strip())
@@ -107,7 +107,7 @@ def _argument(text: str) -> Argument:
 
 
 def _type(text: str) -> str:
-    """Triton's spelling of an argument's MLIR type; one that it does not have stays as it is."""
+    """Triton's spelling of an argument's MLIR type; a type that Triton does not have is not changed."""
     if pointer := _POINTER.fullmatch(text):
         return "*" + _ELEMENTS.get(pointer[1], pointer[1])
     if descriptor := _DESCRIPTOR.match(text):
@@ -117,7 +117,7 @@ def _type(text: str) -> str:
 
 
 def _without_parts(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """The arguments less the shape and strides (`a_desc.shape.0`) that stand beside a descriptor."""
+    """The arguments without the shape and strides of a descriptor (`a_desc.shape.0`)."""
     whole = {argument.name for argument in arguments}
     return tuple(a for a in arguments if "." not in a.name or a.name.partition(".")[0] not in whole)
 
@@ -135,7 +135,7 @@ def _resolve(location: str, aliases: dict[str, str]) -> SourcePlace | None:
 
 
 def _unescaped(text: str) -> str:
-    r"""A string of MLIR's: bytes that are not printable stand as `\XX`."""
+    r"""Decodes an MLIR string, in which unprintable bytes are written as `\XX`."""
     content = _ESCAPED.sub(
         lambda match: b"\\" if match[1] == b"\\" else bytes([int(match[1], 16)]),
         text.encode("utf-8", "replace"),
@@ -156,8 +156,8 @@ class RangeCall:
 class PythonFunction:
     """A function in a Python file.
 
-    `line` and `column` are those of its `def`, from 1 and 0. `constexprs` are its parameters annotated
-    with `tl.constexpr`, `ranges` its calls `tl.arange(..., NAME)` of a parameter that nothing assigns to.
+    `line` (from 1) and `column` (from 0) are those of its `def`. `constexprs` are the parameters annotated
+    with `tl.constexpr`, `ranges` the calls `tl.arange(..., NAME)` of a parameter that is never reassigned.
     """
 
     source: SourceFunction
@@ -169,16 +169,16 @@ class PythonFunction:
 
 
 class PythonFiles:
-    """Python files of this machine, each read at most once."""
+    """The Python files of this machine, each read at most once."""
 
     def __init__(self) -> None:
         self._functions: dict[str, list[PythonFunction]] = {}
 
     def find(self, header: KernelHeader) -> PythonFunction | None:
-        """The function that a kernel was compiled from, None where this machine does not have it.
+        """The function that a kernel was compiled from; None if this machine does not have it.
 
-        It has to begin on the very line that the IR names and to take the kernel's arguments: a file
-        that changed since is not taken for the one that was compiled.
+        It must begin on the line that the IR names and have the kernel's parameters, so that a file that
+        was edited since is not mistaken for the one that was compiled.
         """
         place = header.place
         if place is None:
@@ -192,10 +192,10 @@ class PythonFiles:
 
 
 def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFunction]:
-    """The functions that `text` defines; `first_line` is its place in `file`. Empty where it is no Python."""
+    """The functions that `text` defines, if it is valid Python; `first_line` is its line in `file`."""
     lines = text.splitlines(keepends=True)
     indent = len(text) - len(text.lstrip(" "))
-    if indent:  # a function that stood in another, cut out as it was
+    if indent:  # the text of a nested function
         text = "".join(line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines)
     try:
         tree = ast.parse(text)
@@ -207,9 +207,9 @@ def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFuncti
 
 
 def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str, int]:
-    """The constexpr parameters whose values the kernel's `tl.arange` calls show: name -> value.
+    """The constexpr parameters whose values the kernel's `tl.arange` calls reveal: name -> value.
 
-    A range made at the place of `tl.arange(0, BLOCK)` ends at BLOCK.
+    A range whose place is that of `tl.arange(0, BLOCK)` ends at BLOCK.
     """
     arguments = {argument.name for argument in header.arguments}
     # Columns count from 0 in ast, from 0 or 1 in the IR.
@@ -218,7 +218,7 @@ def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str,
     found: dict[str, set[int]] = {}
     for call in function.ranges:
         if call.name not in arguments:
-            # Triton names the place of what it visited last: the call, or an argument of it.
+            # Triton records the place that it visited last: of the call or of one of its arguments.
             sizes = {size for size, place in made if call.begin <= place < call.end}
             found.setdefault(call.name, set()).update(sizes)
     return {name: sizes.pop() for name, sizes in found.items() if len(sizes) == 1}
@@ -226,7 +226,7 @@ def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str,
 
 def _functions_of(file: str) -> list[PythonFunction]:
     path = Path(file)
-    # The name comes from the import: nothing but an ordinary source file is opened for it.
+    # The path comes from untrusted data: open only an ordinary source file.
     if path.suffix != ".py" or not path.is_absolute() or "\0" in file:
         return []
     try:
@@ -258,7 +258,7 @@ def _is_constexpr(annotation: ast.expr) -> bool:
 
 
 def _fits(function: PythonFunction, header: KernelHeader) -> bool:
-    """Whether the function can take the kernel's arguments, in their order."""
+    """Whether the function has the kernel's arguments among its parameters, in their order."""
     if not header.named:
         return len(header.arguments) <= len(function.parameters)
     rest = iter(function.parameters)

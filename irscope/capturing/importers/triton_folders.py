@@ -39,28 +39,28 @@ _ATTRIBUTES = {
     "maxnreg": re.compile(rb"ttg\.maxnreg = (\d{1,9}) : i32"),
     "warp_size": re.compile(rb'"ttg\.threads-per-warp" = (\d{1,9}) : i32'),
 }
-# What a dump's folder is named by (`ASTSource.hash`): the component of Triton's cache key without options.
+# The cache key component that names a dump's folder (`ASTSource.hash`); it does not include the options.
 DUMP_KEY = "source, types and constants"
 _TARGET = re.compile(rb'ttg\.target = "(\w{1,20}):([\w:+-]{1,60})"')
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFolder:
-    """One folder of a cache: the names of its regular files."""
+    """A folder of a cache or dump, and the names of its regular files."""
 
     path: Path
     files: frozenset[str]
 
     def tunings(self) -> list[str]:
-        """The files with an autotuner's results."""
+        """The files with the results of an autotuner."""
         return sorted(name for name in self.files if name.endswith(SUFFIX))
 
     def stems(self) -> list[str]:
-        """The kernels that have a stage here, by the names of their files."""
+        """The kernels with at least one stage here, by the stems of their files."""
         return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
 
     def read_stages(self, stem: str) -> dict[str, bytes]:
-        """Every stage of the kernel. Raises BadEntryError where one cannot be read."""
+        """Every stage of the kernel. Raises BadEntryError if one cannot be read."""
         names = {stage: f"{stem}.{stage}" for stage in sorted(_EXTENSIONS)}
         return {
             stage: read_file(self.path / name, MAX_STAGE_BYTES)
@@ -70,21 +70,19 @@ class EntryFolder:
 
 
 def find_entries(path: Path) -> list[EntryFolder]:
-    """The folders with stages or autotune results, `path` itself or below it, in order of their names.
+    """The folders with stages or autotune results, at or below `path`, sorted by path.
 
-    Links are not followed.
-
-    Raises UserError where `path` cannot be read.
+    Reads no file and follows no links. Raises UserError if `path` cannot be read.
     """
     try:
-        os.listdir(path)  # noqa: PTH208 - raises what `_listed` forgives
+        os.listdir(path)  # noqa: PTH208 - raises the errors that `_list_folder` ignores
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+        raise UserError(f"{path}: cannot read it: {error.strerror}") from error
     found: list[EntryFolder] = []
     pending = [(path, 0)]
     while pending:
         folder, depth = pending.pop()
-        files, folders = _listed(folder)
+        files, folders = _list_folder(folder)
         entry = EntryFolder(folder, files)
         if entry.stems() or entry.tunings():
             found.append(entry)
@@ -93,15 +91,15 @@ def find_entries(path: Path) -> list[EntryFolder]:
     return sorted(found, key=lambda entry: entry.path)
 
 
-def _listed(folder: Path) -> tuple[frozenset[str], list[str]]:
-    """The names of the regular files and of the folders in a folder; none where it cannot be read."""
+def _list_folder(folder: Path) -> tuple[frozenset[str], list[str]]:
+    """The names of the regular files and folders in a folder; none if it cannot be read."""
     files, folders = set(), []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
                     files.add(entry.name)
-                # Triton writes into tmp.pid_... and renames: one that is left is half written.
+                # Triton writes into tmp.pid_... and renames it: one that remains is incomplete.
                 elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("tmp.pid_"):
                     folders.append(entry.name)
     except OSError:
@@ -113,10 +111,10 @@ def _extension(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def cache_remains(entry: EntryFolder, stem: str) -> RawCompilation:
-    """What one folder of a cache has of the kernel whose files are called `stem`. Raises BadEntryError."""
+def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
+    """The compilation in a cache entry whose files are named `stem`. Raises BadEntryError."""
     if f"{stem}.json" not in entry.files:
-        raise BadEntryError("no metadata: the compilation failed or was stopped")
+        raise BadEntryError("it has no metadata: the compilation failed or was interrupted")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
     log, seconds = _sidecar(entry)
     return RawCompilation(
@@ -133,7 +131,7 @@ def cache_remains(entry: EntryFolder, stem: str) -> RawCompilation:
 
 
 def _sidecar(entry: EntryFolder) -> tuple[str | None, dict[str, float]]:
-    """The ptxas log and the seconds a stage, where `irscope compile` made the entry."""
+    """The ptxas log and the seconds per stage, if `irscope compile` made the entry."""
     if _SIDECAR not in entry.files:
         return None, {}
     kept = parse_object(read_file(entry.path / _SIDECAR, MAX_JSON_BYTES), _SIDECAR)
@@ -150,8 +148,8 @@ def _is_time(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def dump_remains(entry: EntryFolder, stem: str) -> RawCompilation:
-    """What one folder of a dump has of the kernel whose files are called `stem`. Raises BadEntryError."""
+def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
+    """The compilation in a dump's folder whose files are named `stem`. Raises BadEntryError."""
     artifacts = entry.read_stages(stem)
     metadata = _module_metadata(artifacts.get("ttgir", b""))
     return RawCompilation(
@@ -167,11 +165,11 @@ def dump_remains(entry: EntryFolder, stem: str) -> RawCompilation:
 
 
 def _module_metadata(ttgir: bytes) -> dict[str, Any]:
-    """What the attributes of the module say, by the names of Triton's metadata. Raises BadEntryError."""
+    """The attributes of the module, by the names of Triton's metadata. Raises BadEntryError."""
     module = _MODULE.search(ttgir)
     target = _TARGET.search(module[1]) if module else None
     if module is None or target is None:
-        raise BadEntryError("no TTGIR module that names its target")
+        raise BadEntryError("it has no TTGIR module that names its target")
     metadata: dict[str, Any] = {"target": {"backend": target[1].decode(), "arch": target[2].decode()}}
     for name, attribute in _ATTRIBUTES.items():
         if found := attribute.search(module[1]):

@@ -1,4 +1,4 @@
-"""Compilations without a GPU: recorded at the launch, done at the end or when the program needs the result."""
+"""Compilations without a GPU: recorded at the launch, done at the end or when the program needs them."""
 
 from __future__ import annotations
 
