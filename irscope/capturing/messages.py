@@ -244,6 +244,6 @@ def receive(pipe: Connection) -> Message:
     """Waits for the next message. Raises DisconnectedError."""
     try:
         message: Message = pipe.recv()
-    except (EOFError, ConnectionResetError) as error:
+    except (EOFError, OSError) as error:  # OSError if it ended in the middle of a message
         raise DisconnectedError from error
     return message

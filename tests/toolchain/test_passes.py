@@ -16,7 +16,7 @@ from irscope.model.pass_names import OPTIMIZE, TO_LLVM, pass_name
 from irscope.store import Capture
 from tests.conftest import Irscope
 
-# Compilations by the command line: each test takes a second or more.
+# Each test compiles on the command line, which takes a second or more.
 pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -14,7 +14,7 @@ from irscope.model import Variant
 from irscope.store import Capture
 from tests.conftest import Irscope
 
-# Compilations by the command line: each test takes a second or more.
+# Each test compiles on the command line, which takes a second or more.
 pytestmark = pytest.mark.slow
 
 NARROW = str(Path(__file__).parent / "narrow.py")

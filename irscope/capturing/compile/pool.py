@@ -159,8 +159,8 @@ class Worker:
                     case RequestRejected(problem):
                         self._fail(Failure("UserError", problem, problem))
                         return True
-                    case event:
-                        self._apply(event, on_stage)  # type: ignore[arg-type] # all others are events
+                    case reply if isinstance(reply, CompilerEvent):
+                        self._apply(reply, on_stage)
                 if not self.pipe.poll():
                     return False
         except DisconnectedError:
