@@ -47,14 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports; 1 where an entry had to be left out. Raises UserError where nothing can be imported."""
-    from irscope.capturing.importers.import_capture import import_source, recognise
+    from irscope.capturing.importers.import_capture import import_source, recognize
     from irscope.cli.progress import counting_bar
     from irscope.model.text import pluralize
     from irscope.store import CaptureWriter
     from irscope.workspace import Workspace
 
     begun = time.monotonic()
-    source = recognise(args.path)
+    source = recognize(args.path)
     path = args.output or Path(f"{args.path.resolve().name.partition('.ndjson')[0]}.irscope")
 
     def open_writer() -> CaptureWriter:

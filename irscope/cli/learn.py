@@ -20,8 +20,8 @@ from irscope import __version__
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
     from irscope.capturing.compile.sweep import Progress
+    from irscope.capturing.messages import SweepRequest
     from irscope.learn.lesson import Lesson, LessonSweep
 
 NAME = "learn"
@@ -80,7 +80,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 def _request(sweep: LessonSweep) -> SweepRequest:
     from irscope.backends import parse_target
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
 
     return SweepRequest(
         file=sweep.file,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from irscope.capturing.compile.request import Plan
 from irscope.capturing.compile.sweep import Progress, Report
+from irscope.capturing.messages import Plan
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from irscope.backends import TARGETS, parse_target
 from irscope.model import Target, UserError, Value, parse_value
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
 
 # A parser, or a group of its arguments.
 Arguments = argparse._ActionsContainer
@@ -58,7 +58,7 @@ def add_output(parser: Arguments, default: str) -> None:
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     """The request in the arguments, for `kernel`: FILE.py::KERNEL. Raises UserError for what is none."""
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
 
     if args.jobs is not None and args.jobs < 1:
         raise UserError("-j must be at least 1")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from irscope.capturing.messages import Program, RunOptions
-    from irscope.capturing.record.background_writer import Written
+    from irscope.capturing.record.background_writer import WrittenCounts
 
 NAME = "run"
 SUMMARY = "run a script as it is and capture every kernel it launches"
@@ -65,25 +65,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the exit code is the program's."""
-    from irscope.capturing.record.background_writer import Writing, summary
-    from irscope.capturing.record.run import run as run_captured
-    from irscope.capturing.record.session import no_gpu_note
-    from irscope.capturing.record.subprocesses import Subprocesses
+    from irscope.capturing.messages import SubprocessOptions
+    from irscope.capturing.record.background_writer import BackgroundWriter, summary
+    from irscope.capturing.record.program import run_captured
+    from irscope.capturing.record.session import with_default_target
     from irscope.cli.progress import counting_bar
     from irscope.store.writer import CaptureWriter
     from irscope.workspace import Workspace
 
-    program, options = _program(args), no_gpu_note(_options(args))
+    program, options = _program(args), with_default_target(_options(args))
     path = args.output or _default_path(program)
     again = args.resume and path.exists()
     open_ = partial(CaptureWriter.resume, path) if again else partial(CaptureWriter.create, path, args.force)
     existing = "force" if args.force else "resume" if args.resume else ""
     command = shlex.join(sys.argv)
-    children = Subprocesses(options, str(path.absolute().with_suffix("")), existing, command)
+    subprocesses = SubprocessOptions(options, str(path.absolute().with_suffix("")), existing, command)
     with _telling() as told:
-        writing = Writing(open_, command, told)
-        code = run_captured(program, children, writing)
-        written = writing.close()
+        writer = BackgroundWriter(open_, command, told)
+        code = run_captured(program, subprocesses, writer)
+        written = writer.close()
     if written.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
@@ -138,7 +138,7 @@ def _default_path(program: Program) -> Path:
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[Written], None]]:
+def _telling() -> Iterator[Callable[[WrittenCounts], None]]:
     """Notes on stderr as they come; a bar there while variants are compiled, where it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -149,7 +149,7 @@ def _telling() -> Iterator[Callable[[Written], None]]:
     task = bar.add_task("", total=None)
     shown = 0
 
-    def told(written: Written) -> None:
+    def told(written: WrittenCounts) -> None:
         nonlocal shown
         for note in written.notes[shown:]:
             print(f"irscope: {note}", file=sys.stderr)

@@ -69,10 +69,11 @@ def _compiled(path: Path, choice):
     from triton.compiler import ASTSource, make_backend
     from triton.runtime.cache import get_cache_key
 
-    from irscope.capturing.compile.request import Job
-    from irscope.toolchain.compiler import _pack, cache_key
+    from irscope.toolchain.compiler import pack_arguments
+    from irscope.toolchain.job import Job
     from irscope.toolchain.kernels import find_kernel
     from irscope.toolchain.stub_driver import gpu_target
+    from irscope.toolchain.triton_cache import cache_key
 
     target = parse_target(choice["target"])
     arguments = tuple(
@@ -85,7 +86,7 @@ def _compiled(path: Path, choice):
     function = find_kernel(path, "kernel").function
     backend = make_backend(gpu_target(target))
     job = Job(path, "kernel", target, arguments, config, 0)
-    options, signature, constants, attributes = _pack(function, job, backend)
+    options, signature, constants, attributes = pack_arguments(function, job, backend)
     source = ASTSource(function, signature, constants, attributes)
     options = backend.parse_options(vars(options))
     made = replace(

@@ -1,4 +1,4 @@
-"""Every sample compiles without a GPU, by the command line, for every target that it is made for."""
+"""Every sample compiles on the command line, without a GPU, for all of its targets."""
 
 from __future__ import annotations
 

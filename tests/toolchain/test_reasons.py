@@ -1,4 +1,4 @@
-"""`irscope compile --reasons` on kernels whose loads are narrow, each for a reason of its own."""
+"""`irscope compile --reasons` on kernels whose loads are narrow, each for another reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irscope.model import Variant
 from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
-# Compilations by the command line: each test takes a second or more.
+# Each test compiles on the command line, which takes a second or more.
 pytestmark = pytest.mark.slow
 
 NARROW = str(Path(__file__).parent / "narrow.py")
@@ -29,16 +29,18 @@ def variants(path: Path) -> list[Variant]:
         return capture.variants()
 
 
-def test_reasons_are_kept_and_nothing_else_changes_even_where_the_cache_has_it(
+def test_reasons_are_kept_and_nothing_else_changes_even_if_the_cache_has_the_variant(
     irscope: Irscope, tmp_path: Path
 ):
     words = (*MASKED, "--signature", PLAIN, *TARGETS)
     assert irscope(*words, "-o", "plain.irscope").returncode == 0
-    done = irscope(*words, "--reasons", "-o", "told.irscope")
+    done = irscope(*words, "--reasons", "-o", "recorded.irscope")
     assert done.returncode == 0, done.stderr
     assert irscope(*words, "-o", "after.irscope").returncode == 0
-    plain, told, after = (variants(tmp_path / f"{name}.irscope") for name in ("plain", "told", "after"))
-    for silent, speaking, cached in zip(plain, told, after, strict=True):
+    plain, recorded, after = (
+        variants(tmp_path / f"{name}.irscope") for name in ("plain", "recorded", "after")
+    )
+    for silent, speaking, cached in zip(plain, recorded, after, strict=True):
         assert (silent.reasons, cached.reasons, cached.cached) == (None, None, True)
         assert not speaking.cached
         assert [reason.opcode for reason in parse_decisions(speaking.reasons or "")] == [
@@ -49,11 +51,11 @@ def test_reasons_are_kept_and_nothing_else_changes_even_where_the_cache_has_it(
         assert speaking.cache_key == silent.cache_key
         digests = [{s: a.digest for s, a in v.artifacts.items()} for v in (silent, speaking, cached)]
         assert digests[0] == digests[1] == digests[2]
-    shown = irscope("show", "told.irscope", "#1", "--stage", "reasons")
+    shown = irscope("show", "recorded.irscope", "#1", "--stage", "reasons")
     assert shown.stdout.startswith("[tritongpu-coalesce]: Considering op: ")
 
 
-def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path: Path):
+def test_each_job_of_a_worker_has_only_its_own_reasons(irscope: Irscope, tmp_path: Path):
     done = irscope(
         "compile", f"{NARROW}::rows", "--signature", "*fp16:16, *fp16:16, i32, i32, i32", "--reasons",
         "--config", "BLOCK_M=16,32", "--config", "BLOCK_N=64,128", "-j", "1", "-o", "r.irscope",
@@ -78,7 +80,7 @@ def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path
         ),
     ],
 )  # fmt: skip
-def test_our_axis_info_is_the_compilers(
+def test_our_axis_info_equals_the_compilers(
     irscope: Irscope, tmp_path: Path, kernel: str, signature: str, config: tuple[str, ...]
 ):
     words = [word for value in config for word in ("--config", value)]
@@ -91,11 +93,11 @@ def test_our_axis_info_is_the_compilers(
         for variant in capture.variants():
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)
-            told = match_decisions(parse_decisions(variant.reasons or ""), document)
+            reasons = match_decisions(parse_decisions(variant.reasons or ""), document)
             found = global_accesses(document, flow)
-            assert len(found) == len(told) >= 2
+            assert len(found) == len(reasons) >= 2
             for access in found:
-                info, reason = flow.infos()[access.pointer], told[access.index]
+                info, reason = flow.infos()[access.pointer], reasons[access.index]
                 assert (info.contiguity, info.divisibility, info.constancy) == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
@@ -123,7 +125,7 @@ def test_our_axis_info_is_the_compilers(
         ),
     ],
 )  # fmt: skip
-def test_an_argument_that_is_blamed_is_to_blame(
+def test_a_blamed_argument_is_the_cause(
     irscope: Irscope,
     tmp_path: Path,
     kernel: str,
@@ -132,7 +134,7 @@ def test_an_argument_that_is_blamed_is_to_blame(
     config: tuple[str, ...],
     said: str,
 ):
-    """Compiled with just the blamed arguments known to be divisible by 16, the loads are 16 bytes wide."""
+    """If only the blamed arguments are known to be divisible by 16, the loads are 16 bytes wide."""
     words = [word for value in config for word in ("--config", value)]
     start = ("compile", f"{NARROW}::{kernel}", *words, "-o", "k.irscope")
     assert irscope(*start, "--signature", unknown).returncode == 0
@@ -141,5 +143,5 @@ def test_an_argument_that_is_blamed_is_to_blame(
     load = next(line for line in found.splitlines() if "Global loads of" in line and said in line)
     assert "; A is narrow because " in load
     assert "B is narrow" not in load
-    assert " to " in load
-    assert "x 16-byte" in load.partition(" to ")[2]
+    assert " -> " in load
+    assert "x 16-byte" in load.partition(" -> ")[2]

@@ -1,7 +1,4 @@
-"""What the running functions know: the config that an autotuner tries, the line of the user's file.
-
-Triton tells no hook which config it compiles under. Its own functions up the stack do.
-"""
+"""Finds the program's own line on the call stack or in a traceback, past irscope and libraries."""
 
 from __future__ import annotations
 
@@ -9,63 +6,31 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
-from typing import Any
+from types import FrameType, TracebackType
 
-from irscope.capturing.record.recorder import Tuning
+import irscope
 
-
-def tuning_codes() -> dict[CodeType, str]:
-    """The code of Triton's functions that set constants of a compilation, and what each is."""
-    from triton.runtime.autotuner import Autotuner, Heuristics
-
-    return {
-        Autotuner._bench.__code__: "config",
-        Autotuner.run.__code__: "config",
-        Autotuner.warmup.__code__: "config",
-        Heuristics.run.__code__: "heuristics",
-    }
+# The folder of irscope's own code, with a separator at its end.
+_OWN_CODE = str(Path(irscope.__file__).parent) + os.sep
 
 
-def tuning_of(function: Any, codes: dict[CodeType, str]) -> Tuning:
-    """What the autotuners and heuristics around the running compilation of `function` set."""
-    names: set[str] = set()
-    tuned = False
-    for frame in _outwards(sys._getframe(1)):
-        kind = codes.get(frame.f_code)
-        owner = frame.f_locals.get("self") if kind else None
-        if owner is None or getattr(owner, "base_fn", function.fn) is not function.fn:
-            continue
-        if kind == "heuristics" and _innermost(owner) is function:
-            names |= set(owner.values)
-        config = frame.f_locals.get("config", frame.f_locals.get("autotune_config"))
-        if kind == "config" and config is not None:
-            names |= set(config.all_kwargs())
-            tuned = True
-    return Tuning(tuned, frozenset(names))
-
-
-def _innermost(wrapper: Any) -> Any:
-    while hasattr(wrapper, "fn") and hasattr(wrapper.fn, "fn"):
-        wrapper = wrapper.fn
-    return wrapper
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+def frames_outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame, its caller, the caller's caller, ..."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame of the program itself."""
-    return next((f for f in _outwards(sys._getframe(1)) if not _is_library(f.f_code.co_filename)), None)
+    """The innermost frame of the program itself; None if there is none."""
+    frames = frames_outwards(sys._getframe(1))
+    return next((frame for frame in frames if not _is_library(frame.f_code.co_filename)), None)
 
 
 def user_line(trace: TracebackType | None) -> str:
-    """The line of the program that led to an exception: "FILE:LINE: TEXT" of its innermost call there.
+    """The program's innermost line in a traceback, as "FILE:LINE: TEXT".
 
-    What is installed is not the program, unless nothing else is there.
+    Installed packages count as the program only if nothing else does.
     """
     import linecache
 
@@ -80,12 +45,26 @@ def user_line(trace: TracebackType | None) -> str:
     return f"{file}:{line}: {text}" if text else f"{file}:{line}"
 
 
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without irscope's frames."""
+    if trace is None:
+        return None
+    rest = without_own_frames(trace.tb_next)
+    if _is_own_code(trace.tb_frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+
+
+def _is_own_code(file: str) -> bool:
+    """Whether a file belongs to irscope."""
+    return file.startswith(_OWN_CODE)
+
+
 def _is_installed(file: str) -> bool:
     installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
     return bool(installed) or file.startswith(str(Path(os.__file__).parent))
 
 
 def _is_library(file: str) -> bool:
-    parts = Path(file).parts
-    ours = str(Path(__file__).parents[1])
-    return file.startswith(("<frozen", ours)) or any(part in ("torch", "triton") for part in parts[:-1])
+    folders = Path(file).parts[:-1]
+    return file.startswith("<frozen") or _is_own_code(file) or "torch" in folders or "triton" in folders

@@ -1,4 +1,4 @@
-"""What the header of a kernel is read off: real stages of two Tritons, and text that is none."""
+"""Kernel headers in real stages of two Triton versions and in arbitrary text, and the Python they match."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from irscope.backends import parse_target
 from irscope.capturing.importers.compilation import RawCompilation, assemble
-from irscope.capturing.importers.kernel_header import SourcePlace, read_header
-from irscope.capturing.importers.python_source import PythonFiles, functions_in, range_constants
+from irscope.capturing.importers.kernel_source import (
+    PythonFiles,
+    SourcePlace,
+    functions_in,
+    range_constants,
+    read_header,
+)
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.model import Argument
 from tests.importers.entries import STAGES
@@ -59,12 +64,12 @@ def test_types(written: str, argument: tuple[str, str, str | None]):
     line = f'{written} loc("x"(#loc)), %d.shape.0: i32 loc("d.shape.0"(#loc))'
     header = read_header(MODULE.format(arguments=line, line=7, column=1, range_line=9, range_column=1))
     assert header.arguments[0] == Argument(*argument)
-    # What stands beside a descriptor is no argument of the Python function.
+    # The shape and strides of a descriptor are not arguments of the Python function.
     assert len(header.arguments) == (1 if written.startswith("%d") else 2)
 
 
-def test_arguments_without_names_take_those_of_the_python_function():
-    # As Triton wrote them before 3.5.
+def test_unnamed_arguments_get_the_names_of_the_python_function():
+    # The form that Triton used before 3.5.
     line = (
         '%arg0: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("/k/f.py":7:0), %arg1: i32 loc("/k/f.py":7:0)'
     )
@@ -80,7 +85,7 @@ def test_arguments_without_names_take_those_of_the_python_function():
 
 
 @pytest.mark.parametrize("base", [0, 1])
-def test_ranges_name_constexprs_only_where_the_place_fits(base: int):
+def test_ranges_reveal_constexprs_only_if_the_place_fits(base: int):
     python = (
         "@triton.jit\n"
         "def k(x, B: tl.constexpr, C: tl.constexpr, D: tl.constexpr):\n"
@@ -102,7 +107,7 @@ def test_ranges_name_constexprs_only_where_the_place_fits(base: int):
 
 
 @given(st.text(max_size=400))
-def test_no_text_does_worse_than_being_refused(noise: str):
+def test_arbitrary_text_is_at_worst_rejected(noise: str):
     text = MODULE.format(arguments="%x: i32 " + noise, line=7, column=1, range_line=9, range_column=1)
     for hostile in (noise, text, text + noise, "tt.func public @k(" + noise):
         with contextlib.suppress(BadEntryError):

@@ -1,4 +1,4 @@
-"""A real cache comes back as what was compiled; an entry that is bad costs itself alone."""
+"""Importing a real cache gives what was compiled; malformed entries are skipped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def runtime(variant: Variant) -> list[tuple[str, str, str | None]]:
 
 
 @pytest.mark.slow
-def test_a_real_cache_comes_back_as_it_was_compiled(irscope: Irscope, tmp_path: Path, compiled: Compiled):
+def test_importing_a_real_cache_gives_what_was_compiled(irscope: Irscope, tmp_path: Path, compiled: Compiled):
     done = irscope("import", str(compiled.cache), "-o", "x.irscope")
     assert done.returncode == 0, done.stderr
     assert "8 variants of 1 kernel from a Triton cache" in done.stdout
@@ -45,7 +45,7 @@ def test_a_real_cache_comes_back_as_it_was_compiled(irscope: Irscope, tmp_path: 
         assert runtime(new) == runtime(old)
         assert new.metadata == old.metadata
         assert new.config.get("num_warps") == old.config.get("num_warps")
-        # BLOCK stands in tl.arange(0, BLOCK); EVEN and FACTOR left nothing to read them off.
+        # tl.arange(0, BLOCK) reveals BLOCK; nothing in the IR reveals EVEN and FACTOR.
         assert new.config.meta == {"BLOCK": old.config.get("BLOCK")}
         assert new.kernel.source == old.kernel.source
         assert new.kernel.parameters == old.kernel.parameters
@@ -61,7 +61,7 @@ def test_a_dump_folder_is_read_without_metadata(irscope: Irscope, tmp_path: Path
     assert "num_stages" in done.stderr
     made = {variant.artifacts["ttgir"].digest: variant for variant in variants(compiled.capture)}
     found = variants(tmp_path / "x.irscope")
-    # Its folders are keyed without options: of two num_warps the later one is there, and of two targets too.
+    # Its folders do not depend on options or targets: the last num_warps and target remain.
     assert 0 < len(found) < 8
     for new in found:
         old = made[new.artifacts["ttgir"].digest]
@@ -91,9 +91,7 @@ def test_no_file_is_read_twice_and_none_outside(tmp_path: Path, compiled: Compil
 
 
 @pytest.mark.slow
-def test_source_that_changed_since_is_not_taken_for_the_compiled_one(
-    irscope: Irscope, tmp_path: Path, compiled: Compiled
-):
+def test_source_that_was_edited_since_is_not_used(irscope: Irscope, tmp_path: Path, compiled: Compiled):
     cache = tmp_path / "cache"
     shutil.copytree(compiled.cache, cache)
     moved = tmp_path / "plain.py"
@@ -105,11 +103,11 @@ def test_source_that_changed_since_is_not_taken_for_the_compiled_one(
     found = variants(tmp_path / "x.irscope")
     assert {variant.kernel.source.text for variant in found} == {""}
     assert {variant.kernel.source.file for variant in found} == {str(moved)}
-    # What tl.arange made still tells the configs apart.
+    # The sizes of the ranges still distinguish the configs.
     assert {variant.config.get("arange") for variant in found} == {64, 128}
 
 
-def test_a_bad_entry_costs_itself_alone(irscope: Irscope, tmp_path: Path):
+def test_malformed_entries_are_skipped(irscope: Irscope, tmp_path: Path):
     cache, secret = tmp_path / "cache", tmp_path / "secret"
     write_entry(cache, "GOOD")
     (write_entry(cache, "BADJSON") / "add_kernel.json").write_bytes(b"\xff\x00{{{")
@@ -143,7 +141,7 @@ def test_a_bad_entry_costs_itself_alone(irscope: Irscope, tmp_path: Path):
         assert "\x1b" not in shown.stdout
 
 
-def test_variants_whose_configs_are_alike_are_all_kept_and_told_apart(irscope: Irscope, tmp_path: Path):
+def test_variants_with_identical_configs_are_all_kept_under_different_names(irscope: Irscope, tmp_path: Path):
     cache = tmp_path / "cache"
     for key in ("FIRSTONE", "SECONDONE", "THIRDONE"):
         write_entry(cache, key)
@@ -168,7 +166,7 @@ def test_resume_adds_only_what_is_new(irscope: Irscope, tmp_path: Path):
     assert irscope("import", str(cache)).returncode == 2
 
 
-def test_an_autotuners_times_go_to_the_one_variant_that_fits(irscope: Irscope, tmp_path: Path):
+def test_an_autotuners_times_belong_to_the_only_variant_that_fits(irscope: Irscope, tmp_path: Path):
     cache = tmp_path / "cache"
     write_entry(cache, "A", num_warps=4)
     write_entry(cache, "B", num_warps=8)
@@ -196,7 +194,9 @@ def test_an_autotuners_times_go_to_the_one_variant_that_fits(irscope: Irscope, t
 
 
 @pytest.mark.parametrize("content", ["nothing", "text", "binary"])
-def test_what_is_nothing_to_import_is_told_in_one_line(irscope: Irscope, tmp_path: Path, content: str):
+def test_a_path_that_cannot_be_imported_is_reported_in_one_line(
+    irscope: Irscope, tmp_path: Path, content: str
+):
     path = tmp_path / content
     if content == "nothing":
         path.mkdir()

@@ -1,44 +1,33 @@
-"""Recording as on a GPU: real compilations and loads, launches that go nowhere, times that are made up."""
+"""Recording as on a GPU, on a stub: real compilations and loads, ignored launches, invented times."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from irscope.model import Benchmark
+from irscope.model import Benchmark, Variant
 from irscope.store.reader import CaptureReader
+from tests.record.conftest import Recorded
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("watched")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", Path(__file__).with_name("watched.py"), folder / "w.irscope"],
-        env=os.environ | {"TRITON_CACHE_DIR": str(folder / "cache")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    with CaptureReader(folder / "w.irscope") as capture:
-        return done, capture.variants()
+def variants(gpu_program: Recorded) -> list[Variant]:
+    with CaptureReader(gpu_program.capture) as capture:
+        return capture.variants()
 
 
-def test_the_program_notices_nothing(watched):
-    done, _ = watched
+def test_the_program_behaves_as_without_recording(gpu_program: Recorded):
+    done = gpu_program.done
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "as always", "a launch makes the same calls True True", "untouched True 10",
+        "the program caught its error", "a launch makes the same calls True True", "untouched True 10",
     ]  # fmt: skip
     assert done.stderr == ""
 
 
-def test_compilations_are_told_of_with_config_specialization_and_stages(watched):
-    _, variants = watched
+def test_compilations_have_config_specialization_and_stages(variants: list[Variant]):
     tuned = [variant for variant in variants if variant.kernel.name == "tuned"]
     assert [str(variant.config) for variant in tuned[:4]] == [
         f"BLOCK={block},num_warps={warps},num_stages=3" for block in (64, 128) for warps in (2, 4)
@@ -51,8 +40,7 @@ def test_compilations_are_told_of_with_config_specialization_and_stages(watched)
         assert "option num_warps" in variant.cache_key
 
 
-def test_times_are_kept_by_tuning_key_and_the_fastest_is_chosen(watched):
-    _, variants = watched
+def test_times_are_recorded_by_tuning_key_and_the_fastest_config_is_chosen(variants: list[Variant]):
     assert variants[0].benchmarks == (Benchmark("n=4096", 3, 2.5, 4), Benchmark("n=2048", 3, 2.5, 4))
     assert variants[2].benchmarks == (
         Benchmark("n=4096", 1, 0.5, 2, True),
@@ -62,16 +50,14 @@ def test_times_are_kept_by_tuning_key_and_the_fastest_is_chosen(watched):
     assert variants[6].benchmarks[0].key == "n=100"
 
 
-def test_the_first_launch_is_told_of(watched):
-    _, variants = watched
+def test_the_first_launch_is_recorded(variants: list[Variant]):
     assert [v.launches[0].grid for v in variants if v.launches] == [
         (64, 1, 1), (64, 1, 1), (32, 1, 1), (32, 1, 1), (2, 1, 1), (2, 1, 1), (1, 1, 1), (1, 1, 1), (3, 1, 1),
     ]  # fmt: skip
     assert dict(variants[4].launches[0].arguments) == {"x": "float32[4096]", "n": "100"}
 
 
-def test_a_failed_compilation_is_kept_and_raised(watched):
-    _, variants = watched
+def test_a_failed_compilation_is_recorded_and_raised(variants: list[Variant]):
     (failed,) = [variant for variant in variants if variant.failure]
     assert failed.kernel.name == "fails"
     assert failed.failure.summary == "too small"

@@ -1,6 +1,6 @@
-"""A program as on a GPU, on a stand-in for one: what it prints is what it would have printed alone.
+"""A program that is recorded as on a GPU, on a stub of one; it prints whether recording changed anything.
 
-Writes the capture that its first argument names; its benchmark times are counted up from 2 ms.
+Writes the capture that its first argument names. Its benchmark times are invented.
 """
 
 import itertools
@@ -12,11 +12,11 @@ import triton
 import triton.language as tl
 
 from irscope.backends import parse_target
-from irscope.capturing.fake_cuda.torch_cuda import posing_as
+from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 from irscope.capturing.messages import Finished, RunOptions
-from irscope.capturing.record.in_process import open_writing
-from irscope.capturing.record.session import capturing
-from irscope.toolchain.stub_driver import StandInDriver
+from irscope.capturing.record.in_process import open_background_writer
+from irscope.capturing.record.session import recording
+from irscope.toolchain.stub_driver import StubDriver
 
 TARGET = parse_target("cuda:90")
 ticks = itertools.count(2)
@@ -42,32 +42,32 @@ def fails(x, BLOCK: tl.constexpr):
 
 
 def calls_of_a_launch():
-    """Every function that a launch which compiles nothing calls, in order."""
-    called = []
-    sys.setprofile(lambda frame, event, what: called.append(getattr(what, "__name__", frame.f_code.co_name)))
+    """Every function that a launch without a compilation calls, in order."""
+    calls = []
+    sys.setprofile(lambda frame, event, what: calls.append(getattr(what, "__name__", frame.f_code.co_name)))
     tuned[(1,)](x, 100)
     sys.setprofile(None)
-    return called
+    return calls
 
 
-heard = []
-triton.knobs.compilation.listener = lambda **told: heard.append(told["cache_hit"])
-driver = StandInDriver(TARGET)
+reports = []
+triton.knobs.compilation.listener = lambda **report: reports.append(report["cache_hit"])
+driver = StubDriver(TARGET)
 driver.get_benchmarker = lambda: benchmark
 load = driver.utils.load_binary
-# A module that is there: Triton loads a kernel once then, as on a GPU.
+# With a module that is not None, Triton loads a kernel only once, as on a GPU.
 driver.utils.load_binary = lambda *given: ("module", "function", *load(*given)[2:])
 triton.runtime.driver.set_active(driver)
-writing = open_writing(Path(sys.argv[1]), "watched", force=False)
-with posing_as(TARGET):
+writer = open_background_writer(Path(sys.argv[1]), "gpu_program", force=False)
+with fake_cuda(TARGET):
     x = torch.empty(4096, device="cuda")
-    with capturing(RunOptions(None, passes="--passes" in sys.argv), writing):
+    with recording(RunOptions(None, passes="--passes" in sys.argv), writer):
         for n in (4096, 4096, 2048, 100):
             tuned[lambda meta, n=n: (triton.cdiv(n, meta["BLOCK"]),)](x, n)
         try:
             fails[(1,)](x, BLOCK=64)
         except triton.CompilationError:
-            print("as always")
+            print("the program caught its error")
         fails[(3,)](x, BLOCK=128)
         direct = triton.compile(
             triton.compiler.ASTSource(
@@ -77,6 +77,6 @@ with posing_as(TARGET):
         inside = calls_of_a_launch()
     print("a launch makes the same calls", inside == calls_of_a_launch(), "run" in inside)
     kernels = tuned.fn.device_caches[0][0].values()
-    print("untouched", all("_no_launcher" in kernel._run.__qualname__ for kernel in kernels), len(heard))
-writing.ask(Finished())
-writing.close()
+    print("untouched", all("_stub_launcher" in kernel._run.__qualname__ for kernel in kernels), len(reports))
+writer.ask(Finished())
+writer.close()
