@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irscope.backends import backend_of
 from irscope.model import Argument, Target, Value, parse_value
 from irscope.model.errors import ArgumentError
+from irscope.model.text import pluralize
 
 _SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
@@ -77,8 +78,8 @@ def bind_signature(
     runtime = ", ".join(parameter.name for parameter in parameters if not parameter.constexpr)
     raise ArgumentError(
         "signature",
-        f"{len(entries)} entries; the kernel has {len(names)} parameters ({', '.join(names)}), of which "
-        f"{runtime or 'none'} need a type",
+        f"{pluralize(len(entries), 'type')} given; the kernel has {pluralize(len(names), 'parameter')} "
+        f"({', '.join(names)}), and needs types for {runtime or 'none of them'}",
     )
 
 

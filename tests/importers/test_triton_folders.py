@@ -194,9 +194,7 @@ def test_an_autotuners_times_belong_to_the_only_variant_that_fits(irscope: Irsco
 
 
 @pytest.mark.parametrize("content", ["nothing", "text", "binary"])
-def test_a_path_that_cannot_be_imported_is_reported_in_one_line(
-    irscope: Irscope, tmp_path: Path, content: str
-):
+def test_a_path_that_cannot_be_imported_gives_one_line(irscope: Irscope, tmp_path: Path, content: str):
     path = tmp_path / content
     if content == "nothing":
         path.mkdir()

@@ -221,7 +221,7 @@ def test_wrong_use_is_reported_in_one_line(irscope: Irscope, tmp_path: Path, wor
     [
         ([PLAIN], "choose one of scale, typed"),
         ([f"{PLAIN}::scael"], "no kernel 'scael'; the file has scaled, scale, typed"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 entries; the kernel has 6 parameters"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 type given; the kernel has 6 parameters"),
         ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
         ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
         ([*SCALE, "--config", "BLOK=4"], "--config: 'BLOK' is unknown"),

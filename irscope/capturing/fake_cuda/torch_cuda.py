@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from irscope.capturing.call_stack import user_frame
 from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, registering_for_cpu
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import unknown
@@ -23,7 +24,6 @@ from irscope.capturing.fake_cuda.torch_devices import (
     capability,
     device_properties,
 )
-from irscope.capturing.record.call_stack import user_frame
 from irscope.model import Target
 from irscope.toolchain.patching import patched
 from irscope.toolchain.stub_driver import call_once

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, NoReturn
 
-from irscope.capturing.record.call_stack import user_frame
+from irscope.capturing.call_stack import user_frame
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 
+from irscope.capturing.call_stack import user_line, without_own_frames
 from irscope.capturing.messages import (
     Answer,
     DisconnectedError,
@@ -34,7 +35,6 @@ from irscope.capturing.messages import (
     send,
 )
 from irscope.capturing.record.background_writer import BackgroundWriter
-from irscope.capturing.record.call_stack import user_line, without_own_frames
 from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
 from irscope.model import UserError
 from irscope.toolchain.stub_driver import NeedsGpuError

@@ -67,7 +67,10 @@ def with_default_target(options: RunOptions) -> RunOptions:
     """The options with the default target if there is no GPU and they have none, announced on stderr."""
     if options.target is not None or has_gpu():
         return options
-    print(f"irscope: no GPU found: compiling for target {DEFAULT_TARGET}", file=sys.stderr)
+    print(
+        f"irscope: no GPU found: compiling for {DEFAULT_TARGET}; set target to choose another",
+        file=sys.stderr,
+    )
     return replace(options, target=DEFAULT_TARGET)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, Protocol
 
+from irscope.capturing.call_stack import frames_outwards
 from irscope.capturing.messages import BenchmarkRecorded
-from irscope.capturing.record.call_stack import frames_outwards
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
 from irscope.model import Benchmark
 from irscope.toolchain.patching import never_raises, patched
