@@ -53,7 +53,7 @@ class BankConflicts:
 
     `kind` is "vector", or "matrix" for ldmatrix and stmatrix. `width` is in bytes per thread and instruction;
     `instructions` are per warp. `wavefronts` and `ideal_wavefronts` are those of one warp for all its
-    instructions, as measured and without conflicts. `ways` is the number of wavefronts of the `worst` pass.
+    instructions, with and without conflicts. `ways` is the number of wavefronts of the `worst` pass.
     """
 
     kind: str

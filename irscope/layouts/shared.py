@@ -12,7 +12,6 @@ from irscope.layouts.linear import Vector
 from irscope.layouts.tile import Tile, row_major
 
 _PADDING = re.compile(r"(\d{1,9}):\+(\d{1,9})")
-_ROWS = 8  # of the atom that wgmma and tcgen05 read
 _MAX_BOX = 256  # elements along one dimension of a TMA copy
 # A field that `without_swizzle` adds; TTGIR does not have it.
 PLAIN = "irscope.plain"

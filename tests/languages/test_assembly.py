@@ -1,4 +1,4 @@
-"""What holds for every line-based language: LLVM IR, PTX, SASS, AMDGCN."""
+"""Properties of every line-based language: LLVM IR, PTX, SASS, AMDGCN."""
 
 import re
 import time
@@ -48,7 +48,7 @@ def parse_stage(path: Path) -> Document:
     return parse(path.read_text(), language_of(path))
 
 
-def neutral(document: Document) -> list[tuple[str, str, Location | None]]:
+def normalized(document: Document) -> list[tuple[str, str, Location | None]]:
     return [(operation.opcode, operation.normalized, operation.location) for operation in document.operations]
 
 
@@ -87,12 +87,12 @@ def test_renumbering_changes_nothing(path: Path, shift: int) -> None:
     text = path.read_text()
     renamed = renumbered(text, language_of(path), shift)
     assert renamed != text
-    assert neutral(parse(renamed, language_of(path))) == neutral(parse_stage(path))
+    assert normalized(parse(renamed, language_of(path))) == normalized(parse_stage(path))
 
 
 @given(path=st.sampled_from(SMALL), data=st.data())
-def test_another_number_that_is_no_name_is_seen(path: Path, data: st.DataObject) -> None:
-    """The other half of the test above: neutral text must not hide what an instruction does."""
+def test_a_changed_literal_changes_normalized_text(path: Path, data: st.DataObject) -> None:
+    """The inverse of the test above: normalized text must keep what an instruction does."""
     document = parse_stage(path)
     literal = re.compile(r"(?<= )(?:0x[0-9a-f]+|\d+)(?=[,; ]|$)")
     candidates = [o for o in document.operations if literal.search(document.lines[o.line])]
@@ -101,7 +101,7 @@ def test_another_number_that_is_no_name_is_seen(path: Path, data: st.DataObject)
     lines[operation.line] = literal.sub("3735", lines[operation.line], count=1)
     changed = parse("\n".join(lines), language_of(path))
     differing = [
-        i for i, (a, b) in enumerate(zip(neutral(document), neutral(changed), strict=True)) if a != b
+        i for i, (a, b) in enumerate(zip(normalized(document), normalized(changed), strict=True)) if a != b
     ]
     assert differing == [document.operations.index(operation)]
 

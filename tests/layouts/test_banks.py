@@ -1,4 +1,4 @@
-"""Turns of shared memory's banks, against a count lane by lane and figures measured on an H200."""
+"""Bank conflicts, compared with a count lane by lane and with measurements on an H200."""
 
 from __future__ import annotations
 

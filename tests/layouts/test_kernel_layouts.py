@@ -59,10 +59,10 @@ def test_every_layout_of_a_kernel_is_converted_and_covers_its_tensor(name: str):
 
 def test_owners_and_thread_elements_are_inverse():
     linear = kernel(AMPERE).layouts.of(one(kernel(AMPERE), "acc"))
-    for element, places in owners(linear).items():
-        for place in places:
-            at = linear.element(warp=place.warp, lane=place.lane, register=place.register)
-            assert at == element
+    for element, positions in owners(linear).items():
+        for position in positions:
+            held = linear.element(warp=position.warp, lane=position.lane, register=position.register)
+            assert held == element
     assert len(describe_thread(linear, 37)) == 1 + ownership_summary(linear).registers // 2
     with pytest.raises(UnknownLayoutError):
         describe_thread(linear, 128)

@@ -1,4 +1,4 @@
-"""Layout aliases: kinds, fields, nested aliases spelled out."""
+"""Layout aliases: kinds, fields, expansion of nested aliases."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_nested_aliases_are_expanded() -> None:
     assert layouts["#outer"].line == 0
 
 
-def test_cycles_stay_as_they_are() -> None:
+def test_cycles_are_not_expanded() -> None:
     layouts = parse_layouts({"#a": (0, "#x.y<{p = #b}>"), "#b": (1, "#x.y<{p = #a}>")})
     assert layouts["#b"].fields == {"p": "#a"}
     assert layouts["#a"].fields == {"p": "#x.y<{p = #a}>"}

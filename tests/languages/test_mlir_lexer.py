@@ -28,7 +28,7 @@ def test_real_stages_have_no_errors(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", STAGES, ids=lambda path: path.name)
-def test_a_line_alone_lexes_as_in_its_text(path: Path) -> None:
+def test_single_lines_lex_as_in_their_text(path: Path) -> None:
     text = path.read_text()
     lexer = TritonMlirLexer(stripnl=False)
 
