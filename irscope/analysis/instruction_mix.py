@@ -37,7 +37,7 @@ def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, K
     backend = backend_with_assembly(stage)
     if backend is None:
         return found
-    for doing, lines in scan(document.text, backend.instruction_set).lines.items():
+    for doing, lines in scan(document.text, backend.instruction_set()).lines.items():
         for line in lines:
             work = found.setdefault((doing.kind, _place_of(document, line)), InstructionMix())
             work.counts[doing] = work.counts.get(doing, 0) + 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irscope.backends.instructions import InstructionSet
 from irscope.model import Stage, Target, Variant
+
+if TYPE_CHECKING:
+    from irscope.backends.instructions import InstructionSet
 
 # Both vendors: CUDA Programming Guide, table 30; AMD's ISA documents, "work-group".
 MAX_THREADS_PER_BLOCK = 1024
@@ -17,7 +18,7 @@ MIB = 1024**2
 GIB = 1024**3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Device:
     """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
 
@@ -42,7 +43,7 @@ class Device:
     scalar_registers: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReferenceDevice:
     """A device as its driver describes it.
 
@@ -56,7 +57,7 @@ class ReferenceDevice:
     l2: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resources:
     """What one kernel takes; None where it is not known.
 
@@ -91,11 +92,11 @@ class Backend:
       assembly: the stage with the assembly text, whose lines carry source locations.
       binary: the stage that a device loads, an ELF file.
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
-      instruction_set: what the instructions of the assembly do.
+      instruction_set: returns what the instructions of the assembly do; imports that only when called.
 
     Targets:
       targets: the targets that Triton can compile for.
-      arch: matches the name of any architecture, also of one that Triton cannot compile for.
+      arch: a regular expression for architectures, including those that Triton cannot compile for.
       warp_size: threads per warp of an architecture.
       triton_arch: the architecture as Triton's GPUTarget has it.
 
@@ -116,9 +117,9 @@ class Backend:
     assembly: str
     binary: str
     machine_code: str
-    instruction_set: InstructionSet
+    instruction_set: Callable[[], InstructionSet]
     targets: tuple[Target, ...]
-    arch: re.Pattern[str]
+    arch: str
     warp_size: Callable[[str], int]
     device: Callable[[str, Mapping[str, Any]], Device | None]
     resources: Callable[[Variant, bytes | None, str | None], Resources]

@@ -6,12 +6,14 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
-from irscope.backends.elf import ElfSection, sections
-from irscope.backends.ptx_instructions import PTX
 from irscope.model import Stage, Target, Variant
+
+if TYPE_CHECKING:
+    from irscope.backends.elf import ElfSection
+    from irscope.backends.instructions import InstructionSet
 
 _NAME = "cuda"
 _WARP_SIZE = 32
@@ -24,13 +26,11 @@ _SYMBOL = struct.Struct("<IB19x")  # the name and kind of an Elf64_Sym
 _FUNC = 2  # STT_FUNC
 
 # ptxas -v, from "Function properties for NAME" on; the names of its own are ptxas and ptxas-blackwell.
-_PROPERTIES = re.compile(
+_PROPERTIES = (
     r"Function properties for (\S+)\s+\d+ bytes stack frame, "
     r"(\d+) bytes spill stores, (\d+) bytes spill loads"
 )
-_WARNING = re.compile(
-    r"^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$", re.M
-)
+_WARNING = r"(?m)^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$"
 
 
 def _volta(blocks: int, warps: int, shared_kib: int) -> Device:
@@ -91,7 +91,7 @@ _REFERENCE_DEVICES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelInfo:
     """What a cubin says of one kernel: registers and stack bytes a thread, barriers a block.
 
@@ -105,6 +105,8 @@ class KernelInfo:
 
 def kernel_info(content: bytes, kernel: str) -> KernelInfo:
     """What the cubin `content` says of the kernel named `kernel`. Raises ValueError for a damaged one."""
+    from irscope.backends.elf import sections
+
     by_name = {section.name: section for section in sections(content)}
     code = by_name.get(f".text.{kernel}")
     if code is None:
@@ -169,7 +171,7 @@ def cuda_resources(cubin: bytes | None, log: str | None, kernel: str) -> Resourc
             info = None
         if info:
             registers, stack, barriers = info.registers, info.stack, info.barriers
-    spills = {match[1]: match for match in _PROPERTIES.finditer(log or "")}.get(kernel)
+    spills = {match[1]: match for match in re.finditer(_PROPERTIES, log or "")}.get(kernel)
     return Resources(
         registers=registers,
         stack=stack,
@@ -181,7 +183,13 @@ def cuda_resources(cubin: bytes | None, log: str | None, kernel: str) -> Resourc
 
 def ptxas_warnings(log: str | None) -> tuple[str, ...]:
     """What ptxas itself says costs performance, each once, in the order of the log."""
-    return tuple(dict.fromkeys(match[1].strip() for match in _WARNING.finditer(log or "")))
+    return tuple(dict.fromkeys(match[1].strip() for match in re.finditer(_WARNING, log or "")))
+
+
+def _instruction_set() -> InstructionSet:
+    from irscope.backends.ptx_instructions import PTX
+
+    return PTX
 
 
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
@@ -198,9 +206,9 @@ CUDA = Backend(
     assembly="ptx",
     binary="cubin",
     machine_code="sass",
-    instruction_set=PTX,
+    instruction_set=_instruction_set,
     targets=tuple(Target(_NAME, arch, _WARP_SIZE) for arch in _DEVICES),
-    arch=re.compile(r"[1-9][0-9]{1,2}"),
+    arch=r"[1-9][0-9]{1,2}",
     warp_size=lambda arch: _WARP_SIZE,
     device=_device,
     resources=_resources,

@@ -21,7 +21,7 @@ class InstructionKind:
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan:
     """How many instructions a text has, and the lines (index from 0) of those that do something."""
 
@@ -29,7 +29,7 @@ class Scan:
     lines: Mapping[InstructionKind, list[int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InstructionSet:
     """How to recognize instructions in an assembly text.
 

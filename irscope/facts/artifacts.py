@@ -42,7 +42,7 @@ class VariantArtifacts:
     @cached_property
     def scan(self) -> Scan | None:
         """What the instructions of the assembly do."""
-        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set)
+        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
 
     @cached_property
     def ttgir(self) -> TtgirScan | None:
@@ -131,7 +131,7 @@ _BUFFER_OF = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TtgirScan:
     """What was found, with the lines (index from 0) that show it.
 

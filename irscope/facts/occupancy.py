@@ -11,7 +11,7 @@ from irscope.model import Variant
 TENSOR_MEMORY_COLUMNS = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockUse:
     """What one block (work-group) of a kernel takes.
 
@@ -27,7 +27,7 @@ class BlockUse:
     scalar_registers: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Occupancy:
     """`blocks` and `warps` that are resident at once, of `max_warps`; `limits` names what allows no more."""
 
