@@ -22,12 +22,12 @@ GIB = 1024**3
 class Device:
     """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
 
-    `warps` and `blocks` are the most that may be resident. A multiprocessor has `partitions`, each with
-    `lane_registers` 32-bit registers a lane, handed to a warp in multiples of `register_unit` a lane.
-    `shared` is the bytes of shared memory (LDS), `block_shared` the most that one block may have after
-    opting in; a block's share is its own plus `reserved_shared`, rounded up to `shared_unit`.
-    `barriers` is the pool of barrier resources (None: no limit), `scalar_registers` those of one
-    partition (None: no limit).
+    `warps` and `blocks` limit how many are resident. A multiprocessor has `partitions`, each with
+    `lane_registers` 32-bit registers per lane, allocated to a warp in multiples of `register_unit` per
+    lane. `shared` is the bytes of shared memory (LDS), `block_shared` the maximum per block after opting
+    in; a block is allocated its own plus `reserved_shared` bytes, rounded up to `shared_unit`.
+    `barriers` is the pool of barrier resources and `scalar_registers` the registers per partition (None:
+    no limit).
     """
 
     warps: int
@@ -47,7 +47,7 @@ class Device:
 class ReferenceDevice:
     """A device as its driver describes it.
 
-    `multiprocessors` is what the driver counts as such (RDNA: work-group processors); `memory` and
+    `multiprocessors` is the number that the driver reports (RDNA: work-group processors); `memory` and
     `l2` are in bytes.
     """
 
@@ -59,12 +59,12 @@ class ReferenceDevice:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes; None where it is not known.
+    """The resources that one kernel uses; None if unknown.
 
-    `registers` are 32-bit registers a thread (AMD: vector registers, accumulation registers among them),
-    `stack` bytes of local memory (scratch) a thread, `barriers` a block. `spill_store_bytes` and
-    `spill_load_bytes` are ptxas' count over the code of one thread; `vector_spills` and `scalar_spills`
-    AMD's spilled registers; `scalar_registers` those of a wave.
+    `registers` are 32-bit registers per thread (AMD: vector registers, including accumulation registers),
+    `stack` is bytes of local memory (scratch) per thread, `barriers` are per block. `spill_store_bytes`
+    and `spill_load_bytes` are counted by ptxas in the code of one thread; `vector_spills` and
+    `scalar_spills` are AMD's spilled registers; `scalar_registers` are per wave.
     """
 
     registers: int | None = None

@@ -63,17 +63,14 @@ _REFERENCE_DEVICES = {
 
 
 def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
-    # A block of a single wave needs no barrier.
-    return replace(hip_resources(assembly), barriers=int(variant.metadata.get("num_warps") != 1))
-
-
-def hip_resources(amdgcn: str | None) -> Resources:
-    """What the kernel takes, by the metadata at the end of its AMDGCN text."""
-    text = amdgcn or ""
+    """From the metadata at the end of the AMDGCN text."""
+    text = assembly or ""
     start = text.rfind("amdhsa.kernels:")
     found = dict(re.findall(_AMDGPU_METADATA, text[start:])) if start >= 0 else {}
     values = {name: int(value) for name, value in found.items()}
     return Resources(
+        # A block of a single wave needs no barrier.
+        barriers=int(variant.metadata.get("num_warps") != 1),
         registers=values.get("vgpr_count"),
         stack=values.get("private_segment_fixed_size"),
         accumulation_registers=values.get("agpr_count"),

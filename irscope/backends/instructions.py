@@ -13,7 +13,7 @@ class InstructionKind:
 
     `kind` is "global load", "global store", "shared load", "shared store", "local load", "local store",
     "matrix", "async copy" or "ldmatrix". `name` is a matrix instruction's kind and shape, or how an
-    async copy is made. `width` is the bytes that one instruction moves for one thread (0: none).
+    async copy is made. `width` is the bytes that one instruction moves per thread (0: none).
     """
 
     kind: str
