@@ -1,6 +1,6 @@
 """Axis info: how contiguous, divisible and constant the values of a tensor are along each dimension.
 
-The facts that Triton's AxisInfoAnalysis derives (lib/Analysis/AxisInfo.cpp); the rules are in axis_rules.
+What Triton's AxisInfoAnalysis derives (lib/Analysis/AxisInfo.cpp), and its rule for each operation.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _POINTEE = re.compile(r"ptr<(?:(!)|[a-z]{1,2}(\d{1,3}))")
 
 @dataclass(frozen=True, slots=True)
 class AxisInfo:
-    """One entry a dimension (one for a scalar).
+    """One entry per dimension (one for a scalar).
 
-    Runs of `contiguity` elements count up by one; the first of each run, or each element where there is
-    no run, is a multiple of `divisibility` (bytes for pointers); runs of `constancy` elements are
-    equal. `constant` is the value where all elements have one that is known.
+    Runs of `contiguity` elements count up by one; the first of each run, or each element if there are no
+    runs, is a multiple of `divisibility` (bytes for pointers); runs of `constancy` elements are equal.
+    `constant` is the value if all elements have the same known value.
     """
 
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class AxisInfo:
     constant: int | None = None
 
     def hinted(self, name: str, given: Sequence[int]) -> AxisInfo:
-        """With what the kernel's author says of "contiguity", "divisibility" or "constancy"."""
+        """With the "contiguity", "divisibility" or "constancy" that the author of the kernel asserts."""
         known = {
             "contiguity": self.contiguity,
             "divisibility": self.divisibility,
@@ -40,7 +40,7 @@ class AxisInfo:
         return AxisInfo(self.shape, constant=self.constant, **known)
 
     def join(self, other: AxisInfo) -> AxisInfo:
-        """What is known of a value that is one of two."""
+        """What is known about a value that is one of two."""
         if self.shape != other.shape:
             return unknown(self.shape)
         return AxisInfo(
@@ -53,18 +53,18 @@ class AxisInfo:
 
 
 def unknown(shape: tuple[int, ...]) -> AxisInfo:
-    """Nothing is known but the shape."""
+    """The info of a value of which only the shape is known."""
     ones = (1,) * len(shape)
     return AxisInfo(shape, ones, ones, ones)
 
 
 def scalar(divisibility: int) -> AxisInfo:
-    """A scalar that is divisible by so much."""
+    """The info of a scalar with this divisibility."""
     return AxisInfo((1,), (1,), (divisibility,), (1,))
 
 
 def shape_of(text: str) -> tuple[int, ...]:
-    """The shape of the last tensor type in an operation's text, (1,) where there is none."""
+    """The shape of the last tensor type in an operation's text; (1,) if there are none."""
     shapes = _TENSOR.findall(text[text.rfind(" -> ") + 1 :])
     return tuple(int(size) for size in shapes[-1][:-1].split("x")) if shapes else (1,)
 
@@ -82,7 +82,7 @@ def gcds(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(gcd, a, b))
 
 
-# What 0 is divisible by, and the most that is told apart.
+# The divisibility of 0, and the maximum that is distinguished.
 _MOST = 1 << 62
 _CONSTANT = re.compile(r"arith\.constant (?:dense<)?(-?\d{1,20}\b(?!\.)|true|false)")
 _NUMBER = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "axis")}
@@ -93,7 +93,7 @@ _Rule = Callable[[str, tuple[int, ...], Sequence[AxisInfo]], AxisInfo | None]
 
 
 def transfer(opcode: str, text: str, operands: Sequence[AxisInfo | None]) -> AxisInfo:
-    """What is known of an operation's result. `text` is the operation with its types."""
+    """What is known about the result of an operation. `text` is the operation with its types."""
     shape = shape_of(text)
     rule = _RULES.get(opcode)
     known = [operand for operand in operands if operand is not None]
@@ -121,7 +121,7 @@ def _power_of_two(value: int) -> int:
 
 
 def _bounded(constant: int) -> int | None:
-    """No constant of 64 bits overflows into one that grows without end."""
+    """Keeps constants within 64 bits, so that they do not grow without end."""
     return constant if abs(constant) <= _MOST else None
 
 
@@ -186,7 +186,7 @@ def _broadcast(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | N
 
 
 def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) -> _Rule:
-    """A rule for one operand of any shape."""
+    """A rule for an operation with one operand of any shape."""
 
     def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
         return rule(text, shape, operands[0]) if len(operands) == 1 else None
@@ -195,7 +195,7 @@ def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) ->
 
 
 def _binary(rule: Callable[[str, AxisInfo, AxisInfo], AxisInfo]) -> _Rule:
-    """A rule for two operands of one shape."""
+    """A rule for an operation with two operands of the same shape."""
 
     def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
         if len(operands) != 2 or any(operand.shape != shape for operand in operands):
@@ -224,7 +224,7 @@ def _subtract(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 
 def _multiply(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    """A run multiplied by anything but 1 is no run, and only its first element was divisible."""
+    """Multiplying by anything but 1 breaks a run, and only the first element of a run is divisible."""
     ones = (1,) * len(a.shape)
     contiguity = a.contiguity if b.constant == 1 else b.contiguity if a.constant == 1 else ones
 
@@ -275,7 +275,7 @@ def _remainder(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 
 def _compare(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    """A run against a constant changes its answer only at a common multiple of both, or next to one."""
+    """Comparing a run with a constant changes its result only at or next to a common multiple of both."""
     match = _PREDICATE.match(text)
     predicate = match[1][-2:] if match else ""
     constancy = []

@@ -41,7 +41,7 @@ def _identity(variant: Variant, facts: Facts) -> tuple[object, ...]:
     return (variant.kernel.name, variant.target, *launch, *metadata)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StageReuse:
     """The variants (by id) that reused the stages below TTGIR of another variant of the same sweep.
 

@@ -1,7 +1,7 @@
-"""The loads and stores of TTIR: into what they point, how many elements a thread can take at once, and why.
+"""The global loads and stores of TTIR, and what limits how many elements a thread accesses at once.
 
-One instruction moves at most 16 bytes for a thread, and no more than the pointer's contiguity and
-divisibility, the mask's constancy and the number of elements for each thread allow (lib/Dialect/TritonGPU
+One instruction moves at most 16 bytes per thread, and no more than the pointer's contiguity and
+divisibility, the mask's constancy and the number of elements per thread allow (lib/Dialect/TritonGPU
 /Transforms/Coalesce.cpp and lib/Conversion/*/LoadStoreOpToLLVM.cpp of Triton).
 """
 
@@ -26,8 +26,8 @@ _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
 class GlobalAccess:
     """One `tt.load` or `tt.store`.
 
-    `index` is that of the operation; `kind` is "global load" or "global store"; `pointers` are the
-    parameters that it points into; `size` is the bytes of an element.
+    `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
+    parameters that it points into; `size` is the size of an element in bytes.
     """
 
     index: int
@@ -41,7 +41,7 @@ class GlobalAccess:
 
 @dataclass(frozen=True, slots=True)
 class WidthLimits:
-    """How many elements one thread can access at once by the pointer, the mask, and what there is for it."""
+    """How many elements one thread can access at once: by the pointer, by the mask, and by its share."""
 
     pointer: int
     mask: int
@@ -49,13 +49,13 @@ class WidthLimits:
 
     @property
     def width(self) -> int:
-        """What they allow together."""
+        """The smallest limit."""
         return min(self.pointer, self.mask, self.share)
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The parameters whose unknown divisibility narrows an access, by where they come in."""
+    """The parameters whose unknown divisibility narrows an access, of the pointer and of the mask."""
 
     pointer: tuple[str, ...]
     mask: tuple[str, ...]
@@ -89,11 +89,11 @@ def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
 def width_limits(
     access: GlobalAccess, infos: Mapping[Definition, AxisInfo], threads: int
 ) -> WidthLimits | None:
-    """The limits of an access by `infos`, in a block of so many threads; None where they are not known."""
+    """The limits of an access according to `infos`, in a block of `threads`; None if they are unknown."""
     info = infos.get(access.pointer)
     if info is None:
         return None
-    # The dimension that the layout puts first: the most contiguous, the last of equals.
+    # The dimension that is first in the layout's order: the most contiguous, the last of equals.
     dimension = max(range(len(info.shape)), key=lambda at: (info.contiguity[at], at))
     aligned = max(1, info.divisibility[dimension] // access.size)
     run = min(info.contiguity[dimension], info.shape[dimension])
@@ -108,7 +108,7 @@ def width_limits(
 
 
 def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
-    """The fewest parameters that would make the access wider, were they known to be divisible by 16."""
+    """A minimal set of parameters that would widen the access if they were known to be divisible by 16."""
     into = flow.origins(access.pointer)
     masking = flow.origins(access.mask) if access.mask is not None else frozenset()
     suspects = [

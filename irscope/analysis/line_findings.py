@@ -1,4 +1,4 @@
-"""Findings by source line: what the instructions made of one line of the kernel do in A and in B."""
+"""Findings by source line: what the instructions of one line of the kernel do in A and in B."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NUMBER_ONLY = 0.1
 # A width that neither side has counts less than one that A or B has.
 _COULD_BE = 0.25
 
-# TTGIR's operations between global memory and a thread: tt.load, amdg.buffer_store, ttg.async_copy_...
+# Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
 _ALIAS = re.compile(r"#\w+")
 
@@ -105,16 +105,16 @@ def _because(a: str | None, b: str | None) -> str:
 
 
 def _narrow_weight(kind: str, width: int) -> float:
-    """By how much wider the access could be."""
+    """The weight of an access that could be wider."""
     return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
 
 
 def _bulk(work: InstructionMix) -> bool:
-    return any("bulk" in doing.name for doing in work.counts)
+    return any("bulk" in own.name for own in work.counts)
 
 
 def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
-    """How the layouts of that place's memory operations share out elements to threads, if that changed."""
+    """How many elements per thread the layouts of the place's memory operations have, if that changed."""
     left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
     changes = [
         f"{change.left.alias} {name} {a} -> {b}"
@@ -127,7 +127,7 @@ def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
 
 
 def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
-    """The aliases in the types of the loads, stores and copies that were made from a place."""
+    """The aliases in the types of the loads, stores and copies of a place."""
     lines = [
         document.lines[operation.line]
         for operation in document.operations
@@ -137,23 +137,23 @@ def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
 
 
 def _weight(kind: str, a: InstructionMix, b: InstructionMix) -> float:
-    """By the width of an access, by the kind of a matrix instruction or copy; little by numbers alone."""
+    """Depends on the width of an access or the kind of an instruction; counts matter little."""
     importance = _KINDS[kind][0]
     number = effect(sum(a.counts.values()), sum(b.counts.values()))
     if not a.counts or not b.counts:
         return importance
     if a.counts.keys() == b.counts.keys():
         return importance * _NUMBER_ONLY * min(number, 10.0)
-    if any(doing.width for doing in (*a.counts, *b.counts)):
+    if any(own.width for own in (*a.counts, *b.counts)):
         return importance * max(effect(_mean_width(a), _mean_width(b)), _NUMBER_ONLY)
     return importance * 0.5
 
 
 def _mean_width(work: InstructionMix) -> float:
-    total = sum(doing.width * number for doing, number in work.counts.items())
+    total = sum(own.width * number for own, number in work.counts.items())
     return total / sum(work.counts.values())
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
     ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {doing.name or f'{doing.width}-byte'}" for doing, n in ordered) or "none"
+    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"

@@ -42,7 +42,7 @@ class VariantArtifacts:
     @cached_property
     def scan(self) -> Scan | None:
         """What the instructions of the assembly do."""
-        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set)
+        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
 
     @cached_property
     def ttgir(self) -> TtgirScan | None:
@@ -124,20 +124,20 @@ def reused_stages(variant: Variant) -> tuple[str, ...]:
 
 _ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
 _CONVERSION = "ttg.convert_layout"
-# One buffer taken out of several: the type of what it is taken out of, its leading dimension first.
+# Selects one of several buffers; the leading dimension of the operand's type is their number.
 _BUFFER_OF = re.compile(
     r"ttg\.memdesc_index [^:\n]{0,999}: !ttg\.memdesc<"
     r"(?P<copies>\d{1,9})x[\dx]{1,99}x(?P<element>\w{1,99}), (?P<encoding>[^\n]{0,999}?) ->"
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TtgirScan:
-    """What was found, with the lines (index from 0) that show it.
+    """What TTGIR text contains, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of
-    `ttg.convert_layout`. `buffers` is the most copies of one tile that shared memory holds at once, 0
-    where no tile is held more than once.
+    `ttg.convert_layout`. `buffers` is the maximum number of copies of one tile in shared memory, or 0 if
+    no tile has more than one.
     """
 
     layouts: dict[str, int]
@@ -148,7 +148,7 @@ class TtgirScan:
 
 
 def scan_ttgir(text: str) -> TtgirScan:
-    """What the TTGIR `text` says."""
+    """The layouts, conversions and buffers in the TTGIR `text`."""
     lines = text.split("\n")
     layouts: Counter[str] = Counter()
     layout_lines, conversions = [], []
@@ -168,8 +168,8 @@ def scan_ttgir(text: str) -> TtgirScan:
 def _copies(line: str) -> int:
     """How many copies of a tile the operand of a `ttg.memdesc_index` holds; 0 for anything else.
 
-    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but are no pipeline buffers; one
-    copy is no pipeline either.
+    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but they are not pipeline buffers.
+    A single copy is not a pipeline.
     """
     match = _BUFFER_OF.search(line)
     if match is None or match["element"] == "i64":

@@ -55,7 +55,7 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FactKind:
     """What a fact is: a column of the table.
 

@@ -36,7 +36,7 @@ COMMON_STAGES: tuple[Stage, ...] = (
 )
 
 
-# What makes LLVM IR of a module, and what optimises that: libtriton's functions, told of as passes of `llir`.
+# libtriton's functions that translate a module to LLVM IR and optimize it, recorded as passes of `llir`.
 TO_LLVM, OPTIMIZE = "llvm.to_module", "llvm.optimize_module"
 
 
@@ -51,5 +51,5 @@ def pass_options(pipeline: str) -> str:
 
 
 def pass_language(pipeline: str) -> str:
-    """The language of the module after a pass, by the stage table's word."""
+    """The language of the module after a pass, as named in the stage table."""
     return "llvm" if pipeline in (TO_LLVM, OPTIMIZE) else "mlir"

@@ -86,8 +86,7 @@ class CaptureWriter:
         """A new capture at `path`. Raises UserError if it exists (unless `force`) or cannot be created."""
         if path.exists() and not force:
             raise UserError(
-                f"{path} exists; choose another name with -o, replace it with --force, "
-                "or add to it with --resume"
+                f"{path} exists; choose another name with -o, --force to replace it, or --resume to add to it"
             )
         try:
             remove_capture(path)

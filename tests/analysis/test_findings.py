@@ -1,7 +1,8 @@
 import pytest
 
-from irscope.analysis.findings import PairContext, findings
+from irscope.analysis.findings import FINDINGS, Finding, PairContext, findings
 from irscope.facts.measure import from_json, measure
+from irscope.facts.registry import FACT_KINDS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
 from irscope.model import Failure, SourceFunction
 from tests.analysis.builders import FACTS, stage_diff, stored, variant
 
@@ -150,3 +151,19 @@ def test_the_first_stage_that_really_differs():
         stage: stage_diff(stage, stored(SMALL, stage), stored(SMALL, stage)) for stage in ("ttir", "ttgir")
     }
     assert texts({}, {}, diffs=same) == ["All compared stages are equal: ttir, ttgir"]
+
+
+def test_a_finding_is_one_function(monkeypatch):
+    def always(pair):
+        yield Finding(f"B is {pair.b.kernel.name}", 10_000, "example")
+
+    monkeypatch.setattr("irscope.analysis.findings.FINDINGS", (*FINDINGS, always))
+    assert texts({}, {})[0].startswith("B is ")
+
+
+def test_every_fact_with_a_weight_has_a_finding():
+    for kind in FACT_KINDS:
+        if kind.weight and kind not in (LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, OCCUPANCY):
+            values = ("1 x 4 B", "2 x 4 B") if not kind.unit else (1, 2)
+            a, b = (from_json({"stack": 0, "registers": 64, kind.name: value}) for value in values)
+            assert found(a, b), kind.name
