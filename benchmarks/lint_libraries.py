@@ -1,8 +1,8 @@
-"""What `irscope lint` finds in the kernel libraries of others: python benchmarks/lint_libraries.py FOLDER.
+"""Counts the findings of `irscope lint` in kernel libraries: python benchmarks/lint_libraries.py FOLDER.
 
-FOLDER has a folder for each library, with its Python files (`pip download`, unpacked). Prints how often
-each rule finds something in each, and how long it took. --list prints the findings themselves, to be
-checked by hand; --skip leaves out files whose path has this in it (compilers other than NVIDIA's and AMD's).
+FOLDER has a folder per library with its Python files (`pip download`, unpacked). Prints the number of
+findings per rule and library, and the time. --list prints the findings, to check them by hand; --skip skips
+files whose path contains its value (compilers other than NVIDIA's and AMD's).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def lint(file: Path, name: str) -> tuple[int, list[Diagnostic]] | None:
-    """The number of kernels in a file, and what is found; None where it is no Python or has no kernel."""
+    """The kernels in a file and the findings; None if it is not valid Python or has no kernel."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()

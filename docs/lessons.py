@@ -30,12 +30,13 @@ def main() -> None:
     """Writes the page and the picture of each lesson, and the index."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("lesson", nargs="*", type=int, help="only these (default: all)")
-    wanted = parser.parse_args().lesson
+    parser.add_argument("--no-pictures", action="store_true", help="write only the text")
+    args = parser.parse_args()
     folder = HERE / "learn"
     folder.mkdir(exist_ok=True)
     for lesson in lessons():
-        if not wanted or lesson.number in wanted:
-            write(lesson, folder)
+        if not args.lesson or lesson.number in args.lesson:
+            write(lesson, folder, pictures=not args.no_pictures)
     index = [f"{one.number}. [{one.title}]({file_name(one)}.md)" for one in lessons()]
     (folder / "index.md").write_text(
         INDEX.format(triton=version("triton")) + "\n".join(index) + "\n", encoding="utf-8"
@@ -45,25 +46,26 @@ def main() -> None:
 INDEX = """# Lessons: why autotune recompiles
 
 Each lesson compiles a kernel on your machine, asks a question, lets you look, and then shows the answer in
-the IR that was just compiled. `irscope learn 1` opens the first one in the app; it needs no GPU. These pages show
-the lessons as text, with the output of Triton {triton}. A test checks every claim in them; where versions of
-Triton differ, the text says so.
+the IR that was just compiled. `irscope learn 1` opens the first one in the app; it needs no GPU. These pages
+show the lessons as text, with the output of Triton {triton}. A test checks every claim in them; where
+versions of Triton differ, the text says so.
 
 """
 
 
-def write(lesson: Lesson, folder: Path) -> None:
-    """Compiles a lesson and writes `NN_name.md` and `NN_name.svg`."""
+def write(lesson: Lesson, folder: Path, pictures: bool) -> None:
+    """Compiles a lesson and writes `NN_name.md` and, with `pictures`, `NN_name.svg`."""
     name = file_name(lesson)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / f"{name}.irscope"
         compile_lesson(lesson, path)
         with Workspace(path) as workspace:
             text = markdown(lesson, workspace)
-            app = IrscopeApp(workspace, lesson=lesson)
-            svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
-    # Do not publish where this machine keeps Triton.
-    (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
+            if pictures:
+                app = IrscopeApp(workspace, lesson=lesson)
+                svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
+                # Do not publish where this machine keeps Triton.
+                (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
     title, about, rest = text.split("\n\n", 2)
     image = f"![The app with the first answer of the lesson]({name}.svg)"
     (folder / f"{name}.md").write_text("\n\n".join([title, about, image, rest]), encoding="utf-8")

@@ -9,8 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 Irscope = Callable[..., subprocess.CompletedProcess[str]]
+
+# Property tests: few examples while developing, many in CI.
+settings.register_profile("default", max_examples=20, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_configure(config: pytest.Config) -> None:

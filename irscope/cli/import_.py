@@ -47,13 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports; returns 1 if an entry was skipped. Raises UserError if nothing can be imported."""
-    from irscope.capturing.importers.import_capture import import_source, recognise
+    from irscope.capturing.importers.import_capture import import_source, recognize
     from irscope.cli.progress import counting_bar
     from irscope.model.text import pluralize
     from irscope.workspace import Workspace
 
     start = time.monotonic()
-    source = recognise(args.path)
+    source = recognize(args.path)
     path = args.output or Path(f"{args.path.resolve().name.partition('.ndjson')[0]}.irscope")
 
     with counting_bar("import") as report:

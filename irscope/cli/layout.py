@@ -17,7 +17,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import Grid, LayoutView, Picture, TensorDrawing, Window, Workspace, encoded
+from irscope.workspace import Grid, LayoutDrawing, LayoutView, Picture, Window, Workspace, encoded
 
 NAME = "layout"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
@@ -84,7 +84,7 @@ def _text(args: argparse.Namespace, views: Sequence[LayoutView]) -> str:
     return _drawings(args, views, [picture.grid for picture in pictures], sentences)
 
 
-def _sentences(args: argparse.Namespace, drawing: TensorDrawing) -> Sequence[str]:
+def _sentences(args: argparse.Namespace, drawing: LayoutDrawing) -> Sequence[str]:
     """The sentences below a drawing; a file does not list the other tensors that match."""
     if not drawing.others_text or args.format == "svg" or args.value.startswith("#"):
         return drawing.sentences

@@ -20,8 +20,8 @@ from irscope import __version__
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
     from irscope.capturing.compile.sweep import Progress
+    from irscope.capturing.messages import SweepRequest
     from irscope.learn.lesson import Lesson, LessonSweep
 
 NAME = "learn"
@@ -79,7 +79,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
     from irscope.workspace import parse_target
 
     return SweepRequest(

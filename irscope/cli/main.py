@@ -88,7 +88,7 @@ def _run(words: list[str]) -> int:
     except UserError as error:
         from irscope.model.text import one_line
 
-        print(f"irscope: {one_line(str(error))}", file=sys.stderr)
+        print(f"irscope: {one_line(error.command_line_text)}", file=sys.stderr)
         return 2
     return code
 

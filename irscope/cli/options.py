@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
     from irscope.model import Target, Value
     from irscope.report.terminal.paint import Paint
     from irscope.workspace import CaptureWriter
@@ -188,7 +188,7 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     """The request in the arguments for `kernel`: FILE.py::KERNEL. Raises UserError if they are invalid."""
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
     from irscope.model import UserError, parse_value
 
     check_positive(args, "-j")

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import Plan
     from irscope.capturing.compile.sweep import Progress, Report
-    from irscope.capturing.record.background_writer import Written
+    from irscope.capturing.messages import Plan
+    from irscope.capturing.record.background_writer import WrittenCounts
 
 
 def count_on_stderr(what: str) -> Callable[[int, int], None]:
@@ -65,7 +65,7 @@ def compilation_bar(plan: Plan) -> Iterator[Report]:
 
 
 @contextmanager
-def recording_bar() -> Iterator[Callable[[Written], None]]:
+def recording_bar() -> Iterator[Callable[[WrittenCounts], None]]:
     """Prints the notes of a recording as they arrive, and shows a bar while variants are compiled."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -77,7 +77,7 @@ def recording_bar() -> Iterator[Callable[[Written], None]]:
     task = bar.add_task("", total=None)
     printed = 0
 
-    def report(written: Written) -> None:
+    def report(written: WrittenCounts) -> None:
         nonlocal printed
         for note in written.notes[printed:]:
             print(f"irscope: {note}", file=sys.stderr)

@@ -54,22 +54,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program and returns its exit code."""
-    from irscope.capturing.record.background_writer import Writing, summary
-    from irscope.capturing.record.run import run as run_captured
-    from irscope.capturing.record.session import no_gpu_note
-    from irscope.capturing.record.subprocesses import Subprocesses
+    from irscope.capturing.messages import SubprocessOptions
+    from irscope.capturing.record.background_writer import BackgroundWriter, summary
+    from irscope.capturing.record.program import run_captured
+    from irscope.capturing.record.session import with_default_target
     from irscope.cli.progress import counting_bar, recording_bar
     from irscope.workspace import Workspace
 
-    program, run_options = _program(args), no_gpu_note(_options(args))
+    program, run_options = _program(args), with_default_target(_options(args))
     path = args.output or _default_path(program)
     existing = "force" if args.force else "resume" if args.resume else ""
     command = shlex.join(sys.argv)
-    children = Subprocesses(run_options, str(path.absolute().with_suffix("")), existing, command)
+    subprocesses = SubprocessOptions(run_options, str(path.absolute().with_suffix("")), existing, command)
     with recording_bar() as report_written:
-        writing = Writing(partial(options.open_writer, args, path), command, report_written)
-        code = run_captured(program, children, writing)
-        written = writing.close()
+        writer = BackgroundWriter(partial(options.open_writer, args, path), command, report_written)
+        code = run_captured(program, subprocesses, writer)
+        written = writer.close()
     if written.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)

@@ -115,13 +115,13 @@ class _Side:
         self.lines = document.lines
         self.language = language_named(document.language)
         self.unmatched = unmatched
-        # All lines of an operation without regions, else its first line. In MLIR, only operations with
-        # regions have more than one line.
+        # The first line of an operation with regions, else all of its lines.
         self.operation_lines: set[int] = set()
         parents = {operation.parent for operation in document.operations}
         for index, operation in enumerate(document.operations):
             self.operation_lines.add(operation.line)
-            if operation.end > operation.line + 1 and index not in parents and document.language != "mlir":
+            has_region = self.language.has_regions or index in parents
+            if operation.end > operation.line + 1 and not has_region:
                 self.operation_lines.update(range(operation.line, operation.end))
 
     def change(self, line: int) -> Change:

@@ -81,7 +81,7 @@ def classify(left: str, right: str, language: str) -> Change:
 
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
-    registers = language_named(language).register_classes
+    syntax = language_named(language)
     braces = at = 0
     while match := _TOKEN.search(text, at):
         at = match.end()
@@ -93,11 +93,11 @@ def _tokens(text: str, language: str) -> Iterator[_Token]:
             word = text[match.start() : at]
         elif name == "mark":
             braces += (word == "{") - (word == "}")
-        elif name in ("number", "hexadecimal") and language == "mlir" and braces > 0:
+        elif name in ("number", "hexadecimal") and syntax.attributes_in_braces and braces > 0:
             kind = Change.ATTRIBUTE
         elif word in _LITERALS:
             kind = Change.CONSTANT
-        elif word in registers:
+        elif word in syntax.register_classes:
             kind = Change.OPERANDS
         yield _Token(word, kind)
 

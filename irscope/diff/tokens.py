@@ -9,26 +9,17 @@ A comparison by character would highlight names and locations too, and cut numbe
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from rapidfuzz.distance import Indel
 
+from irscope.languages.registry import LANGUAGES, language_named
+
 # A stage has a few thousand distinct tokens.
 _CACHED_TOKENS = 65536
 
-_REGISTER = r"(?:U?[RP]|S?B|gsb|[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])"
 _LABEL = r"[$.]L\w+"
-# Every character belongs to one token, so token lengths add up to offsets in the line.
-_TOKEN = re.compile(
-    r'\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\)'  # an MLIR location
-    r"|,? !dbg !\d+|/\*[0-9a-f]+\*/|//.*"  # an LLVM location, a SASS address, a comment
-    rf"|\b{_REGISTER}(?!\w)|{_LABEL}"
-    r"|%[\w$.-]*(?:#\d+|<\d+>)?|!(?:\d+|[a-z]\w*)|#\d+|#?[A-Za-z_$][\w$.]*"
-    r"|0x[0-9A-Fa-f]+|\d+x(?=[\da-z!])|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\s+|."
-)
-# Names without a meaning: values, metadata, registers, labels.
-_NAME = re.compile(rf"%.*|!\d+|{_REGISTER}|{_LABEL}")
 # Tokens that are ignored: blanks, locations, addresses, comments.
 _VOID = re.compile(r"\s+|loc\(.*|,? !dbg.*|/\*.*|//.*")
 _ALIAS = re.compile(r"#\w+")
@@ -62,7 +53,7 @@ class _Tokens:
     """The tokens of a line that are compared: their keys, starts and ends."""
 
     def __init__(self, line: str) -> None:
-        tokens = _TOKEN.findall(line)
+        tokens = _token_pattern().findall(line)
         ends = accumulate(map(len, tokens))
         kept = [(key, end, token) for token, end in zip(tokens, ends, strict=True) if (key := _key(token))]
         self.keys = [key for key, _, _ in kept]
@@ -81,11 +72,35 @@ class _Tokens:
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def _key(token: str) -> str:
-    """What a token is compared by: a name without a meaning by its kind; "" for a token that is ignored."""
+    """The key that a token is compared by: a name without a meaning by its kind, "" if it is ignored."""
     if _VOID.fullmatch(token):
         return ""
-    if _NAME.fullmatch(token):
+    if _name_pattern().fullmatch(token):
         return token[0]
     if _ALIAS.fullmatch(token):
         return token.rstrip("0123456789")
     return token
+
+
+@cache
+def _registers() -> str:
+    """A regular expression of the physical registers of all languages."""
+    return "|".join(filter(None, (language_named(name).register for name in LANGUAGES)))
+
+
+@cache
+def _token_pattern() -> re.Pattern[str]:
+    # Every character belongs to one token, so token lengths add up to offsets in the line.
+    return re.compile(
+        r'\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\)'  # an MLIR location
+        r"|,? !dbg !\d+|/\*[0-9a-f]+\*/|//.*"  # an LLVM location, a SASS address, a comment
+        rf"|{_registers()}|{_LABEL}"
+        r"|%[\w$.-]*(?:#\d+|<\d+>)?|!(?:\d+|[a-z]\w*)|#\d+|#?[A-Za-z_$][\w$.]*"
+        r"|0x[0-9A-Fa-f]+|\d+x(?=[\da-z!])|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\s+|."
+    )
+
+
+@cache
+def _name_pattern() -> re.Pattern[str]:
+    """Names without a meaning: values, metadata, registers, labels."""
+    return re.compile(rf"%.*|!\d+|{_registers()}|{_LABEL}")

@@ -1,4 +1,4 @@
-"""What the assembly languages share: `.file` and `.loc` lines, inlining chains, inline assembly."""
+"""The shared parts of the assembly languages: `.file` and `.loc` lines, inlining chains, inline assembly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rest of irscope knows about a language: how to parse, show, strip and compare it."""
+"""A language: how to parse, highlight, strip and compare its text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Language:
         not say which instruction wrote the part of a wide register that another one reads.
       register: a regular expression of the physical registers as printed.
       register_classes: the physical registers as normalized text has them ("R", "v").
-      comment: what starts a comment that runs to the end of the line; "" if there is no such comment.
+      comment: the mark of a comment that runs to the end of the line; "" if there is none.
+      has_regions: whether operations contain others. If so, only those span several lines.
+      attributes_in_braces: whether a number between braces is an attribute and not a constant.
       header: matches the lines outside of operations that carry a meaning for the whole stage.
       modifiers: parts of an opcode that do not change its class: rounding, ordering, encoding.
       heavy: matches the opcodes that determine a kernel's speed: matrix units, memory, copies, barriers.
@@ -53,6 +55,8 @@ class Language:
     register: str = ""
     register_classes: frozenset[str] = frozenset()
     comment: str = ""
+    has_regions: bool = False
+    attributes_in_braces: bool = False
     header: re.Pattern[str] = _NEVER
     modifiers: frozenset[str] = frozenset()
     heavy: re.Pattern[str] = _NEVER

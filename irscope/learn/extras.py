@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.layouts.describe import turns_text, ways_text
+from irscope.layouts.describe import conflicts_text, ways_text
 from irscope.lint.linter import lint_source
 from irscope.lint.rules import SOURCE_RULES
 from irscope.model import Variant
@@ -51,12 +51,12 @@ def _layout_lines(capture: LessonCapture, variant: Variant) -> Iterator[str]:
     """Each access to shared memory and each layout conversion, with its cost."""
     layouts = capture.layouts(variant)
     for one in layouts.accesses:
-        cost = turns_text(one.conflicts) if one.conflicts else one.why_not
+        cost = conflicts_text(one.conflicts) if one.conflicts else one.why_not
         yield f"{one.access.opcode} of line {one.access.line}, {one.access.buffer.type}: {cost}"
         if one.plain:
             yield f"    without the swizzle: {ways_text(one.plain)}"
     for conversion in layouts.conversions:
-        cost = conversion.move.value if conversion.move else conversion.why_not
+        cost = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"
         yield f"ttg.convert_layout of line {conversion.line}, {both}: {cost}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING
@@ -49,6 +49,11 @@ class Rule:
     def body(self) -> str:
         """The page without its first line, as Markdown."""
         return cleandoc(self.page).partition("\n")[2].strip()
+
+
+def lines_text(lines: Collection[int]) -> str:
+    """Line numbers as a message shows them: "line 4" or "lines 4, 5"."""
+    return f"line{'' if len(lines) == 1 else 's'} {', '.join(map(str, sorted(lines)))}"
 
 
 @dataclass(frozen=True, slots=True)

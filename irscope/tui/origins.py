@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.source_map import Place, python_lines
+from irscope.analysis.source_map import SourcePlace, python_lines
 from irscope.model import Variant
 from irscope.tui.page import PageSide
 
@@ -15,9 +15,9 @@ class Python:
     """The kernel's source and that of the functions it calls, and the place of each of its lines."""
 
     side: PageSide
-    places: Sequence[Place | None]
+    places: Sequence[SourcePlace | None]
 
-    def line_of(self, place: Place) -> int | None:
+    def line_of(self, place: SourcePlace) -> int | None:
         """The line (from 0) that shows a place; None where the source does not have it."""
         return self.places.index(place) if place in self.places else None
 

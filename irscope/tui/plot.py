@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from irscope.analysis.axis_ticks import scale
-from irscope.analysis.chart_data import Chart, Point, Series
+from irscope.analysis.chart_data import Chart, Point, Series, axis_scale
 from irscope.model.text import display_line
 
 # A series has a mark and a colour of its own; what there are more series has letters.
@@ -48,7 +47,7 @@ class Plot:
         numbers = [point.y for point in chart.points if point.y is not None] or [0.0]
         self._lost = any(point.y is None for point in chart.points)
         self._rows = max(height - 2 - self._lost, 1)  # without the axis, its labels, the line of the lost
-        self._scale = scale(min(numbers), max(numbers), self._rows // _ROWS_A_LABEL)
+        self._scale = axis_scale(min(numbers), max(numbers), self._rows // _ROWS_A_LABEL)
         self._labels = dict(self._label_rows())
         self._left = max(map(len, self._labels.values())) + 2
         self._width = max(width - self._left, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.analysis.source_map import Place, SourceMap
+from irscope.analysis.source_map import SourceMap, SourcePlace
 from irscope.model import UserError, Variant
 from irscope.tui.pair_state import PairState
 from irscope.workspace import PYTHON, Workspace
@@ -17,17 +17,17 @@ class Traces:
     left: SourceMap | None = None
     right: SourceMap | None = None
 
-    def of(self, line: int, right: bool) -> tuple[Place, ...]:
+    def of(self, line: int, right: bool) -> tuple[SourcePlace, ...]:
         """The places that a line of one side came from, the innermost first."""
         origins = self.right if right else self.left
         return origins.of_line(line) if origins else ()
 
-    def counts(self, place: Place) -> tuple[int, int]:
+    def counts(self, place: SourcePlace) -> tuple[int, int]:
         """How many operations came from a place, in A and in B."""
         left, right = (side.count(place) if side else 0 for side in (self.left, self.right))
         return left, right
 
-    def lines(self, place: Place) -> tuple[frozenset[int], frozenset[int]]:
+    def lines(self, place: SourcePlace) -> tuple[frozenset[int], frozenset[int]]:
         """The lines of those operations, in A and in B."""
         left, right = (side.lines(place) if side else () for side in (self.left, self.right))
         return frozenset(left), frozenset(right)
@@ -55,7 +55,7 @@ def trace(comparison: PairState, stage: str) -> Traces:
     return Traces(left, None if comparison.single else _origins(workspace, comparison.b, stage))
 
 
-def work_in(comparison: PairState, stage: str, place: Place) -> list[LineOutcome]:
+def work_in(comparison: PairState, stage: str, place: SourcePlace) -> list[LineOutcome]:
     """What `place` became in a stage: what differs in number first, then what there is most of."""
     traces = trace(comparison, stage)
     left, right = (side.counts(place) if side else None for side in (traces.left, traces.right))

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import CacheKeyInput
-from irscope.analysis.cache_key_diff import recompilation
-from irscope.analysis.cache_key_text import key_sentence, reason_text
-from irscope.analysis.compilation_summary import story, totals
-from irscope.analysis.compilations import compilations
+from irscope.analysis.cache_key_diff import key_sentence, reason_text, recompilation
+from irscope.analysis.compilations import compilation_summary, compilation_totals, compilations
 from irscope.analysis.finding import Finding
 from irscope.analysis.source_map import place_of
 from irscope.diff.rows import Change, StageDiff
@@ -67,8 +65,11 @@ def story_lines(workspace: Workspace, facts: Mapping[int, Mapping[str, Fact]]) -
     for name in dict.fromkeys(variant.kernel.name for variant in workspace.variants):
         variants = [variant for variant in workspace.variants if variant.kernel.name == name]
         found = compilations(name, variants, facts)
-        told.append(TextLine(f"The whole capture: {name}, {totals(found)}", title=True, level=0))
-        told += [TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(found)]
+        told.append(TextLine(f"The whole capture: {name}, {compilation_totals(found)}", title=True, level=0))
+        told += [
+            TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
+            for line in compilation_summary(found)
+        ]
     return told
 
 

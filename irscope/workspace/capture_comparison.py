@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.capture_diff import CaptureDiff, FactChange, Pair
+from irscope.analysis.capture_diff import CaptureDiff, FactChange, MatchedVariants
 from irscope.analysis.capture_diff import compare_captures as diff_captures
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
@@ -28,12 +28,12 @@ class CaptureComparison:
     names: tuple[Mapping[int, str], Mapping[int, str]]
 
     @property
-    def worse(self) -> list[Pair]:
+    def worse(self) -> list[MatchedVariants]:
         """The pairs in which a fact got worse, worst first."""
         return [pair for pair in self.diff.pairs if pair.worse]
 
     @property
-    def better(self) -> list[Pair]:
+    def better(self) -> list[MatchedVariants]:
         """The pairs in which a fact got better and none got worse, most important first."""
         pairs = [pair for pair in self.diff.pairs if pair.better and not pair.worse]
         return sorted(pairs, key=lambda pair: -sum(change.weight for change in pair.better))
@@ -77,7 +77,7 @@ class CaptureComparison:
         """Renamed kernels, and what only one of the captures has, by kernel."""
         return list(_unmatched(self.diff))
 
-    def pair_text(self, pair: Pair) -> str:
+    def pair_text(self, pair: MatchedVariants) -> str:
         """A pair in one line: what got worse and better; only what got better if nothing got worse."""
         ids = f"#{pair.a.id} -> #{pair.b.id}" if pair.a.id != pair.b.id else f"#{pair.a.id}"
         changes = [_change_text(change, pair) for change in pair.worse or pair.better]
@@ -119,7 +119,7 @@ def _unmatched(diff: CaptureDiff) -> Iterator[str]:
             yield f"{title}  {name}: {pluralize(number, 'variant')}{whole}"
 
 
-def _change_text(change: FactChange, pair: Pair) -> str:
+def _change_text(change: FactChange, pair: MatchedVariants) -> str:
     if change.name == _FAILURE:
         return f"does not compile: {change.b}" if change.worse else "compiles now"
     if change.name == "launchable":

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from irscope.analysis.expectations import Unmet, parse_expectation, unmet
+from irscope.analysis.expectations import DOES_NOT_HOLD, Unmet, parse_expectation, unmet
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
@@ -51,7 +51,7 @@ class CheckFailure:
         if self.unmet.value is None:
             failure = self.variant.failure
             return f": it did not compile: {failure.summary}" if failure else ": no stage has it"
-        return "" if self.unmet.reason == "it is not so" else f": {self.unmet.reason}"
+        return "" if self.unmet.reason == DOES_NOT_HOLD else f": {self.unmet.reason}"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class CheckResult:
 
     @property
     def lines(self) -> list[str]:
-        """A line per failure, then the totals."""
+        """A line per failure, then the compilation_totals."""
         failed = len({failure.variant.id for failure in self.failures})
         variants, comparisons = pluralize(self.variants, "variant"), pluralize(self.comparisons, "comparison")
         if not failed:

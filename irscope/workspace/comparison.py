@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies
-from irscope.analysis.cache_key_text import verdict
-from irscope.analysis.divergence import Divergences, divergence_findings, divergences
+from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
+from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.finding import Finding
+from irscope.analysis.finding import Finding, PairContext
 from irscope.analysis.findings import findings
 from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
@@ -121,9 +120,7 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What matters about B compared with A, most important first."""
-        found = findings(self.a, self.b, *self.facts, self.stages)
-        parted = divergence_findings(self.divergence) if self.divergence is not None else ()
-        return tuple(sorted([*found, *parted], key=lambda finding: -finding.weight))
+        return tuple(findings(PairContext(self.a, self.b, *self.facts, self.stages, self.divergence)))
 
     @property
     def first_difference(self) -> StageDiff | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.describe import turns_text
+from irscope.layouts.describe import conflicts_text, describe_thread
 from irscope.layouts.grid import Grid, Window
-from irscope.layouts.kernel_layouts import KernelLayouts, Picture, held_words
-from irscope.layouts.shared_accesses import Counted
+from irscope.layouts.kernel_layouts import KernelLayouts, Picture
+from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
 from irscope.model import UserError, Variant
 from irscope.workspace.workspace import Workspace
@@ -18,7 +18,7 @@ _MAX_LISTED = 12
 
 
 @dataclass(frozen=True)
-class TensorDrawing:
+class LayoutDrawing:
     """A tensor as a grid with sentences below it; `others` are tensors that the same name matches."""
 
     picture: Picture
@@ -57,7 +57,7 @@ class LayoutView:
         return list(distinct(self.kernel.tensors))
 
     @property
-    def accesses(self) -> list[Counted]:
+    def accesses(self) -> list[AccessConflicts]:
         """The accesses to shared memory with their bank conflicts."""
         return self.kernel.accesses
 
@@ -76,7 +76,7 @@ class LayoutView:
 
     def draw(
         self, name: str, window: Window, thread: int | None = None, swizzle: bool = True
-    ) -> TensorDrawing:
+    ) -> LayoutDrawing:
         """The tensor that `name` matches best. Raises UserError if there is none or its layout is unknown."""
         tensor, *others = self.find(name)
         try:
@@ -84,26 +84,26 @@ class LayoutView:
             sentences = tuple(self._sentences(picture, thread, swizzle))
         except UnknownLayoutError as error:
             raise UserError(f"unknown layout: {error}") from error
-        return TensorDrawing(picture, sentences, others)
+        return LayoutDrawing(picture, sentences, others)
 
     def draw_access(self, number: int, swizzle: bool = True) -> Grid:
         """The worst pass of access `number` (from 1) over the banks. Raises UserError as `draw`."""
         if not 1 <= number <= len(self.accesses):
             raise UserError(f"#{self.variant.id} has no access {number}; it has {len(self.accesses)}")
         try:
-            return self.kernel.turns(self.accesses[number - 1], swizzle)
+            return self.kernel.wavefronts(self.accesses[number - 1], swizzle)
         except UnknownLayoutError as error:
             raise UserError(f"unknown layout: {error}") from error
 
     def _sentences(self, picture: Picture, thread: int | None, swizzle: bool) -> list[str]:
-        sentences = list(picture.words)
+        sentences = list(picture.sentences)
         for one in self.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
             conflicts = one.conflicts if swizzle else one.plain
             line = f" in line {one.access.line}" if one.access.line else ""
-            text = turns_text(conflicts) if conflicts else one.why_not
+            text = conflicts_text(conflicts) if conflicts else one.why_not
             sentences.append(f"{one.access.opcode}{line}: {text}.")
         if thread is not None and picture.layout.in_registers:
-            sentences += held_words(picture.layout, thread)
+            sentences += describe_thread(picture.layout, thread)
         version = self.variant.toolchain.versions.get("triton", "")
         source = (
             f"from Triton {version}" if picture.source == "Triton" else "computed by irscope, not by Triton"

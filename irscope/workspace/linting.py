@@ -43,6 +43,7 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
 
     A file's pyproject.toml applies as well. Raises UserError if a path or rule does not exist.
     """
+    _settings.cache_clear()  # a pyproject.toml can change between calls
     _check_names([*select, *ignore], "--select and --ignore")
     problems: list[Diagnostic] = []
     unread: list[tuple[str, str]] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from irscope.analysis.divergence import KINDS, Divergence, Divergences, divergences, pairs
+from irscope.analysis.divergence import KINDS, Divergence, Divergences, aligned_steps, divergences
 from irscope.analysis.pass_history import PassStep, history, step_diff, summary, touched
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
@@ -161,7 +161,7 @@ def operation_history(workspace: Workspace, variant: Variant, place: str) -> lis
 
 def _side_by_side(sides: Sequence[Sequence[PassStep]]) -> Iterator[tuple[PassStep | None, PassStep | None]]:
     if len(sides) > 1:
-        yield from pairs(sides[0], sides[1])
+        yield from aligned_steps(sides[0], sides[1])
     else:
         yield from ((step, None) for step in sides[0])
 
@@ -179,7 +179,7 @@ def _differences(workspace: Workspace, sides: Sequence[Sequence[PassStep]]) -> I
     found: Divergences = divergences(sides[0], sides[1], workspace.module, workspace.module)
     for kind in KINDS:
         divergence: Divergence | None = getattr(found, kind)
-        pair = divergence.moment if divergence is not None else None
+        pair = divergence.passes if divergence is not None else None
         if pair is None:
             yield PassDifference(kind, divergence)
         else:

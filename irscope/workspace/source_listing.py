@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.instruction_mix import work_by_line
-from irscope.analysis.source_map import Place, PythonLine, SourceMap, place_of, python_lines
+from irscope.analysis.instruction_mix import instructions_by_line
+from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, place_of, python_lines
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
 from irscope.languages.document import Document, Location
 from irscope.model import Variant
 
-InstructionCounts = Mapping[Place, Mapping[InstructionKind, int]]
+InstructionCounts = Mapping[SourcePlace, Mapping[InstructionKind, int]]
 # The lines of a page's sources by their places: what the lines of a stage refer to.
-SourceIds = Mapping[Place, int]
+SourceIds = Mapping[SourcePlace, int]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def assembly_diff(diffs: Mapping[str, StageDiff]) -> StageDiff | None:
 def instruction_counts(diff: StageDiff, side: str) -> InstructionCounts:
     """How many instructions of each kind a Python line became in A or in B (`side`), by place."""
     document: Document = diff.left if side == "A" else diff.right
-    found: dict[Place, dict[InstructionKind, int]] = defaultdict(dict)
-    for (_, place), mix in work_by_line(document, diff.stage).items():
+    found: dict[SourcePlace, dict[InstructionKind, int]] = defaultdict(dict)
+    for (_, place), mix in instructions_by_line(document, diff.stage).items():
         if place is not None:
             found[place_of(Location(*place))].update(mix.counts)
     return found

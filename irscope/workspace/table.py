@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.duplicates import duplicate_groups
-from irscope.analysis.stage_reuse import Sharing, sharing
+from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of
 from irscope.facts.registry import FACT_KINDS, kinds_for
 from irscope.model import Status, UserError, Value, Variant, format_value
@@ -135,10 +134,10 @@ class TableView:
         return sum(entry.duplicate_of is not None and not entry.problem for entry in self.entries)
 
     @property
-    def stage_reuse(self) -> Sharing:
+    def stage_reuse(self) -> StageReuse:
         """Which variants reused stages of another one, and the seconds that saved."""
         facts = {entry.variant.id: entry.facts for entry in self.entries}
-        return sharing([entry.variant for entry in self.entries], facts)
+        return stage_reuse([entry.variant for entry in self.entries], facts)
 
 
 def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:

@@ -42,8 +42,8 @@ def test_kernels_are_chosen_by_glob(irscope, capture):
     ("words", "message"),
     [
         ([], "specify expectations with --expect or --file"),
-        (["--expect", "spils == 0"], "no fact 'spils'; there is: "),
-        (["--expect", "spills"], "is no expectation"),
+        (["--expect", "spils == 0"], "no fact 'spils'; the facts are: "),
+        (["--expect", "spills"], "is malformed at"),
         (["--file", "none.toml"], "none.toml: cannot be read"),
     ],
 )

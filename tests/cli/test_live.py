@@ -13,7 +13,7 @@ from queue import Queue
 import pytest
 
 from irscope.backends import parse_target
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
@@ -162,7 +162,7 @@ def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from queue import Queue
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.backends import parse_target
 from irscope.store import CaptureWriter

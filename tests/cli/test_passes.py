@@ -59,7 +59,7 @@ def test_two_variants_diverge_in_the_pass_that_num_stages_affects(irscope, scale
     code, lines, _ = irscope("passes", scale, "#1", "#2")
     assert code == 0
     start = lines.index("Where they diverge")
-    assert lines[start + 1].startswith("  operations  in pass tritongpu-pipeline of ttgir: 2 added")
+    assert lines[start + 1].startswith("  operations  in pass tritongpu-pipeline (ttgir): 2 added")
     assert lines[start + 2].endswith(
         "A  tritongpu-pipeline (num-stages=2): +2 ttg.async_copy_global_to_local"
     )
@@ -142,9 +142,10 @@ def test_json_has_everything(irscope, scale):
 
 
 def test_diff_and_why_name_the_pass(irscope, scale):
+    where = "A and B first diverge in pass tritongpu-pipeline (ttgir): 2 added"
     for words in (("diff", scale, "#1", "#2", "--stage", "none"), ("why", scale, "#1", "#2")):
         _, lines, _ = irscope(*words)
-        assert any("A and B part in pass tritongpu-pipeline of ttgir: 2 added" in line for line in lines)
+        assert any(where in line for line in lines)
     _, lines, _ = irscope("diff", scale, "#1", "#5", "--stage", "none")
     assert not any("in pass" in line for line in lines)
 

@@ -1,4 +1,4 @@
-"""Each way in which a pair can differ, on lines as the parsers leave them."""
+"""Each way in which a pair can differ, on normalized texts."""
 
 import pytest
 

@@ -17,7 +17,7 @@ USERS = {Change.OPERANDS, Change.CONSTANT}
 
 
 def without(document: Document, k: int, seed: int) -> tuple[str, int, set[str]]:
-    """The text without `k` operations (fewer where it has few), how many, and the names they defined."""
+    """The text without `k` operations (fewer if it has few), their number, and the names they defined."""
     parents = {operation.parent for operation in document.operations}
     single = [
         operation
@@ -31,9 +31,9 @@ def without(document: Document, k: int, seed: int) -> tuple[str, int, set[str]]:
 
 
 def _on_its_own(document: Document, operation: Operation) -> bool:
-    """Whether no other operation's source place is told by the lines around this one.
+    """Whether no other operation's location depends on the lines around this one.
 
-    A SASS place stands above its first instruction; LLVM counts the lines of inline assembly in PTX.
+    SASS prints a location above its first instruction; LLVM counts the lines of inline assembly in PTX.
     """
     around = document.lines[operation.line - 1 : operation.line + 2]
     if document.language == "sass":

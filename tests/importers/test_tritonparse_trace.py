@@ -39,7 +39,7 @@ def test_a_trace_gives_configs_types_and_python(irscope: Irscope, tmp_path: Path
     assert typed.config.meta == {"MODE": "ieee", "TYPE": Dtype("fp16"), "MAYBE": None, "ON": True}
 
 
-def test_lines_that_are_no_records_cost_themselves(irscope: Irscope, tmp_path: Path):
+def test_lines_that_are_not_records_are_skipped(irscope: Irscope, tmp_path: Path):
     lines = TRACE.read_bytes().splitlines()
     broken = json.loads(lines[0])
     broken["payload"]["file_content"] = None

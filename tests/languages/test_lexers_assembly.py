@@ -28,7 +28,7 @@ def test_real_stages_have_no_error_tokens(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in STAGES if "add_kernel" in path.name], ids=lambda p: p.name)
-def test_a_line_can_be_lexed_alone(path: Path) -> None:
+def test_single_lines_can_be_lexed(path: Path) -> None:
     """The views lex what is on screen, line by line."""
     lexer = lexer_for(LANGUAGE[path.suffix])
     whole = [token for token in lexer.get_tokens(path.read_text()) if token[1].strip()]

@@ -1,4 +1,4 @@
-"""The MLIR parser: operations, regions, neutral text, on fragments and on real stages."""
+"""The MLIR parser: operations, regions, normalized text, on fragments and on real stages."""
 
 import re
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.document import OPAQUE, Document, Operation
@@ -31,7 +31,7 @@ def parse_lines(text: str) -> Document:
     return parse(dedent(text).strip("\n"))
 
 
-def neutral(document: Document) -> list[tuple[str, str]]:
+def normalized(document: Document) -> list[tuple[str, str]]:
     return [(operation.opcode, operation.normalized) for operation in document.operations]
 
 
@@ -79,7 +79,7 @@ def test_generic_form_with_a_region() -> None:
     assert (add.parent, end.parent) == (0, 0)
 
 
-def test_loop_defines_what_its_region_receives() -> None:
+def test_a_loop_defines_the_arguments_of_its_region() -> None:
     document = parse_lines("""
         %acc:2 = scf.for %k = %lo to %hi step %c1 iter_args(%p = %x, %q = %y) -> (i32, i32)  : i32 {
           scf.yield %q, %p : i32, i32
@@ -160,7 +160,7 @@ def test_functions_and_blocks() -> None:
     assert document.operations[2].normalized == "cf.cond_br %, ^, ^(% : i32)"
 
 
-def test_strings_stay_as_they_are() -> None:
+def test_strings_are_unchanged() -> None:
     text = r'%0 = tt.elementwise_inline_asm "mov $0, %laneid; // \22#blocked1\22 loc(" {pure = true} %v : i32'
     [operation] = parse(text).operations
     assert operation.normalized == text.replace("%0", "%").replace("%v", "%")
@@ -219,14 +219,14 @@ class TestRealStages:
 
 @pytest.mark.parametrize("suffix", [".ttir", ".ttgir"])
 def test_share_of_operations_with_a_line_of_the_kernel(suffix: str) -> None:
-    places = [
+    locations = [
         operation.location
         for path in STAGES
         if path.suffix == suffix
         for operation in parse(path.read_text()).operations
     ]
-    known = [place for place in places if place and place.outermost.file == "/src/kernels.py"]
-    assert len(known) >= 0.9 * len(places)
+    known = [location for location in locations if location and location.outermost.file == "/src/kernels.py"]
+    assert len(known) >= 0.9 * len(locations)
 
 
 def test_inlined_operation_knows_the_call() -> None:
@@ -234,11 +234,11 @@ def test_inlined_operation_knows_the_call() -> None:
         path for path in STAGES if path.name.startswith("softmax") and path.name.endswith("3.9.0.ttgir")
     ]
     document = parse(path.read_text())
-    place = next(o.location for o in document.operations if o.opcode == "arith.maxnumf")
-    assert place is not None
-    assert place.file == "/triton/language/standard.py"
-    assert place.inlined_at is not None
-    assert (place.outermost.file, place.outermost.line) == ("/src/kernels.py", 19)
+    location = next(o.location for o in document.operations if o.opcode == "arith.maxnumf")
+    assert location is not None
+    assert location.file == "/triton/language/standard.py"
+    assert location.inlined_at is not None
+    assert (location.outermost.file, location.outermost.line) == ("/src/kernels.py", 19)
 
 
 def without_locations(text: str) -> str:
@@ -264,7 +264,7 @@ def without_locations(text: str) -> str:
 
 
 def renamed(text: str, shuffle) -> str:
-    """Other names for every value, other numbers and another order for every alias."""
+    """Renames every value, and renumbers and reorders every alias."""
     values = sorted(set(re.findall(r"%[\w$.-]+", text)))
     fresh = dict(zip(values, shuffle([f"%v{n}" for n in range(len(values))]), strict=True))
     text = re.sub(r"%[\w$.-]+", lambda match: fresh[match[0]], text)
@@ -279,7 +279,6 @@ def renamed(text: str, shuffle) -> str:
     return "\n".join([*shuffle(table), *(line for line in lines if not line.startswith("#"))])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(STAGES), st.randoms(use_true_random=False), st.booleans())
 def test_names_numbers_and_locations_carry_no_meaning(path, random, strip) -> None:
     text = path.read_text()
@@ -287,7 +286,7 @@ def test_names_numbers_and_locations_carry_no_meaning(path, random, strip) -> No
     if strip:
         other = without_locations(other)
     before, after = parse(text), parse(other)
-    assert neutral(after) == neutral(before)
+    assert normalized(after) == normalized(before)
     assert sorted(str((x.kind, x.fields)) for x in after.layouts.values()) == sorted(
         str((x.kind, x.fields)) for x in before.layouts.values()
     )
@@ -295,7 +294,6 @@ def test_names_numbers_and_locations_carry_no_meaning(path, random, strip) -> No
         assert [o.location for o in after.operations] == [o.location for o in before.operations]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damaged_text_is_kept(data) -> None:
     pieces = []

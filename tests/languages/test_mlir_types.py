@@ -25,7 +25,7 @@ def test_split_types() -> None:
     assert types[0].encoding == "#ttg.slice<{dim = 0, parent = #ttg.blocked}>"
 
 
-def test_numbers_are_no_shapes() -> None:
+def test_numbers_are_not_shapes() -> None:
     text = "% = arith.constant dense<0xFF800000> : i32"
     assert split_types(text) == (text, [])
 

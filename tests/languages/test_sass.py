@@ -95,7 +95,7 @@ def test_text_of_cuobjdump() -> None:
     assert [(o.line, o.opcode, o.function) for o in document.operations] == [(3, "LDC", 0), (6, "EXIT", 1)]
 
 
-def test_places_hold_until_the_next_ones() -> None:
+def test_locations_apply_until_the_next_ones() -> None:
     text = """\
 .text.k:
         /*0000*/ NOP;

@@ -80,6 +80,13 @@ def test_lessons_are_found_by_number_and_by_name():
         find_lesson("x")
 
 
+def test_the_pages_quote_every_excerpt():
+    pages = sorted((Path(__file__).parents[2] / "docs" / "learn").glob("[0-9]*.md"))
+    assert len(pages) == len(LESSONS)
+    for page in pages:
+        assert not re.search(r"```\w+\n\s*```", page.read_text()), f"{page.name}: an excerpt is empty"
+
+
 def test_the_list(irscope):
     done = irscope("learn")
     assert done.returncode == 0

@@ -37,7 +37,7 @@ async def test_it_says_why_and_what_came_of_it(app: IrscopeApp) -> None:
         assert "constexpr BLOCK_M: 64 -> 128" in said
         assert "What it led to" in said
         assert "the first stage that differs in more than shapes is tt" in said
-        assert "Not known: the capture has no machine code of both" in said
+        assert "Unknown: the capture does not have the machine code of both" in said
         assert "matmul_kernel, compiled 4 times" in said
         assert "1 failed" in said
         await press(pilot, "q")
@@ -74,7 +74,7 @@ async def test_one_variant_alone_has_the_capture_s_story(app: IrscopeApp) -> Non
         await press(pilot, "shift+tab", "b", "W")
         said = drawn(app.screen.query_one(WhyView))
         assert "one and the same variant" in said
-        assert "because these varied" in said
+        assert "because of these inputs" in said
 
 
 async def test_a_failed_one_has_no_verdict(app: IrscopeApp) -> None:

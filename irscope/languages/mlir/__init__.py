@@ -24,4 +24,6 @@ LANGUAGE = Language(
     lexer=_lexer,
     strip_debug=strip_debug,
     strip_location=strip_location,
+    has_regions=True,
+    attributes_in_braces=True,
 )

@@ -16,7 +16,7 @@ from irscope.languages.mlir.layout_aliases import layout_kind, parse_layouts
 from irscope.languages.mlir.locations import parse_location, resolve_aliases, split_locations
 
 _ALIAS_LINE = re.compile(r"\s*([#!][\w$.-]+) = (.*)")
-# What normalized text omits; the string branch keeps inline assembly and messages unchanged.
+# The names that normalized text omits; the string branch keeps inline assembly and messages unchanged.
 _NAME = re.compile(
     rf"({STRING}"
     r"|%[\w$.-]+(?:#\d+)?"  # a value, or one result of several

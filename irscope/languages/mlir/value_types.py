@@ -4,7 +4,7 @@
     -> Value("%a_12", python "a", type tensor of 64x32 f16 with encoding #blocked)
 
 The printer omits the types of some results (`tt.load`, comparisons); they are inferred from the operands.
-All functions accept any text: what they do not understand has no type.
+All functions accept any text; a value whose type they do not understand is left out.
 """
 
 from __future__ import annotations

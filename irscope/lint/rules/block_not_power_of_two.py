@@ -69,8 +69,7 @@ def _message(name: str, values: list[int], kernel: KernelSource) -> str:
 def _check_launches(module: PythonModule) -> Iterator[Diagnostic]:
     for launch in module.launches:
         kernel = launch.kernel
-        constants = {parameter.name for parameter in kernel.parameters if parameter.constexpr}
-        arguments = {name: node for name, node in launch.arguments.items() if name in constants}
+        arguments = {name: node for name, node in launch.arguments.items() if name in kernel.constexprs}
         known = {name: module.value(node, launch.scope) for name, node in arguments.items()}
         values = {name: value for name, value in known.items() if _is_int(value)}
         for name in _invalid_names(kernel, list(_ranges(kernel, module)), values, module):

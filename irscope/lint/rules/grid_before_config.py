@@ -64,8 +64,7 @@ def _check_axis(
     if smallest >= prod(known):
         return
     name, divisor = " * ".join(sizes), " * ".join(map(str, known))
-    tuned = launch.kernel.autotune is not None
-    owner = "a config has" if tuned else "this launch has"
+    owner = "a config has" if launch.kernel.autotune else "this launch has"
     message = (
         f"the grid assumes a block of {divisor}, but {owner} {name} = {smallest}: "
         f"{launch.kernel.name} then leaves part of its output unwritten"
@@ -77,13 +76,13 @@ def _check_axis(
 
 def _sizes(launch: LaunchSite, module: PythonModule) -> dict[str, list[int]]:
     """The values that each meta-parameter may have in this launch, one per config."""
-    tuned = launch.kernel.autotune
-    if tuned is not None:
-        found = {name: tuned.values(name) for name in tuned.names()}
+    autotune = launch.kernel.autotune
+    if autotune is not None:
+        found = {name: autotune.values(name) for name in autotune.names()}
         return {name: values for name, values in found.items() if values}
     given = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
-    constants = {parameter.name for parameter in launch.kernel.parameters if parameter.constexpr}
-    return {name: [value] for name, value in given.items() if name in constants and isinstance(value, int)}
+    constexprs = launch.kernel.constexprs
+    return {name: [value] for name, value in given.items() if name in constexprs and isinstance(value, int)}
 
 
 def _dimensions(launch: LaunchSite) -> list[ast.expr]:

@@ -40,8 +40,7 @@ def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
     """Compares the bounds of each kernel's loops with its key."""
     for key in tuning_keys(module):
         kernel = key.kernel
-        runtime = {parameter.name for parameter in kernel.parameters if not parameter.constexpr}
-        runtime -= pointer_parameters(kernel, module)
+        runtime = kernel.runtime_parameters - pointer_parameters(kernel, module)
         if not runtime & set(key.names):
             continue
         for name, loop in _loop_bounds(kernel, module).items():

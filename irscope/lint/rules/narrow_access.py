@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.global_accesses import accesses, blamed
-from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.global_accesses import blamed, global_accesses
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
 from irscope.lint.compiled import CompiledKernel
-from irscope.lint.diagnostic import CaptureRule, Diagnostic
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant
 
 
@@ -39,7 +39,7 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     for name, lines in found.items():
         widths = sorted(set().union(*lines.values()))
         message = (
-            f"accesses at line {', '.join(map(str, sorted(lines)))} of {compiled.kernel.name} move only "
+            f"accesses at {lines_text(lines)} of {compiled.kernel.name} move only "
             f"{' or '.join(map(str, widths))} bytes at a time on {compiled.target}: the mask compares with "
             f"{name}, which is not specialized and so not known to be divisible by 16"
         )
@@ -58,10 +58,10 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
         parse((text or b"").decode("utf-8", "replace"), language)
         for text, language in zip(texts, ("mlir", stage), strict=True)
     )
-    work = work_by_line(assembly, stage)
+    work = instructions_by_line(assembly, stage)
     narrow = memory_use(variant, ttir, work).narrow
     flow = AxisFlow(ttir) if narrow else None
-    for access in accesses(ttir, flow) if flow else ():
+    for access in global_accesses(ttir, flow) if flow else ():
         key = (access.kind, access.place)
         blame = blamed(access, flow, threads) if flow and key in narrow else None
         if blame and access.place and not blame.pointer and key in work:

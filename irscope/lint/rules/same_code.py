@@ -31,8 +31,9 @@ def same_code(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     spent = sum(sum(other.seconds.values()) for _, other in pairs)
     seconds = f" and took {spent:.1f} s to compile" if spent else ""
     one, other = pairs[0]
+    verb = "have" if len(pairs) > 1 else "has"
     message = (
-        f"{compiled.share([other for _, other in pairs])} for {compiled.target} have the same machine code "
+        f"{compiled.share([other for _, other in pairs])} for {compiled.target} {verb} the same machine code "
         f"as another config: {share:.0%} of the sweep is redundant{seconds}; the first is "
         f"#{other.id} {compiled.names[other.id]}, identical to #{one.id} {compiled.names[one.id]}"
     )

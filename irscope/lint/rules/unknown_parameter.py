@@ -27,14 +27,13 @@ import ast
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.kernel_source import strings
+from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, strings
 from irscope.lint.source.python_module import PythonModule
 from irscope.lint.source.tuning_keys import place_of
 
 _AUTOTUNE_LISTS = ("key", "reset_to_zero", "restore_value")
-_JIT_LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 _EFFECTS = dict.fromkeys(_AUTOTUNE_LISTS, "Triton 3.9 raises a ValueError, older versions ignore it")
-_EFFECTS |= dict.fromkeys(_JIT_LISTS, "Triton ignores it")
+_EFFECTS |= dict.fromkeys(SPECIALIZATION_LISTS, "Triton ignores it")
 
 
 def unknown_parameter(module: PythonModule) -> Iterator[Diagnostic]:
@@ -46,7 +45,7 @@ def unknown_parameter(module: PythonModule) -> Iterator[Diagnostic]:
         known = [parameter.name for parameter in kernel.parameters]
         lists = dict(kernel.autotune.arguments) if kernel.autotune else {}
         if isinstance(kernel.jit, ast.Call):
-            lists |= {k.arg: k.value for k in kernel.jit.keywords if k.arg in _JIT_LISTS}
+            lists |= {k.arg: k.value for k in kernel.jit.keywords if k.arg in SPECIALIZATION_LISTS}
         for argument, effect in _EFFECTS.items():
             node = lists.get(argument)
             names = strings(module.value(node, module.scope)) if node is not None else None

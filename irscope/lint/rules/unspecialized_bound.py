@@ -32,12 +32,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 
-from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.diagnostic import Diagnostic, SourceRule, lines_text
 from irscope.lint.source.kernel_body import resolve_local, terms
-from irscope.lint.source.kernel_source import KernelParameter, KernelSource
+from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, KernelParameter, KernelSource
 from irscope.lint.source.python_module import PythonModule, argument
 
-_LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 _THREADS = 128  # of four warps, the default
 _MASK_POSITION = {"load": 1, "store": 2}
 
@@ -52,11 +51,11 @@ def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
             else list(_bounds(kernel, unspecialized.keys(), module))
         )
         for name, node in unspecialized.items():
-            lines = sorted({line for bound, line in accesses if bound == name})
+            lines = {line for bound, line in accesses if bound == name}
             if not lines:
                 continue
             message = (
-                f"{name} is not specialized and bounds the mask at line {', '.join(map(str, lines))} of "
+                f"{name} is not specialized and bounds the mask at {lines_text(lines)} of "
                 f"{kernel.name}: the compiler does not know whether it is divisible by 16, so these accesses "
                 "move one element at a time"
             )
@@ -68,7 +67,7 @@ def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.
     """The run-time parameters in these lists, by name, with the list."""
     found: dict[str, ast.expr] = {}
     for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
-        values = module.value(keyword.value, module.scope) if keyword.arg in _LISTS else None
+        values = module.value(keyword.value, module.scope) if keyword.arg in SPECIALIZATION_LISTS else None
         for value in values if isinstance(values, list | tuple) else ():
             if isinstance(value, int) and 0 <= value < len(kernel.parameters):
                 parameter: KernelParameter | None = kernel.parameters[value]

@@ -56,7 +56,7 @@ def pointer_parameters(kernel: KernelSource, module: PythonModule) -> set[str]:
         if call := module.tl(node, *_ACCESSES):
             base = call.args[0] if call.args else None
             found.add(_base(kernel, base) if base is not None else "")
-    return found & {parameter.name for parameter in kernel.parameters if not parameter.constexpr}
+    return found & kernel.runtime_parameters
 
 
 def _base(kernel: KernelSource, node: ast.expr) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _JIT = ("triton.jit", "triton.runtime.jit.jit", "triton.runtime.jit")
 _AUTOTUNE = ("triton.autotune", "triton.runtime.autotune", "triton.runtime.autotuner.autotune")
 _HEURISTICS = ("triton.heuristics", "triton.runtime.heuristics", "triton.runtime.autotuner.heuristics")
+# Arguments of triton.jit that list parameters.
+SPECIALIZATION_LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 # The first parameters of triton.autotune, in order (3.6 to 3.9).
 _AUTOTUNE_PARAMETERS = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value")
 
@@ -65,6 +67,16 @@ class KernelSource:
     def parameter(self, name: str) -> KernelParameter | None:
         """The parameter with this name; None if there is none."""
         return next((one for one in self.parameters if one.name == name), None)
+
+    @cached_property
+    def constexprs(self) -> frozenset[str]:
+        """The names of the parameters that are `tl.constexpr`."""
+        return frozenset(parameter.name for parameter in self.parameters if parameter.constexpr)
+
+    @cached_property
+    def runtime_parameters(self) -> frozenset[str]:
+        """The names of the other parameters."""
+        return frozenset(parameter.name for parameter in self.parameters if not parameter.constexpr)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:

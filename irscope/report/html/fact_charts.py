@@ -7,7 +7,18 @@ from collections.abc import Iterator, Sequence
 from irscope.model.text import clipped
 from irscope.report.html.facts_table import variant_anchor
 from irscope.report.html.markup import Html, element, joined
-from irscope.workspace import EACH, Chart, FactKind, Point, Scale, TableSection, axes, chart, charted, scale
+from irscope.workspace import (
+    EACH,
+    AxisScale,
+    Chart,
+    FactKind,
+    Point,
+    TableSection,
+    axes,
+    axis_scale,
+    chart,
+    chartable_facts,
+)
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -38,7 +49,9 @@ def fact_charts(section: TableSection, number: int) -> Html:
     """The charts of a section, one axis at a time; "" if nothing varies."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [kind for kind in charted(variants, facts) if kind.name in _DRAWN and _varies(section, kind)]
+    kinds = [
+        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
+    ]
     kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
     names = list(axes(variants))
     names = names[: max(1, min(_MAX_AXES, _MAX_POINTS // max(1, len(variants) * len(kinds))))]
@@ -115,7 +128,7 @@ def _legend(found: Chart) -> Html:
 def _drawn(found: Chart) -> Html:
     """The chart: grid and labels, the lines, then the points, each linked to its row in the table."""
     numbers = [point.y for point in found.points if point.y is not None]
-    picture = _Picture(found, scale(min(numbers), max(numbers), 4))
+    picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
     return element(
         "svg",
         *picture.grid(),
@@ -130,7 +143,7 @@ def _drawn(found: Chart) -> Html:
 class _Picture:
     """The coordinates of a chart's elements."""
 
-    def __init__(self, found: Chart, y_scale: Scale) -> None:
+    def __init__(self, found: Chart, y_scale: AxisScale) -> None:
         self._chart = found
         self._scale = y_scale
         self._width = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)

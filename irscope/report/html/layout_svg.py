@@ -95,7 +95,7 @@ def _row(row: Sequence[GridCell | None], x: float, y: float, width: float) -> It
             continue
         fill = _BACKGROUNDS[cell.group % len(_BACKGROUNDS)][cell.shade % 2]
         edge, stroke = ("#c00000", 2.0) if cell.marked else ("#ffffff", 1.0)
-        tip = f"<title>{escape(one_line(cell.words))}</title>"
+        tip = f"<title>{escape(one_line(cell.description))}</title>"
         yield f"<g>{tip}{_box(at, y, width, fill, edge, stroke)}"
         yield _text(at + width / 2, y + 12.5, cell.label, anchor="middle") + "</g>"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.report.json.records import variant_record
-from irscope.workspace import Conflicts, Conversion, Counted, LayoutView, Picture, Tensor
+from irscope.workspace import AccessConflicts, BankConflicts, Conversion, LayoutView, Picture, Tensor
 
 SCHEMA = "irscope.layout/1"
 
@@ -35,7 +35,7 @@ def _side(view: LayoutView, picture: Picture | None) -> dict[str, Any]:
         "bases": {name: [list(v) for v in rows] for name, rows in picture.layout.bases.items()},
         "source": picture.source,
     }
-    side["sentences"] = list(picture.words)
+    side["sentences"] = list(picture.sentences)
     return side
 
 
@@ -54,7 +54,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _access(one: Counted) -> dict[str, Any]:
+def _access(one: AccessConflicts) -> dict[str, Any]:
     access = one.access
     return {
         "operation": access.opcode,
@@ -68,15 +68,15 @@ def _access(one: Counted) -> dict[str, Any]:
     }
 
 
-def _conflicts(found: Conflicts | None) -> dict[str, Any] | None:
+def _conflicts(found: BankConflicts | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
         "by": found.kind,
         "bytes_a_thread": found.width,
         "ways": found.ways,
-        "turns_a_warp": found.turns,
-        "least_turns_a_warp": found.least,
+        "turns_a_warp": found.wavefronts,
+        "least_turns_a_warp": found.ideal_wavefronts,
     }
 
 
@@ -87,6 +87,6 @@ def _conversion(one: Conversion) -> dict[str, Any]:
         "from": one.source.attribute.text,
         "to": one.target.attribute.text,
         "shape": list(one.source.shape),
-        "moves": one.move.name.lower() if one.move else None,
+        "moves": one.cost.name.lower() if one.cost else None,
         "not_known": one.why_not or None,
     }

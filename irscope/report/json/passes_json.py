@@ -30,7 +30,7 @@ def _divergence(divergence: Divergence | None) -> dict[str, Any] | None:
     """The passes of A and B, by number, after which they differ; empty if they differ before the first."""
     if divergence is None:
         return None
-    pair = divergence.moment
+    pair = divergence.passes
     return {
         "stage": pair.stage if pair else None,
         "name": pair.name if pair else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irscope.model.text import code, markdown_escaped
 from irscope.report.terminal.why_text import avoid_lines, effect_lines, reason_lines
-from irscope.workspace import Comparison, Compilations, story, totals
+from irscope.workspace import Comparison, Compilations, compilation_summary, compilation_totals
 
 
 def why_markdown(comparison: Comparison) -> Iterator[str]:
@@ -28,6 +28,6 @@ def why_markdown(comparison: Comparison) -> Iterator[str]:
 def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:
     """The lines of the report on a whole capture."""
     for kernel in kernels:
-        yield from (f"### {code(kernel.kernel)}", "", markdown_escaped(totals(kernel)), "")
-        yield from (f"- {markdown_escaped(line.strip())}" for line in story(kernel))
+        yield from (f"### {code(kernel.kernel)}", "", markdown_escaped(compilation_totals(kernel)), "")
+        yield from (f"- {markdown_escaped(line.strip())}" for line in compilation_summary(kernel))
         yield ""

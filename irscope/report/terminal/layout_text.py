@@ -10,13 +10,13 @@ from rich.style import Style
 from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
 from irscope.workspace import (
+    AccessConflicts,
     Conversion,
-    Counted,
     Grid,
     GridCell,
     LayoutView,
     Tensor,
-    turns_text,
+    conflicts_text,
     ways_text,
 )
 
@@ -140,12 +140,12 @@ def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
     yield from _aligned(rows)
 
 
-def _access_rows(accesses: Sequence[Counted]) -> Iterator[str]:
+def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
     """The accesses to shared memory, with their turns as compiled and without the swizzle."""
-    rows = [("", "operation", "line", "buffer", "turns", "without the swizzle")]
+    rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
     for number, one in enumerate(accesses, 1):
         access = one.access
-        real = turns_text(one.conflicts) if one.conflicts else one.why_not
+        real = conflicts_text(one.conflicts) if one.conflicts else one.why_not
         plain = ways_text(one.plain) if one.plain else ""
         line = str(access.line) if access.line else ""
         name = access.opcode + (f" x{one.times}" if one.times > 1 else "")
@@ -156,7 +156,7 @@ def _access_rows(accesses: Sequence[Counted]) -> Iterator[str]:
 def _conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
     """A line per layout conversion: which data it moves."""
     for one in conversions:
-        how = one.move.value if one.move else one.why_not
+        how = one.cost.value if one.cost else one.why_not
         line = f"line {one.line}: " if one.line else ""
         yield f"  {line}{one_line(one.source.alias)} -> {one_line(one.target.alias)}: {how}"
 

@@ -10,11 +10,11 @@ from irscope.workspace import (
     Comparison,
     Compilations,
     Finding,
+    compilation_summary,
+    compilation_totals,
     key_sentence,
     reason_text,
-    story,
     summarize,
-    totals,
 )
 
 # The JSON has all.
@@ -40,8 +40,8 @@ def compilations_text(kernels: Sequence[Compilations], paint: Paint) -> Iterator
     for index, kernel in enumerate(kernels):
         if index:
             yield ""
-        yield paint(one_line(kernel.kernel), "heading") + one_line(f"  {totals(kernel)}")
-        yield from (one_line(f"  {line}") for line in story(kernel))
+        yield paint(one_line(kernel.kernel), "heading") + one_line(f"  {compilation_totals(kernel)}")
+        yield from (one_line(f"  {line}") for line in compilation_summary(kernel))
 
 
 def reason_lines(comparison: Comparison) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.analysis.chart_data import charted
+from irscope.analysis.chart_data import chartable_facts
 from irscope.model import Variant
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.screens.chart import ChartScreen
@@ -20,7 +20,7 @@ class LookActions(ComparisonScreen):
         table = self.query_one(VariantTable)
         current = table.current
         variants = [v for v in table.order if current and v.kernel.name == current.kernel.name]
-        if current is None or not charted(variants, table.facts.known):
+        if current is None or not chartable_facts(variants, table.facts.known):
             self.notify("Nothing to chart: no fact of these variants is a number", severity="warning")
             return
         pair = self._comparison.a, self._comparison.b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import on, work
 
-from irscope.analysis.source_map import Place, place_of
+from irscope.analysis.source_map import SourcePlace, place_of
 from irscope.languages.document import Location
 from irscope.tui.controllers.base import ComparisonScreen
 from irscope.tui.origins import Python, python_of
@@ -67,14 +67,14 @@ class SourceActions(ComparisonScreen):
             self._texts.light(*(traces.lines(place) if place else (frozenset(), frozenset())))
         await self._list_work(place)
 
-    def _light_texts(self, place: Place | None, traces: Traces) -> None:
+    def _light_texts(self, place: SourcePlace | None, traces: Traces) -> None:
         texts = self._texts
         texts.light(*(traces.lines(place) if place else (frozenset(), frozenset())))
         lit = texts.lit_rows()
         if lit and texts.row not in lit:
             texts.go_to_row(lit[0])
 
-    def _light_source(self, python: Python, traces: Traces) -> Place | None:
+    def _light_source(self, python: Python, traces: Traces) -> SourcePlace | None:
         """Marks the lines that the texts' line came from; the place of that in the kernel itself.
 
         Where no line of the kernel's file is among them, the place of the innermost.
@@ -92,7 +92,7 @@ class SourceActions(ComparisonScreen):
         source.light(found, chosen)
         return python.places[chosen]
 
-    def _came_from(self, python: Python, traces: Traces) -> tuple[Place, ...]:
+    def _came_from(self, python: Python, traces: Traces) -> tuple[SourcePlace, ...]:
         """Where the line under the cursor of the texts came from: B's line, or A's."""
         texts = self._texts
         for right in (True, False):
@@ -106,7 +106,7 @@ class SourceActions(ComparisonScreen):
                 return found
         return ()
 
-    async def _list_work(self, place: Place | None) -> None:
+    async def _list_work(self, place: SourcePlace | None) -> None:
         """Lists what a line became, stage by stage, as each is known."""
         view = self.query_one(WorkView)
         if place is None:

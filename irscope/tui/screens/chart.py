@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, charted
+from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, chartable_facts
 from irscope.model import Variant
 from irscope.store import variant_names
 from irscope.tui import keys
@@ -46,7 +46,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
         self._axes = list(axes(variants))
         self._axis = self._axes[0]
         self._split = self._axes[1] if len(self._axes) > 2 else ""  # 2: the axis itself and EACH
-        names = [kind.name for kind in charted(variants, facts.known)]
+        names = [kind.name for kind in chartable_facts(variants, facts.known)]
         self._fact = next((name for name in (fact, *_FIRST, *names) if name in names), "")
 
     def compose(self) -> ComposeResult:
@@ -63,7 +63,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
 
     def _show(self) -> None:
         """Shapes the facts that are known by now, and draws them."""
-        kinds = {kind.name: kind for kind in charted(self._variants, self._facts.known)}
+        kinds = {kind.name: kind for kind in chartable_facts(self._variants, self._facts.known)}
         shaped = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
         self.query_one(ChartView).show(shaped, (self._pair[0].id, self._pair[1].id), self._cursor)
         self.query_one("#chart-title", ChartBar).set_labels(_title(shaped))
@@ -94,7 +94,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
 
     def action_fact(self, step: int) -> None:
         """Another fact."""
-        names = [kind.name for kind in charted(self._variants, self._facts.known)]
+        names = [kind.name for kind in chartable_facts(self._variants, self._facts.known)]
         self._fact = names[(names.index(self._fact) + step) % len(names)]
         self._show()
 

@@ -11,10 +11,10 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.describe import turns_text
+from irscope.layouts.describe import conflicts_text
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.layouts.shared_accesses import Counted
+from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
 from irscope.model import UserError
 from irscope.tui import keys
@@ -114,11 +114,11 @@ class LayoutScreen(Screen[None]):
         if self._access >= 0 and (found := _accesses(kernel, tensor)):
             one = found[min(self._access, len(found) - 1)]
             counted = one.conflicts if self._swizzle else one.plain
-            return kernel.turns(one, self._swizzle), turns_text(counted) if counted else one.why_not
+            return kernel.wavefronts(one, self._swizzle), conflicts_text(counted) if counted else one.why_not
         swizzle = self._swizzle or not tensor.shared
         window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1])) if self._big(tensor) else Window()
         picture = kernel.picture(tensor, window, swizzle=swizzle)
-        return picture.grid, " ".join(picture.words)
+        return picture.grid, " ".join(picture.sentences)
 
     def _big(self, tensor: Tensor) -> bool:
         return self._whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole
@@ -135,7 +135,7 @@ class LayoutScreen(Screen[None]):
             bar.display = index < len(self._words)
             if bar.display:
                 cell = cells[index] if index < len(cells) else None
-                said = [Label(f" {cell.words} ", "value")] if cell else []
+                said = [Label(f" {cell.description} ", "value")] if cell else []
                 name = Label(f" {letter} " if len(self._words) > 1 else " ", "name")
                 bar.set_labels([name, *said, Label(f" {self._words[index]} ", "note")])
 
@@ -203,6 +203,6 @@ def _partner(tensor: Tensor, kernel: KernelLayouts) -> Tensor | None:
     return None
 
 
-def _accesses(kernel: KernelLayouts, tensor: Tensor) -> list[Counted]:
+def _accesses(kernel: KernelLayouts, tensor: Tensor) -> list[AccessConflicts]:
     """The accesses to a buffer whose turns are known."""
     return [one for one in kernel.accesses_to(tensor) if one.conflicts] if tensor.shared else []

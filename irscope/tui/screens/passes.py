@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from irscope.analysis.divergence import KINDS, Divergences, divergences, pairs
+from irscope.analysis.divergence import KINDS, Divergences, aligned_steps, divergences
 from irscope.analysis.pass_history import PassModule, PassStep, summary
 from irscope.diff.stage_diff import diff_stage
 from irscope.glossary.glossary import entry_for
@@ -50,7 +50,7 @@ class PassesScreen(Screen[None]):
         a = self._workspace.passes(comparison.a)
         b = [] if comparison.single else self._workspace.passes(comparison.b)
         self._paired = bool(a and b)
-        lines = pairs(a, b) if self._paired else ((step, None) for step in a or b)
+        lines = aligned_steps(a, b) if self._paired else ((step, None) for step in a or b)
         self._lines = [PassLine(left, right) for left, right in lines]
         self._sides = (a, b)
         self._changed, self._filter = True, ""
@@ -109,13 +109,13 @@ class PassesScreen(Screen[None]):
         for kind in KINDS:
             parting = getattr(found, kind)
             steps = (
-                () if parting is None or parting.moment is None else (*parting.moment.a, *parting.moment.b)
+                () if parting is None or parting.passes is None else (*parting.passes.a, *parting.passes.b)
             )
             for line in self._lines:
                 if any(step in steps for step in (line.a, line.b) if step is not None):
                     line.parts.append(kind)
         first = found.first
-        self._note = "A and B do not part" if first is None else f"A and B part {first.place}"
+        self._note = "A and B do not diverge" if first is None else f"A and B first diverge {first.place}"
         self._list()
         self.action_parting()
 

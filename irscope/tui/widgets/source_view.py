@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.source_map import Place
+from irscope.analysis.source_map import SourcePlace
 from irscope.model.text import display_line
 from irscope.tui import highlight, keys
 from irscope.tui.origins import Python
@@ -56,7 +56,7 @@ class SourceView(LineView):
         return lines[self.cursor] if lines else ""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SourcePlace | None:
         """The place of the line under the cursor; None on a line that is no code."""
         return self._python.places[self.cursor] if self._python.places else None
 
