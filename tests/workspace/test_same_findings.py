@@ -12,7 +12,7 @@ import pytest
 from textual import _wait
 
 import irscope
-import irscope.workspace.comparison as comparison_module
+from irscope.analysis import findings
 from irscope.analysis.finding import Finding
 from irscope.cli.main import main
 from irscope.facts.fact import Evidence
@@ -109,10 +109,10 @@ def unescaped(markdown: str) -> list[str]:
 
 
 def assert_same(shown: Shown) -> None:
-    findings = shown["Python"]
+    in_python = shown["Python"]
     limits = {"text": IN_TEXT, "comment": IN_COMMENT}
     for view, texts in shown.items():
-        assert texts == findings[: limits.get(view)], view
+        assert texts == in_python[: limits.get(view)], view
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -146,14 +146,8 @@ async def test_a_new_finding_appears_in_every_view(
     tmp_path: Path, printed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = Finding("B has a brand-new finding: 1 -> 2", 999.0, "new", (Evidence("ttgir", 3),))
-    add_finding(monkeypatch, added)
+    monkeypatch.setattr(findings, "FINDINGS", (*findings.FINDINGS, lambda pair: [added]))
     shown = await shown_everywhere(PAIRS["num_stages"](tmp_path / "pair.irscope"), printed)
     for view, texts in shown.items():
         assert texts[0] == added.text, view
     assert_same(shown)
-
-
-def add_finding(monkeypatch: pytest.MonkeyPatch, added: Finding) -> None:
-    """Makes the function that the workspace asks for findings return one more."""
-    original = comparison_module.findings
-    monkeypatch.setattr(comparison_module, "findings", lambda *pair: [added, *original(*pair)])
