@@ -14,7 +14,7 @@ import pytest
 
 from irscope.capturing.compile.plan import make_plan
 from irscope.cli import compile as command
-from irscope.cli.request import sweep_request
+from irscope.cli.options import sweep_request
 from irscope.model import Dtype, UserError
 from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
