@@ -1,4 +1,4 @@
-"""Compiles a kernel for the app while that runs: a sweep in a thread, which tells of each stage."""
+"""Compiles a kernel while the app runs: a sweep in a thread, which reports each stage."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SHARED = {field.name for field in fields(Variant)} & {field.name for field in f
 
 
 class LiveSweep:
-    """Compiles `request` into the capture at `path`, again each time it is asked to: a tui.live.Producer.
+    """Compiles `request` into the capture at `path`, once per call of `begin`: a tui.live.Producer.
 
-    The sweep before goes on until there is a plan that differs from it. `compiled` and `failed` count
-    variants; `left` those of the last plan that are not done; `problem` is why there is no plan.
+    The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
+    variants, `left` those of the last plan that are not done; `problem` is why there is no plan, or "".
     """
 
     def __init__(self, request: SweepRequest, path: Path, processes: int | None, seconds: float) -> None:
         self._request = request
         self._path = path
-        # A core is left for the app, so that keys are answered at once while all others compile.
+        # One core is left for the app, so that it responds to keys while the others compile.
         self._processes = processes or max(1, len(os.sched_getaffinity(0)) - 1)
         self._seconds = seconds
         self._plan: Plan | None = None
@@ -46,7 +46,7 @@ class LiveSweep:
         return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
 
     def begin(self, tell: Tell) -> None:
-        """Plans and compiles in a thread of its own; not to be called again before it answered."""
+        """Plans and compiles in a new thread. Do not call it again before it has reported an event."""
         stop = Stop()
         before = [run for run in self._runs if run[0].is_alive()]
         thread = Thread(target=self._run, args=(tell, stop, before), name="irscope-sweep", daemon=True)
@@ -54,7 +54,7 @@ class LiveSweep:
         thread.start()
 
     def stop(self) -> None:
-        """Ends what is under way, and its workers, at once."""
+        """Stops the running sweeps and their workers immediately."""
         _end(self._runs)
 
     def _run(self, tell: Tell, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
@@ -68,7 +68,7 @@ class LiveSweep:
                     sweep = lay_out(plan, writer, shlex.join(sys.argv))
                     self._plan, self.problem = plan, ""
                     self._compile(sweep, workers, writer, tell, stop)
-        except Stopped:  # for another plan, which tells of itself, or because nobody listens any more
+        except Stopped:  # replaced by another plan, or the app has quit
             pass
         except (UserError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
@@ -105,12 +105,12 @@ def _end(runs: list[tuple[Thread, Stop]]) -> None:
 
 
 def _variant(sweep: Sweep, job: Job) -> Variant:
-    """The variant that a job will make, before it has a stage."""
+    """The variant that a job will compile, without stages."""
     return Variant(sweep.ids[job], sweep.kernel, job.target, job.specialization, job.config, sweep.toolchain)
 
 
 def _finished(variant: Variant, new: NewVariant) -> Variant:
-    """The variant as the capture has it now."""
+    """The variant as stored in the capture."""
     values = {name: getattr(new, name) for name in _SHARED}
     values["artifacts"] = {name: _artifact(name, content) for name, content in new.artifacts.items()}
     return Variant(id=variant.id, kernel=variant.kernel, toolchain=variant.toolchain, **values)

@@ -74,7 +74,7 @@ def _classes(column: FactColumn) -> str:
     return ("number" if column.numeric else "words") + (" minor" if minor(column.kind) else "")
 
 
-def _stands_out(column: FactColumn) -> bool:
+def _is_marked(column: FactColumn) -> bool:
     """Whether few enough variants have the best value to mark them."""
     ranked = [cell for cell in column.cells if cell.value is not None]
     return sum(cell.best for cell in ranked) <= max(1, len(ranked) // _FEW)
@@ -123,7 +123,7 @@ def _cell(entry: TableEntry, column: FactColumn, cell: TableCell) -> Html:
         # Relative to the larger of the two: half as good is half of the shades away.
         share = distance / max(abs(number), abs(float(column.best))) if distance else 0
         shade = f" heat{math.ceil(min(share, 1) * _SHADES)}" if distance else ""
-        if not distance and _stands_out(column):
+        if not distance and _is_marked(column):
             shade, mark = " best", element("b", "*", title="best among the variants that can launch")
     return element("td", cell.text, mark, class_=f"{classes}{shade}", data_v=number)
 
