@@ -215,7 +215,7 @@ def test_modules_and_code_run_as_python_runs_them(irscope: Irscope, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "name a SCRIPT.py"),
+        ([], "specify SCRIPT.py"),
         (["nowhere.py"], "nowhere.py: no such file"),
         (["--target", "cuda:1", "-c", "1"], "known: cuda:70"),
         (["--sweep", "scale", "-c", "1"], "not KERNEL:NAME=V1,V2"),

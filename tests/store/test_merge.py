@@ -182,9 +182,9 @@ def test_the_command(irscope, tmp_path: Path):
         writer.add_variant(kernel, writer.add_toolchain({"triton": "3.6.0"}, ""), "3.6.0", new(64))
     done = irscope("merge", "a.irscope", "b.irscope", "-o", "c.irscope")
     assert done.returncode == 0, done.stderr
-    assert "2 variants of 2 kernels from 2 captures, 0 there more than once" in done.stdout
+    assert "2 variants of 2 kernels from 2 captures, 0 in more than one" in done.stdout
     assert irscope("merge", "a.irscope", "-o", "c.irscope").returncode == 2
     assert irscope("merge", "c.irscope", "a.irscope", "-o", "c.irscope", "--force").returncode == 0
     assert irscope("list", "c.irscope").stdout.count("ok") == 2
     alone = irscope("merge", "a.irscope", "-o", "d.irscope")
-    assert "1 variant of 1 kernel from 1 capture, 0 there more than once" in alone.stdout
+    assert "1 variant of 1 kernel from 1 capture, 0 in more than one" in alone.stdout
