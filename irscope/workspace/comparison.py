@@ -64,6 +64,16 @@ class Comparison:
         ]
         return [(name, left, right) for name, left, right in texts if left != right]
 
+    @property
+    def config_text(self) -> str:
+        """The config values that differ: `BLOCK_M 64 -> 128, num_warps unset -> 8`; "" if none."""
+        return ", ".join(f"{name} {a or 'unset'} -> {b or 'unset'}" for name, a, b in self.config_changes)
+
+    def describe(self, index: int) -> str:
+        """A (0) or B (1) in one line: `#1 BLOCK_M=64  matmul_kernel  cuda:90`."""
+        variant = self.variants[index]
+        return f"{self.heading(index)}  {variant.kernel.name}  {variant.target}"
+
     @cached_property
     def facts(self) -> tuple[Mapping[str, Fact], Mapping[str, Fact]]:
         """The facts of A and B, with the lines that prove them."""

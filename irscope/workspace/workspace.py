@@ -217,6 +217,12 @@ class Workspace:
             self._derived[key] = encoded(self._disassemble(origin))
         return self._derived[key]
 
+    def derive_stages(self, variant: Variant) -> None:
+        """Derives the stages that are not stored (SASS). They are stored when this closes."""
+        for stage in self.stages(variant):
+            if self.derivable(variant, stage):
+                self.find_content(variant, stage)
+
     def text(self, variant: Variant, stage: str) -> str:
         """`content` as text. Raises UserError if the stage is binary or the variant lacks it."""
         if check_stage(stage, with_texts=True).binary:

@@ -68,7 +68,7 @@ def test_a_variable_is_drawn_with_what_it_means(layout: Run):
     drawn = layout("#1", "acc")
     assert " 1 T4:0-1 " in drawn
     assert "4 warps of 32 lanes, 32 elements per thread." in drawn
-    assert "converted by irscope" in drawn
+    assert "computed by irscope" in drawn
     window = layout("#1", "acc", "--rows", "8:9", "--cols", "2:4", "--thread", "1")
     assert " [T1:2-3]" in window
     assert "registers 2-3: (8, 2-3)" in window
@@ -124,7 +124,7 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
     with CaptureReader(capture) as read:
         assert read.layouts(read.variants()[0]) == {key: told}
     drawn = layout("#1", "acc", "--rows", "0:1", "--cols", "0:2")
-    assert "Triton 3.9.0+test's own" in drawn
+    assert "from Triton 3.9.0+test" in drawn
     assert "T1:0" in drawn
 
 
@@ -138,7 +138,7 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
         (("#1", "--access", "99"), "has no access 99"),
         (("#1", "--format", "svg"), "name a value to draw"),
         (("#4",), "has no ttgir"),
-        (("#3", "%a"), "not known: #ttg.blocked has no list of numbers order"),
+        (("#3", "%a"), "unknown layout: #ttg.blocked has no list of numbers order"),
         (("#1", "acc", "-o", "/nowhere/x.txt"), "cannot be written"),
     ],
 )

@@ -185,14 +185,14 @@ def test_without_a_terminal_it_says_so_and_leaves_nothing(
 ) -> None:
     done = irscope("tui", f"{file}::add", "--signature", "*fp32, i32", "-o", "x.irscope")
     assert done.returncode == 2
-    assert done.stderr == "irscope: the app needs a terminal; irscope compile needs none\n"
+    assert done.stderr == "irscope: the app needs a terminal; irscope compile works without one\n"
     assert not (tmp_path / "x.irscope").exists()
 
 
 def test_what_to_compile_is_for_files_alone(irscope: Irscope, tmp_path: Path) -> None:
     done = irscope("tui", "x.irscope", "--config", "BLOCK=1")
     assert done.returncode == 2
-    assert done.stderr.startswith("irscope: --config is for FILE.py[::KERNEL]")
+    assert done.stderr.startswith("irscope: --config applies only to FILE.py[::KERNEL]")
     assert done.stderr.count("\n") == 1
 
 

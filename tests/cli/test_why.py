@@ -46,14 +46,14 @@ def test_two_variants(irscope, keyed):
         "1 of the 9 components of Triton's cache key differs:\n    constexpr BLOCK: 64 -> 128\n"
         in done.stdout
     )
-    assert "the first stage that differs in more than shapes is ttgir" in done.stdout
+    assert "First real difference: ttgir (" in done.stdout
     assert "Unknown: the capture does not have the machine code of both" in done.stdout
 
 
 def test_an_argument_with_how_it_was_specialized(irscope, keyed):
     done = irscope("why", keyed, "#1", "#3")
     assert "    argument x: *fp32 divisible by 16 -> *fp32\n" in done.stdout
-    assert "equal in all compared stages: ttgir" in done.stdout
+    assert "All compared stages are equal: ttgir" in done.stdout
 
 
 def test_as_json_and_markdown(irscope, keyed):

@@ -35,7 +35,7 @@ def test_text_and_exit_codes(irscope, bad, tmp_path):
     ]
     (tmp_path / "good.py").write_text("x = 1\n")
     done = irscope("lint", "good.py")
-    assert (done.returncode, done.stdout) == (0, "1 file: nothing found\n")
+    assert (done.returncode, done.stdout) == (0, "1 file: no problems found\n")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_folder_with_files_that_are_not_python(irscope, bad, tmp_path):
     ("words", "message"),
     [
         (("missing.py",), "missing.py: no such file"),
-        (("bad.py", "--select", "nope"), "no rule 'nope'; there is: grid-before-config, "),
+        (("bad.py", "--select", "nope"), "no rule 'nope'; known rules: grid-before-config, "),
         (("bad.txt",), "bad.txt"),
     ],
 )

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from irscope.cli.request import sweep_request
 
 from irscope.capturing.compile.plan import make_plan
 from irscope.cli import compile as command
-from irscope.cli.request import sweep_request
 from irscope.model import Dtype, UserError
 from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
@@ -184,7 +184,7 @@ def test_an_interrupted_run_keeps_its_variants_and_resumes(irscope: Irscope, tmp
     assert _finished(tmp_path / "t.irscope") == 2
     resumed = irscope(*words, "--resume", "--timeout", "3")
     assert resumed.returncode == 1
-    assert "2 there already" in resumed.stdout
+    assert "2 already there" in resumed.stdout
     with CaptureReader(tmp_path / "t.irscope") as capture:
         assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
 

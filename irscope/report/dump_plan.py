@@ -1,4 +1,4 @@
-"""`irscope dump`: which files a dump consists of, and its index. Nothing here touches the disk."""
+"""`irscope dump`: the paths of a dump's files, and its index. Does not touch the disk."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.model import Kernel, Variant
-from irscope.report.json.records import kernel_record, variant_record
+from irscope.report.json.records import kernel_record, variant_record, variants_by_kernel
 from irscope.report.paths import path_part, unique_paths
-from irscope.report.terminal.listing import by_kernel
 
 SCHEMA = "irscope.dump/1"
 INDEX = "index.json"
@@ -17,9 +16,9 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class DumpPlan:
-    """Where things go, as paths relative to the dump's folder with forward slashes.
+    """Paths relative to the dump's folder, with forward slashes.
 
-    `sources` maps kernel ids to the kernel's Python, `folders` variant ids to the variant's folder.
+    `sources` maps kernel ids to the file with the kernel's Python, `folders` variant ids to folders.
     """
 
     sources: Mapping[int, str]
@@ -30,12 +29,12 @@ class DumpPlan:
         return f"{self.folders[variant.id]}/{path_part(variant.kernel.name)}.{extension}"
 
     def text(self, variant: Variant, name: str) -> str:
-        """The path of a text that is no stage, such as "error"; no stage's extension is .txt."""
+        """The path of a text such as "error", which is not a stage; no stage has the extension .txt."""
         return f"{self.folders[variant.id]}/{name}.txt"
 
 
 def plan(variants: Sequence[Variant]) -> DumpPlan:
-    """The paths for `variants`: KERNEL/TARGET/CONFIG, equal ones told apart by the variant's number."""
+    """The paths for `variants`: KERNEL/TARGET/CONFIG, followed by the variant's number if not unique."""
     kernels: dict[int, Kernel] = {variant.kernel.id: variant.kernel for variant in variants}
     sources = unique_paths(
         (kernel.id, f"{path_part(kernel.name)}/{path_part(kernel.name)}") for kernel in kernels.values()
@@ -51,13 +50,13 @@ def index_document(
     plan: DumpPlan,
     files: Mapping[int, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """What index.json says.
+    """The content of index.json.
 
     `names` maps variant ids to short names, `files` to the written files: stage (or "metadata",
     "error", "log", "output") -> path.
     """
     kernels = []
-    for kernel, group in by_kernel(variants).items():
+    for kernel, group in variants_by_kernel(variants).items():
         records = [
             {
                 **variant_record(variant, names[variant.id]),

@@ -1,32 +1,32 @@
-"""Facts over configs as SVG in the page: what analysis/series.py lays out, drawn."""
+"""Facts over configs as SVG in the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.analysis.chart_data import (
+from irscope.model.text import clipped
+from irscope.report.html.facts_table import variant_anchor
+from irscope.report.html.markup import Html, element, joined
+from irscope.workspace import (
     EACH,
     AxisScale,
     Chart,
+    FactKind,
     Point,
+    TableSection,
     axes,
     axis_scale,
     chart,
     chartable_facts,
 )
-from irscope.facts.fact import FactKind
-from irscope.model.text import clipped
-from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.table import variant_anchor
-from irscope.workspace.table import TableSection
 
-# The facts that are drawn where they vary, in this order.
+# The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
-# A page of hundreds of variants would otherwise hold more points than table cells.
-_MOST_POINTS = 3000
-# Series with a mark and a colour of their own, axes with a rule in the style sheet.
-_MOST_SERIES, _MOST_AXES = 6, 8
-# Mark of each series around (0, 0): a point has a shape beside its colour.
+# With hundreds of variants, the page would otherwise have more points than table cells.
+_MAX_POINTS = 3000
+# The numbers of marks and colors, and of axes in the style sheet.
+_MAX_SERIES, _MAX_AXES = 6, 8
+# The mark of each series around (0, 0): series differ in shape as well as in color.
 _MARKS = (
     "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",
     "M-3,-3h6v6h-6z",
@@ -35,18 +35,18 @@ _MARKS = (
     "M0,4L4,-3H-4z",
     "M-4,-1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
 )
-_TROUBLE = "M-3,-3L3,3M-3,3L3,-3"
-# Units that the title says, or the labels.
-_SAID = ("", "fraction", "milliseconds", "registers", "instructions")
-# The picture, in its own units, and the room left for the labels.
+_PROBLEM = "M-3,-3L3,3M-3,3L3,-3"
+# Units that the title or the labels already contain.
+_IMPLIED_UNITS = ("", "fraction", "milliseconds", "registers", "instructions")
+# The size of the picture in its own units, and the margins for labels.
 _WIDTH, _HEIGHT = 340, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 26
 _TICK_LABELS = 12
-_APART = 5
+_SERIES_GAP = 5
 
 
-def plots(section: TableSection, number: int) -> Html:
-    """The charts of a section, for one axis at a time; "" where nothing varies."""
+def fact_charts(section: TableSection, number: int) -> Html:
+    """The charts of a section, one axis at a time; "" if nothing varies."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
     kinds = [
@@ -54,7 +54,7 @@ def plots(section: TableSection, number: int) -> Html:
     ]
     kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
     names = list(axes(variants))
-    names = names[: max(1, min(_MOST_AXES, _MOST_POINTS // max(1, len(variants) * len(kinds))))]
+    names = names[: max(1, min(_MAX_AXES, _MAX_POINTS // max(1, len(variants) * len(kinds))))]
     if not kinds or len(variants) < 2:
         return Html()
     choices = [
@@ -76,7 +76,7 @@ def plots(section: TableSection, number: int) -> Html:
 def _group(
     section: TableSection, kinds: Sequence[FactKind], axis: str, names: Sequence[str]
 ) -> Iterator[Html]:
-    """The legend of one axis, and its charts."""
+    """The legend and the charts of one axis."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
     split = _split(section, axis, names)
@@ -88,13 +88,13 @@ def _group(
 
 
 def _split(section: TableSection, axis: str, names: Sequence[str]) -> str:
-    """By what a chart is split: the first other axis with few values; "" for nothing."""
+    """The axis that splits a chart into series: the last other one with few values; "" if there is none."""
     found = axes([entry.variant for entry in section.entries])
     for name in reversed(names):
         if name in (axis, EACH):
             continue
         values = {repr(found[name](entry.variant)) for entry in section.entries}
-        if 1 < len(values) <= _MOST_SERIES:
+        if 1 < len(values) <= _MAX_SERIES:
             return name
     return ""
 
@@ -104,12 +104,12 @@ def _varies(section: TableSection, kind: FactKind) -> bool:
 
 
 def _axis_title(axis: str) -> str:
-    return "each variant, the best first" if axis == EACH else axis
+    return "each variant, best first" if axis == EACH else axis
 
 
 def _caption(found: Chart) -> str:
     unit = found.kind.unit
-    return found.kind.title if unit in _SAID else f"{found.kind.title}, {unit}"
+    return found.kind.title if unit in _IMPLIED_UNITS else f"{found.kind.title}, {unit}"
 
 
 def _legend(found: Chart) -> Html:
@@ -126,7 +126,7 @@ def _legend(found: Chart) -> Html:
 
 
 def _drawn(found: Chart) -> Html:
-    """The chart: grid and labels, the lines, then the points, each of which leads to its row."""
+    """The chart: grid and labels, the lines, then the points, each linked to its row in the table."""
     numbers = [point.y for point in found.points if point.y is not None]
     picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
     return element(
@@ -141,16 +141,16 @@ def _drawn(found: Chart) -> Html:
 
 
 class _Picture:
-    """Where things are in a chart's picture."""
+    """The coordinates of a chart's elements."""
 
     def __init__(self, found: Chart, y_scale: AxisScale) -> None:
         self._chart = found
         self._scale = y_scale
-        self._room = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)
-        self._apart = min(_APART, self._room / (len(found.series) + 1))
+        self._width = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)
+        self._offset = min(_SERIES_GAP, self._width / (len(found.series) + 1))
 
     def grid(self) -> Iterator[Html]:
-        """A line and a label for each round value, and the labels of the ticks."""
+        """A line and a label per round value, and the labels of the ticks."""
         for value in self._scale.values():
             y = self._y(value)
             yield element("path", d=f"M{_LEFT},{y:g}H{_WIDTH - _RIGHT}", class_="grid")
@@ -164,14 +164,14 @@ class _Picture:
                 )
 
     def lines(self) -> Iterator[Html]:
-        """A line a series through the best point of each tick."""
+        """A line per series through the best point of each tick."""
         for place, series in enumerate(self._chart.series):
             corners = "L".join(f"{self._x(tick, place):.4g},{self._y(y):.4g}" for tick, y in series.line)
             if len(series.line) > 1:
-                yield element("path", d=f"M{corners}", class_=f"line s{place % _MOST_SERIES}")
+                yield element("path", d=f"M{corners}", class_=f"line s{place % _MAX_SERIES}")
 
     def points(self) -> Iterator[Html]:
-        """A mark for each variant; what failed or cannot be launched is crossed out."""
+        """A mark per variant, crossed out if it failed or cannot be launched."""
         for place, series in enumerate(self._chart.series):
             for point in series.points:
                 if point.y is not None:
@@ -180,15 +180,15 @@ class _Picture:
     def _mark(self, point: Point, place: int) -> Html:
         number = point.y or 0.0
         x, y = self._x(point.tick, place), self._y(number)
-        trouble = f", {point.trouble}" if point.trouble else ""
+        problem = f", {point.trouble}" if point.trouble else ""
         value = self._chart.kind.format(int(number) if number.is_integer() else number)
-        title = element("title", f"#{point.variant.id} {point.variant.config}: {value}{trouble}")
+        title = element("title", f"#{point.variant.id} {point.variant.config}: {value}{problem}")
         return _mark(None if point.trouble else place, x, y, title)
 
     def _x(self, tick: int, series: int) -> float:
-        """The middle of a tick's room, moved so that series do not hide each other."""
+        """The center of a tick, shifted so that series do not hide each other."""
         middle = (len(self._chart.series) - 1) / 2
-        return _LEFT + (tick + 0.5) * self._room + (series - middle) * self._apart
+        return _LEFT + (tick + 0.5) * self._width + (series - middle) * self._offset
 
     def _y(self, value: float) -> float:
         share = (value - self._scale.low) / (self._scale.high - self._scale.low)
@@ -196,7 +196,7 @@ class _Picture:
 
 
 def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
-    """The mark of a series, None for that of trouble."""
-    shape = _TROUBLE if series is None else _MARKS[series % _MOST_SERIES]
-    name = "mark trouble" if series is None else f"mark s{series % _MOST_SERIES}"
+    """The mark of a series; None: the mark of a variant with a problem."""
+    shape = _PROBLEM if series is None else _MARKS[series % _MAX_SERIES]
+    name = "mark trouble" if series is None else f"mark s{series % _MAX_SERIES}"
     return element("path", *children, d=shape, transform=f"translate({x:.4g},{y:.4g})", class_=name)

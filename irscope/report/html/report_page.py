@@ -1,4 +1,4 @@
-"""The whole page: one file that needs nothing else, and asks for nothing else."""
+"""`irscope report`: the whole page in one file, which loads nothing else."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from importlib.resources import files
 
 from irscope import __version__
 from irscope.model import Toolchain
+from irscope.report.capture_report import CaptureReport
+from irscope.report.html.fact_charts import fact_charts
+from irscope.report.html.facts_table import facts_table
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.pair import pair_anchor, pair_data, pair_section
-from irscope.report.html.plots import plots
-from irscope.report.html.table import facts_table
-from irscope.report.report import Report
-from irscope.workspace.table import TableSection
+from irscope.report.html.pair_section import pair_anchor, pair_data, pair_section
+from irscope.workspace import TableSection
 
 
-def report_html(report: Report) -> str:
-    """The page. Text of the capture is in it as text; script and style are the files beside this one."""
+def report_html(report: CaptureReport) -> str:
+    """The page. Text of the capture is escaped; script and style are the files next to this module."""
     style, script = _own("report.css"), joined([_own("diff.js"), _own("report.js")])
     head = [
         element("meta", charset="utf-8"),
@@ -28,19 +28,19 @@ def report_html(report: Report) -> str:
         element("title", f"{report.title}: irscope report"),
         element("style", style),
     ]
-    pairs = list(enumerate(report.comparisons, 1))
+    pairs = list(enumerate(report.pairs, 1))
     body = [
         _header(report),
         element(
             "main",
             *(_section(report, section, number) for number, section in enumerate(report.sections, 1)),
             *(
-                pair_section(comparison, number, title)
-                for (number, comparison), title in zip(pairs, report.pair_titles, strict=True)
+                pair_section(pair, number, title)
+                for (number, pair), title in zip(pairs, report.pair_titles, strict=True)
             ),
         ),
         _footer(report),
-        *(data for number, comparison in pairs for data in pair_data(comparison, number)),
+        *(data for number, pair in pairs for data in pair_data(pair, number)),
         element("script", script),
     ]
     page = element("html", element("head", *head), element("body", *body), lang="en")
@@ -48,12 +48,12 @@ def report_html(report: Report) -> str:
 
 
 def _own(name: str) -> Html:
-    """A file of this package, which is markup as it stands."""
+    """A file of this package, unescaped."""
     return Html((files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def _policy(style: str, script: str) -> str:
-    """A Content-Security-Policy under which only this style and this script count, and nothing is fetched."""
+    """A Content-Security-Policy that allows only this style and this script, and no requests."""
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     styles, scripts = (f"'sha256-{digest}'" for digest in hashes)
     return (
@@ -61,7 +61,7 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _header(report: Report) -> Html:
+def _header(report: CaptureReport) -> Html:
     links = [
         *((f"#table{number}", section.title) for number, section in enumerate(report.sections, 1)),
         *(
@@ -83,28 +83,28 @@ def _header(report: Report) -> Html:
     )
 
 
-_WITHOUT_SCRIPT = "Without JavaScript: no sorting, and of each diff what fits."
+_WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, and diffs are cut."
 
 
-def _section(report: Report, section: TableSection, number: int) -> Html:
+def _section(report: CaptureReport, section: TableSection, number: int) -> Html:
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
-        facts_table(section, report.pairs),
-        plots(section, number),
+        facts_table(section, report.pairs_of),
+        fact_charts(section, number),
         id=f"table{number}",
     )
 
 
-def _footer(report: Report) -> Html:
-    made = [element("li", _made(toolchain)) for toolchain in report.toolchains]
+def _footer(report: CaptureReport) -> Html:
+    lines = [element("li", _toolchain(toolchain)) for toolchain in report.toolchains]
     return element(
         "footer",
-        element("ul", *made),
-        element("p", f"Written by irscope {__version__}. Facts are read from what the compiler left."),
+        element("ul", *lines),
+        element("p", f"Written by irscope {__version__}. The facts are read from the compiler's output."),
     )
 
 
-def _made(toolchain: Toolchain) -> Html:
+def _toolchain(toolchain: Toolchain) -> Html:
     versions = ", ".join(f"{name} {version}" for name, version in toolchain.versions.items())
     return joined([f"{versions}: ", element("code", toolchain.command)] if toolchain.command else [versions])
