@@ -142,7 +142,7 @@ def test_type_checkers_see_the_types(tmp_path: Path):
     ], done.stdout
 
 
-def test_stages_with_equal_texts_are_told_apart(tmp_path: Path):
+def test_stages_with_equal_texts_stay_distinct(tmp_path: Path):
     with irscope.open(hostile(tmp_path / "x.irscope")) as capture:
         a, b = capture.variants[:2]
         assert a.artifacts["ttgir"].digest == a.artifacts["llir"].digest
