@@ -246,8 +246,8 @@ class Workspace:
         """A stage, parsed. Raises as `content`."""
         from irscope.languages.registry import parse
 
-        key = self.key(variant, stage)
-        held = self._documents.get(key) if key else None
+        key = self.key(variant, stage), stage  # stages in two languages may have the same text
+        held = self._documents.get(key)
         if held is not None:
             return held
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
@@ -257,8 +257,8 @@ class Workspace:
         """Which Python lines the operations of a stage came from. Raises as `content`."""
         from irscope.analysis.source_map import SourceMap
 
-        key = self.key(variant, stage)
-        held = self._source_maps.get(key) if key else None
+        key = self.key(variant, stage), stage
+        held = self._source_maps.get(key)
         if held is not None:
             return held
         origins = SourceMap(self.document(variant, stage))
@@ -287,11 +287,11 @@ class Workspace:
         diff = diff_stage(stage, self.document(a, stage), self.document(b, stage))
         if stage not in _PARSED_FOR_FINDINGS:
             diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
-        return self._diffs.put((self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
+        return self._diffs.put((stage, self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
         """The diff of a stage if it is in memory."""
-        return self._diffs.get((self.key(a, stage), self.key(b, stage)))
+        return self._diffs.get((stage, self.key(a, stage), self.key(b, stage)))
 
     # Facts.
 

@@ -12,7 +12,7 @@ import pytest
 
 import irscope
 from irscope.api import __all__ as api_names
-from tests.report.reports import sweep
+from tests.report.reports import hostile, sweep
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +140,12 @@ def test_type_checkers_see_the_types(tmp_path: Path):
         '"list[dict[str, int | float | str | None]]"',
         '"str"',
     ], done.stdout
+
+
+def test_stages_with_equal_texts_stay_distinct(tmp_path: Path):
+    with irscope.open(hostile(tmp_path / "x.irscope")) as capture:
+        a, b = capture.variants[:2]
+        assert a.artifacts["ttgir"].digest == a.artifacts["llir"].digest
+        pair = capture.compare(a, b)
+        assert [diff.stage for diff in pair.stages.values()] == ["ttgir", "llir"]
+        assert capture.document(a, "llir").language != capture.document(a, "ttgir").language

@@ -141,7 +141,7 @@ def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
 
 
 def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
-    """The accesses to shared memory, with their turns as compiled and without the swizzle."""
+    """The accesses to shared memory, with their conflicts as compiled and without the swizzle."""
     rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
     for number, one in enumerate(accesses, 1):
         access = one.access
