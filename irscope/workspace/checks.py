@@ -65,7 +65,7 @@ class CheckResult:
 
     @property
     def lines(self) -> list[str]:
-        """A line per failure, then the compilation_totals."""
+        """A line per failure, then the totals."""
         failed = len({failure.variant.id for failure in self.failures})
         variants, comparisons = pluralize(self.variants, "variant"), pluralize(self.comparisons, "comparison")
         if not failed:
