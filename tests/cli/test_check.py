@@ -9,7 +9,7 @@ import sys
 import pytest
 
 
-def test_what_holds_and_what_does_not(irscope, capture):
+def test_expectations_that_hold_and_that_do_not(irscope, capture):
     done = irscope("check", capture, "--expect", "threads == 128 and shared == 0", "--variant", "#1")
     assert (done.returncode, done.stdout) == (0, "1 variant, 2 comparisons: all hold\n")
     done = irscope("check", capture, "--expect", "shared >= 1", "--variant", "#1")
@@ -20,7 +20,7 @@ def test_what_holds_and_what_does_not(irscope, capture):
     ]
 
 
-def test_the_unknown_fails_and_says_so(irscope, capture):
+def test_an_expectation_on_an_unknown_fact_fails(irscope, capture):
     done = irscope("check", capture, "--expect", "registers >= 0")
     assert done.returncode == 1
     assert (
@@ -31,7 +31,7 @@ def test_the_unknown_fails_and_says_so(irscope, capture):
     assert "4 of 4 variants failed" in done.stdout
 
 
-def test_kernels_are_chosen_by_glob(irscope, capture):
+def test_kernel_is_a_glob(irscope, capture):
     words = ("check", capture, "--expect", "threads > 0")
     assert "4 variants" in irscope(*words, "--kernel", "add_*").stdout
     done = irscope(*words, "--kernel", "mul_*")

@@ -26,7 +26,7 @@ def config(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_config_says_where_and_what(tmp_path):
+def test_config_prints_path_and_settings(tmp_path):
     path = tmp_path / "config.toml"
     done = config(path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -47,7 +47,7 @@ def test_a_broken_config_is_one_line(tmp_path):
 
 
 @pytest.mark.skipif(find_spec("textual_serve") is not None, reason="textual-serve is installed")
-def test_serve_says_what_it_needs(irscope, capture):
+def test_serve_without_textual_serve_is_one_line(irscope, capture):
     done = irscope("serve", capture)
     assert done.returncode == 2
     assert done.stderr == "irscope: irscope serve needs textual-serve: pip install 'irscope[serve]'\n"

@@ -53,7 +53,7 @@ def test_what_got_worse(irscope, old, tmp_path):
     assert "0 worse" in back.stdout and "2 only better" in back.stdout
 
 
-def test_renamed_vanished_and_new(irscope, old, tmp_path):
+def test_renamed_removed_and_added_variants(irscope, old, tmp_path):
     new = write(tmp_path / "new.irscope", name="add_rows", blocks=(64, 256))
     done = irscope("diff", old, new)
     assert "Renamed  add_kernel -> add_rows" in done.stdout

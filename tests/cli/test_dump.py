@@ -26,7 +26,7 @@ def test_dump_writes_readable_names(irscope, capture, tmp_path):
     assert (failed / "error.txt").read_text().startswith("CompilationError: arange's range")
 
 
-def test_the_index_says_what_is_where(irscope, capture, tmp_path):
+def test_the_index_lists_the_files(irscope, capture, tmp_path):
     irscope("dump", capture, "-o", "out")
     index = json.loads((tmp_path / "out/index.json").read_text())
     assert index["schema"] == "irscope.dump/1"

@@ -14,7 +14,7 @@ def test_a_word(irscope):
     assert any(line.startswith("see: CUDA Binary Utilities") for line in lines)
 
 
-def test_an_unknown_word_names_close_ones(irscope):
+def test_an_unknown_word_suggests_similar_ones(irscope):
     done = irscope("explain", "convert_layot")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "irscope: no entry for 'convert_layot'; similar words: ttg.convert_layout\n"

@@ -64,7 +64,7 @@ def test_the_list_has_tensors_accesses_and_conversions(layout: Run):
     assert "#mma -> #blocked: between warps: through shared memory" in listed
 
 
-def test_a_variable_is_drawn_with_what_it_means(layout: Run):
+def test_a_variable_is_drawn_with_a_description(layout: Run):
     drawn = layout("#1", "acc")
     assert " 1 T4:0-1 " in drawn
     assert "4 warps of 32 lanes, 32 elements per thread." in drawn
@@ -74,7 +74,7 @@ def test_a_variable_is_drawn_with_what_it_means(layout: Run):
     assert "registers 2-3: (8, 2-3)" in window
 
 
-def test_the_swizzle_can_be_left_out(layout: Run):
+def test_no_swizzle(layout: Run):
     assert "144 b4" in layout("#1", "#shared")
     plain = layout("#1", "#shared", "--no-swizzle")
     assert "128 b0" in plain
@@ -84,7 +84,7 @@ def test_the_swizzle_can_be_left_out(layout: Run):
     assert "wavefront 2" not in layout("#1", "--access", "4")
 
 
-def test_two_variants_stand_side_by_side_where_there_is_room(layout: Run):
+def test_two_variants_are_side_by_side_if_they_fit(layout: Run):
     wide = layout("#1", "acc", "--against", "#2", "--width", "200")
     assert any(line.startswith("#1") and "#2" in line for line in wide.splitlines())
     narrow = layout("#1", "acc", "--against", "#2", "--width", "80")
@@ -101,7 +101,7 @@ def test_svg_is_well_formed_and_written_once(layout: Run, tmp_path: Path):
     layout("#2", "acc", "-o", str(file), "--force")
 
 
-def test_json_has_the_vectors_and_the_turns(layout: Run):
+def test_json_has_the_vectors_and_the_wavefronts(layout: Run):
     drawn = json.loads(layout("#1", "acc", "--format", "json"))
     assert drawn["schema"] == "irscope.layout/1"
     (side,) = drawn["sides"]
@@ -113,7 +113,7 @@ def test_json_has_the_vectors_and_the_turns(layout: Run):
     assert [one["moves"] for one in listed["conversions"]] == ["warps"]
 
 
-def test_what_triton_told_is_used(layout: Run, capture: Path):
+def test_layouts_recorded_by_triton_are_used(layout: Run, capture: Path):
     with CaptureWriter.resume(capture) as writer:
         key = (
             "64x64 #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], "
@@ -142,13 +142,13 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
         (("#1", "acc", "-o", "/nowhere/x.txt"), "cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(layout: Run, words: tuple[str, ...], said: str):
+def test_wrong_use_is_one_line(layout: Run, words: tuple[str, ...], said: str):
     error = layout(*words, code=2)
     assert said in error
     assert error.count("\n") == 1
 
 
-def test_nothing_in_a_capture_commands_the_terminal(layout: Run):
+def test_control_characters_do_not_reach_the_terminal(layout: Run):
     listed = layout("#3")
     assert "\x1b" not in listed
     assert "\x9b" not in listed

@@ -15,12 +15,12 @@ add_kernel  4 variants, 1 failed  add.py:3
 """
 
 
-def test_list_is_what_it_was(irscope, capture):
+def test_list_output(irscope, capture):
     done = irscope("list", capture)
     assert (done.returncode, done.stdout) == (0, LISTED)
 
 
-def test_listed_names_name_their_variants(irscope, capture):
+def test_listed_names_select_their_variants(irscope, capture):
     for line in LISTED.splitlines()[1:4]:
         number, name = line.split()[:2]
         by_number = irscope("show", capture, number).stdout
@@ -43,7 +43,7 @@ def test_list_selects(irscope, capture):
     assert irscope("list", capture, "--kernel", "add_kernel", "--target", "cuda:90").stdout == LISTED
 
 
-def test_show_prints_the_stage_as_it_is(irscope, capture):
+def test_show_prints_the_stage_unchanged(irscope, capture):
     with CaptureReader(capture) as file:
         content = file.read(file.variants()[0], "ttgir")
     assert irscope("show", capture, "#1").stdout == content.decode()
@@ -67,7 +67,7 @@ def test_show_error_and_log(irscope, capture):
     assert "it has: ttgir, cubin, python, log" in irscope("show", capture, "#1", "--stage", "error").stderr
 
 
-def test_show_sends_binary_to_a_pipe_and_to_a_file(irscope, capture, tmp_path):
+def test_show_writes_a_binary_stage_to_a_pipe_and_a_file(irscope, capture, tmp_path):
     content = b"\x7fELF not really \x00\xff"
     assert irscope("show", capture, "#1", "--stage", "cubin", text=False).stdout == content
     done = irscope("show", capture, "#1", "--stage", "cubin", "-o", "a.cubin")

@@ -18,7 +18,7 @@ HEAVY = {"torch", "triton", "textual", "rich", "pygments", "rapidfuzz"}
 
 
 @pytest.mark.parametrize(("name", "path", "summary"), main.COMMANDS)
-def test_a_command_is_what_the_list_says(name, path, summary):
+def test_the_list_matches_each_command(name, path, summary):
     module = import_module(path)
     assert (name, summary) == (module.NAME, module.SUMMARY)
     assert module.__doc__ and f"irscope {name}" in module.__doc__, "its help shows an example"
@@ -63,7 +63,7 @@ def test_version(irscope):
     assert irscope("--version").stdout == f"irscope {__version__}\n"
 
 
-def test_a_path_alone_opens_the_app(tmp_path):
+def test_a_path_as_only_argument_opens_the_app(tmp_path):
     there = tmp_path / "plain"
     there.touch()
     assert main._with_command([str(there)]) == ["tui", str(there)]
@@ -139,12 +139,12 @@ def test_bad_input_is_one_line(irscope, capture, words, expected):
     assert_one_line(irscope(*words), *expected)
 
 
-def test_an_error_cannot_command_the_terminal(irscope, capture):
+def test_an_error_has_no_control_characters(irscope, capture):
     assert "\x1b" not in irscope("show", capture, "#4").stderr
     assert "\x1b" not in irscope("show", capture, "\x1b[31mred").stderr
 
 
-def test_a_reader_that_leaves_is_no_error(capture):
+def test_a_closed_pipe_is_not_an_error(capture):
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "irscope", "list", str(capture)]
@@ -153,7 +153,7 @@ def test_a_reader_that_leaves_is_no_error(capture):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_an_encoding_without_the_character_is_no_error(irscope, capture):
+def test_an_unencodable_character_is_not_an_error(irscope, capture):
     done = irscope("show", capture, "#4", "--stage", "error", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "\\u241b[31mbad" in done.stdout

@@ -39,7 +39,7 @@ def test_a_capture_of_each_version_is_kept(version: int) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_shows_what_was_recorded(
+def test_output_matches_the_snapshot(
     version: int,
     command: str,
     tmp_path: Path,

@@ -40,7 +40,7 @@ def test_each_pass_is_a_line_in_order(irscope, scale):
     assert table[3][4] == "#blocked sizePerThread [1] -> [4]"
 
 
-def test_passes_are_chosen_by_change_name_and_source_line(irscope, scale):
+def test_passes_are_selected_by_change_name_and_source_line(irscope, scale):
     def names(*words: str) -> list[str]:
         _, lines, _ = irscope("passes", scale, "#1", *words)
         return [line.split()[2] for line in lines[4:]]

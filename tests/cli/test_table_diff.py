@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 
-def test_table_on_a_pipe_has_all_that_is_known(irscope, capture):
+def test_table_in_a_pipe_has_every_known_fact(irscope, capture):
     done = irscope("table", capture)
     assert done.returncode == 0
     assert "omitted" not in done.stdout and "\x1b" not in done.stdout
@@ -47,7 +47,7 @@ def test_table_as_markdown(irscope, capture):
     )
 
 
-def test_diff_says_first_what_matters(irscope, capture):
+def test_diff_shows_findings_before_stages_and_rows(irscope, capture):
     done = irscope("diff", capture, "#1", "#2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -71,7 +71,7 @@ def test_diff_layouts(irscope, capture):
     assert "```diff" in irscope("diff", capture, "#1", "#2", "--format", "markdown").stdout
 
 
-def test_diff_of_the_same_is_equal(irscope, capture):
+def test_diff_of_equal_stages(irscope, capture):
     done = irscope("diff", capture, "#2", "#3")
     assert "ttgir  equal" in done.stdout
     assert "@@" not in done.stdout
@@ -92,7 +92,7 @@ def test_diff_as_json(irscope, capture):
     assert document["stages"][0]["rows"]
 
 
-def test_a_capture_that_cannot_be_written_is_shown_all_the_same(irscope, capture, tmp_path):
+def test_a_read_only_capture_is_shown(irscope, capture, tmp_path):
     folder = tmp_path / "readonly"
     folder.mkdir()
     copy = shutil.copy(capture, folder / "add.irscope")
@@ -105,7 +105,7 @@ def test_a_capture_that_cannot_be_written_is_shown_all_the_same(irscope, capture
         folder.chmod(0o755)
 
 
-def test_nothing_is_left_beside_the_capture(irscope, capture, tmp_path):
+def test_viewing_leaves_no_file_next_to_the_capture(irscope, capture, tmp_path):
     before = capture.read_bytes()
     for words in (["list"], ["table"], ["show", "#1"], ["diff", "#1", "#2"]):
         irscope(words[0], capture, *words[1:])

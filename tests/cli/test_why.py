@@ -50,7 +50,7 @@ def test_two_variants(irscope, keyed):
     assert "Unknown: the capture does not have the machine code of both" in done.stdout
 
 
-def test_an_argument_with_how_it_was_specialized(irscope, keyed):
+def test_an_argument_and_its_specialization(irscope, keyed):
     done = irscope("why", keyed, "#1", "#3")
     assert "    argument x: *fp32 divisible by 16 -> *fp32\n" in done.stdout
     assert "All compared stages are equal: ttgir" in done.stdout
@@ -83,7 +83,7 @@ def test_a_whole_capture(irscope, keyed):
     assert irscope("why", keyed, "--format", "markdown").stdout.startswith("### `add_kernel`")
 
 
-def test_without_a_key_it_says_what_is_unknown(irscope, capture):
+def test_without_a_cache_key_unknown_inputs_are_listed(irscope, capture):
     done = irscope("why", capture, "#1", "#2")
     assert "the capture does not have Triton's cache key" in done.stdout
     assert "constexpr BLOCK: 64 -> 128" in done.stdout
@@ -94,7 +94,7 @@ def test_a_failure_leaves_the_question_open(irscope, capture):
     assert "Unknown: one of the two failed" in irscope("why", capture, "#1", "#4").stdout
 
 
-def test_one_variant_is_one_too_few(irscope, capture):
+def test_a_single_variant_is_an_error(irscope, capture):
     done = irscope("why", capture, "#1")
     assert (done.returncode, done.stderr) == (
         2,
@@ -102,7 +102,7 @@ def test_one_variant_is_one_too_few(irscope, capture):
     )
 
 
-def test_names_from_a_capture_cannot_command_the_terminal(irscope, tmp_path):
+def test_names_with_control_characters_are_printable(irscope, tmp_path):
     path = tmp_path / "hostile.irscope"
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain(VERSIONS, "")

@@ -78,7 +78,7 @@ def test_a_layout_change_shows_where_it_is_defined_not_at_every_use():
     assert any(line.startswith("~    %r = tt.make_range") for line in lines)
 
 
-def test_a_hunk_says_its_place_and_what_changed():
+def test_a_hunk_heading_has_its_range_and_counts():
     (first, *_) = unified(mlir_diff(SMALL, LARGE), 1)
     assert first.startswith("@@ -3,7 +3,7 @@ 5 shapes")
 
@@ -109,7 +109,7 @@ def test_a_terminal_gets_styles_and_the_same_text():
         assert plain == list(side_by_side(diff, 3, 160))
 
 
-def test_control_characters_of_a_stage_are_shown_not_sent():
+def test_control_characters_in_a_stage_are_printable():
     evil = SMALL.replace("tt.return", "tt.return \x1b]0;owned\x07 \u202e")
     for lines in (unified(mlir_diff(SMALL, evil), 3), side_by_side(mlir_diff(SMALL, evil), 3, 160)):
         text = "\n".join(lines)

@@ -21,13 +21,13 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("language", SAMPLES)
-def test_the_text_stays(language):
+def test_the_text_is_unchanged(language):
     text = SAMPLES[language]
     shown = highlighted(text, language)
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == text
     assert (shown != text) == (language != "text")
 
 
-def test_what_is_huge_stays_plain(monkeypatch):
+def test_a_huge_text_is_not_highlighted(monkeypatch):
     monkeypatch.setattr(highlight, "MAX_CHARACTERS", 10)
     assert highlighted(SAMPLES["llvm"], "llvm") == SAMPLES["llvm"]

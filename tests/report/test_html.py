@@ -36,7 +36,7 @@ def test_a_plain_string_is_escaped_and_markup_is_not() -> None:
     assert joined(["\u202e", Html("<br>")]) == "\\u202e<br>"
 
 
-def test_the_page_is_well_formed_and_asks_for_nothing(page: str) -> None:
+def test_the_page_is_well_formed_and_loads_nothing(page: str) -> None:
     outline = Outline(page)
     assert not outline.open
     for tag, attributes in outline.elements:
@@ -49,7 +49,7 @@ def test_the_page_is_well_formed_and_asks_for_nothing(page: str) -> None:
     assert policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
 
 
-def test_every_link_leads_somewhere(page: str) -> None:
+def test_every_link_has_a_target(page: str) -> None:
     elements = Outline(page).elements
     ids = {attributes["id"] for _, attributes in elements if "id" in attributes}
     links = [str(attributes["href"])[1:] for _, attributes in elements if "href" in attributes]
@@ -58,7 +58,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
     assert links and not missing
 
 
-def test_what_failed_and_what_cannot_launch_is_said(page: str) -> None:
+def test_failures_and_launch_problems_are_shown(page: str) -> None:
     assert "5 variants for cuda:90, 1 failed to compile, 1 cannot be launched" in page
     assert "failed: CompilationError: arange&#x27;s range must be a power of 2</span></summary>" in page
     assert ">cannot launch: 300,000 bytes of shared memory" in page
@@ -76,7 +76,7 @@ def test_measured_times_are_shown_and_plotted(page: str) -> None:
     assert "#2 BLOCK_M=128,num_warps=4: 0.25</title>" in page
 
 
-def test_a_stage_is_packed_whole(page: str) -> None:
+def test_the_payload_has_the_whole_stage(page: str) -> None:
     (packed,) = re.findall(r'<script type="text/plain" id="pair1-ttgir-data">([^<]*)<', page)
     data = json.loads(zlib.decompress(base64.b64decode(packed)))
     left = [row[1] for row in data["rows"] if row[1] is not None]

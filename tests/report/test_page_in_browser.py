@@ -126,7 +126,7 @@ def test_a_line_of_python_leads_to_the_stages_and_back(show: Open) -> None:
     assert "lit" in str(source.get_attribute("class"))
 
 
-def test_folds_open_and_changes_are_stepped_through(show: Open) -> None:
+def test_folds_open_and_keys_step_through_changes(show: Open) -> None:
     page = show()
     stage = page.locator("#pair1-ttir")
     page.locator("#pair1-ttir summary").click() if stage.get_attribute("open") is None else None
@@ -175,7 +175,7 @@ def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:
     assert page.locator("#pair1 .stage[open] pre").first.is_visible()
 
 
-def test_a_phone_shows_one_column_and_nothing_sticks_out(show: Open) -> None:
+def test_a_phone_shows_one_column_without_overflow(show: Open) -> None:
     page = show(size=(390, 844), anchor="#pair1")
     row = page.locator("#pair1 .stage[open] .row.both").first
     row.scroll_into_view_if_needed()

@@ -35,19 +35,19 @@ def test_different_names_stay_different(one, other):
 
 
 @given(st.text(alphabet="abcXYZ019_=,.", min_size=1, max_size=60).filter(str.isidentifier))
-def test_a_plain_name_stays_as_it_is(text):
+def test_a_plain_name_is_unchanged(text):
     if path_part(text) != text:
         assert text.lower() in ("con", "prn", "aux", "nul") or text[:3].lower() in ("com", "lpt")
 
 
-def test_what_is_changed_stays_readable():
+def test_a_changed_name_stays_readable():
     assert path_part("BLOCK_M=64,num_warps=4") == "BLOCK_M=64,num_warps=4"
     assert path_part("a/b").startswith("a_b~")
     assert path_part("BLOCK=1," * 100).startswith("BLOCK=1,BLOCK=1,")
 
 
 @given(st.lists(st.sampled_from(["a", "A", "b", "a,#1", "A,#3"])))
-def test_no_two_paths_are_equal_where_case_is_ignored(names):
+def test_paths_are_unique_if_case_is_ignored(names):
     paths = unique_paths(enumerate(names))
     assert len({path.casefold() for path in paths.values()}) == len(names)
     assert all(path.casefold().startswith(names[number].casefold()) for number, path in paths.items())

@@ -23,7 +23,7 @@ def test_it_has_the_table_the_findings_and_the_rows(irscope, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("limit", [1_500, 5_000, 20_000, LIMIT])
-def test_it_is_never_longer_than_it_may_be(tmp_path: Path, limit: int) -> None:
+def test_the_length_limit_is_kept(tmp_path: Path, limit: int) -> None:
     text = report_markdown(gathered(sweep(tmp_path / "s.irscope")), limit)
     assert len(text) <= limit
     assert text.count("```") % 2 == 0
@@ -31,7 +31,7 @@ def test_it_is_never_longer_than_it_may_be(tmp_path: Path, limit: int) -> None:
         assert "omitted" in text
 
 
-def test_hostile_text_is_no_markup(irscope, tmp_path: Path) -> None:
+def test_hostile_text_is_escaped(irscope, tmp_path: Path) -> None:
     text = irscope("report", str(hostile(tmp_path / "h.irscope")), "--format", "markdown").stdout
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text, flags=re.S)
     assert "<img" not in outside.replace("\\<img", "")
