@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from irscope.workspace.layout_view import LayoutDrawing, LayoutView
     from irscope.workspace.linting import LintResult, lint
-    from irscope.workspace.passes import (
+    from irscope.workspace.pass_reports import (
         OperationEvent,
         PassChange,
         PassDifference,
@@ -153,7 +153,7 @@ _EXPORTS = {
     ),
     "irscope.workspace.layout_view": "LayoutView LayoutDrawing",
     "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.passes": (
+    "irscope.workspace.pass_reports": (
         "OperationEvent PassChange PassDifference PassReport PassRow PassSummary operation_history "
         "pass_changes pass_report "
     ),
