@@ -1,15 +1,15 @@
-"""The pages of the docs, and the commands that they show with what these print.
+"""Finds the commands that the docs pages show, and compares their output with the page.
 
-A page says what its commands need, and what is special about a block, in comments that no reader sees:
+HTML comments in a page say what its commands need:
 
-    <!-- setup: matmul add -->   once, anywhere: captures that are there before the first command
-    <!-- file: serve.py -->      right above a block: it is that file, there before the first command
-    <!-- needs: torch -->        right above a block: not run where that is not there, see NEEDS
-    <!-- exit: 0 2 -->           right above a block: the exit codes of its commands (default: 0 each)
+    <!-- setup: matmul add -->   once, anywhere: captures to make before the first command
+    <!-- file: serve.py -->      directly above a block: write the block to this file before the first command
+    <!-- needs: torch -->        directly above a block: skip it if this is not available, see shell.NEEDS
+    <!-- exit: 0 2 -->           directly above a block: the exit codes of its commands (default: 0 each)
 
-In a block, `$ ` begins a command, a backslash at the end of its line continues it, and what follows is what
-it prints: all of it, but that a line `...` stands for any number of lines, and `...` in a line for any text.
-A command with nothing below it may print anything.
+In a block, `$ ` begins a command, and a backslash at the end of a line continues it. The lines after it are
+all it prints: a line `...` matches any number of lines, `...` within a line any text. If no output follows a
+command, it may print anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMMENT = re.compile(r"<!-- (\w+): (.*?) -->")
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page: its line from 1, what it should print (None: anything), its exit code."""
+    """A command of a page: its line (from 1), expected output (None: any), exit code and needs."""
 
     line: int
     text: str
@@ -39,18 +39,18 @@ class Command:
 
 
 def setups(page: Path) -> list[str]:
-    """The names of the captures that a page takes for granted."""
+    """The names of the set-ups that a page needs."""
     comments = dict(_COMMENT.findall(page.read_text(encoding="utf-8")))
     return comments.get("setup", "").split()
 
 
 def files(page: Path) -> list[tuple[str, str]]:
-    """Names and texts of the files that a page shows."""
+    """Names and texts of the files to write before the first command."""
     return _FILE.findall(page.read_text(encoding="utf-8"))
 
 
 def commands(page: Path) -> Iterator[Command]:
-    """Every command of a page, in order."""
+    """Yields every command of a page, in order."""
     text = page.read_text(encoding="utf-8")
     for block in _BLOCK.finditer(text):
         marks = dict(_COMMENT.findall(block[1]))
@@ -73,14 +73,14 @@ def commands(page: Path) -> Iterator[Command]:
 
 
 def fits(shown: list[str], printed: list[str]) -> bool:
-    """Whether a command printed what its page shows; times and the size of a written file may differ."""
+    """Whether the output matches what the page shows, apart from times and file sizes."""
     parts: list[list[str]] = [[]]
-    for line in map(_steady, shown):
+    for line in map(_normalized, shown):
         if line == "...":
             parts.append([])
         else:
             parts[-1].append(line)
-    lines = [_steady(line) for line in printed]
+    lines = [_normalized(line) for line in printed]
     first, *rest = parts
     if not _begins(lines, first):
         return False
@@ -104,8 +104,8 @@ def _line_fits(shown: str, printed: str) -> bool:
     return shown == printed or re.fullmatch(re.escape(shown).replace(r"\.\.\.", ".*"), printed) is not None
 
 
-def _steady(line: str) -> str:
-    """`line` without what differs from run to run: times, the size of a file, the widths of columns."""
+def _normalized(line: str) -> str:
+    """`line` without parts that vary from run to run: times, file sizes, column widths."""
     line = re.sub(r"\b\d+(?:\.\d+)? (s|ms|seconds)\b", r"N \1", line)
     line = re.sub(r"\b\d+\.\d\d\b(?! ?->)", "N", line)
     line = re.sub(r": [\d,]+ bytes$", ": N bytes", line)

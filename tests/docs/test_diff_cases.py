@@ -12,19 +12,22 @@ from tests.diff.stages import diff_texts
 from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "docs" / "diff-cases.md").read_text(encoding="utf-8")
-SIDE = r'```(\w+) title="{}"\n(.*?)```\n\n'
-CASES = re.findall(SIDE.format("A") + SIDE.format("B") + r"\*\*Summary:\*\* `(.*?)`\n", TEXT, re.S)
+_SIDE = r'```(?P<stage_{0}>\w+) title="{0}"\n(?P<{0}>.*?)```\n\n'
+CASE = re.compile(_SIDE.format("A") + _SIDE.format("B") + r"\*\*Summary:\*\* `(?P<summary>.*?)`\n", re.S)
+CASES = list(CASE.finditer(TEXT))
 
 
-def language(stage: str) -> str:
-    return stage_named("llir" if stage == "llvm" else stage).language or ""
+def summary_of(case: re.Match[str]) -> str:
+    """The summary of a case's diff, as irscope prints it."""
+    stage = "llir" if case["stage_A"] == "llvm" else case["stage_A"]
+    return summarize(diff_texts(case["A"], case["B"], stage_named(stage).language or ""))
 
 
-@pytest.mark.parametrize(("stage", "left", "other", "right", "summary"), CASES)
-def test_case(stage: str, left: str, other: str, right: str, summary: str) -> None:
-    assert stage == other
-    assert left != right
-    assert summarize(diff_texts(left, right, language(stage))) == summary
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"line{TEXT.count(chr(10), 0, case.start()) + 1}")
+def test_case(case: re.Match[str]) -> None:
+    assert case["stage_A"] == case["stage_B"]
+    assert case["A"] != case["B"]
+    assert summary_of(case) == case["summary"]
 
 
 def test_every_pair_is_a_case() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from irscope.cli.main import COMMANDS
 from tests.docs.pages import PAGES, ROOT, commands, setups
-from tests.docs.test_commands import NEEDS, SETUPS
+from tests.docs.shell import NEEDS, SETUPS
 
 sys.path.append(str(ROOT / "docs"))
 
@@ -24,7 +24,7 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_
 def test_a_command_s_page_has_what_its_parser_takes(name: str, module: str) -> None:
     text = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
     assert BEGIN in text
-    assert with_usage(text, name, module) == text, "python docs/usage.py writes it anew"
+    assert with_usage(text, name, module) == text, "run python docs/usage.py"
 
 
 @by_page
@@ -44,7 +44,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @by_page
-def test_what_a_page_says_of_its_commands_is_known(page: Path) -> None:
+def test_setups_and_needs_exist(page: Path) -> None:
     assert set(setups(page)) <= SETUPS.keys()
     assert {command.needs for command in commands(page) if command.needs} <= NEEDS.keys()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -16,13 +17,32 @@ _PATIENCE_SECONDS = 20.0
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Waits until every worker has ended, none of them in an error, and what it sent is drawn."""
+    """Waits until every worker has ended without an error and the app has nothing left to do or draw.
+
+    Textual's own `pilot.pause` waits until the process uses no CPU for 20 ms; this asks the app instead.
+    """
+    quiet = 0
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        await pilot.pause()
-        while any(not worker.is_finished for worker in pilot.app.workers):
-            await asyncio.sleep(0.01)
-        await pilot.pause()
+        while quiet < 2:
+            await pilot._wait_for_screen()
+            pilot.app.screen._on_timer_update()
+            quiet = 0 if _is_busy(pilot.app) else quiet + 1
+            await asyncio.sleep(0 if quiet else 0.001)
     assert not [note.message for note in pilot.app._notifications if note.severity == "error"]
+
+
+def _is_busy(app: App[None]) -> bool:
+    screen = app.screen
+    return (
+        any(not worker.is_finished for worker in app.workers)
+        or (app._resize_event is not None and app._resize_timer is not None)
+        or bool(app.animator._animations or app.animator._scheduled)
+        or bool(screen._dirty_widgets or screen._callbacks or screen._layout_required)
+        or any(
+            pump.message_queue_size or pump._next_callbacks
+            for pump in (app, *screen.walk_children(with_self=True))
+        )
+    )
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:

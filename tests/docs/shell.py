@@ -1,0 +1,132 @@
+"""Runs the commands of a docs page in a folder of their own, as a reader does who has only the samples."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.docs.pages import ROOT, Command, commands, files, setups
+
+MATMUL = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
+SIZES = "--config BLOCK_SIZE=256,1024 --config num_stages=2,3"
+ADD = f"irscope compile samples/vector_add.py {SIZES} -o add.irscope"
+POINTERS = "*fp32:16, *fp32:16, *fp32:16"
+# The set-ups that a page may name: the file each makes, and the command that makes it.
+SETUPS = {
+    "matmul": (
+        "matmul.irscope",
+        f'irscope compile samples/matmul.py --signature "{MATMUL}" -o matmul.irscope',
+    ),
+    "layout": (
+        "matmul.irscope",
+        f'irscope compile samples/matmul.py --signature "{MATMUL}" -o matmul.irscope '
+        "--target cuda:80 --target cuda:90 --target cuda:100 --target hip:gfx942 --config BLOCK_M=64 "
+        "--config BLOCK_N=64,128 --config BLOCK_K=32 --config num_warps=4 --config num_stages=3",
+    ),
+    "add": (
+        "add.irscope",
+        f'{ADD} --signature "{POINTERS}, i32:16" && {ADD} --signature "{POINTERS}, i32" --resume',
+    ),
+    "swept": (
+        "matmul.irscope",
+        f'irscope compile samples/matmul.py --signature "{MATMUL}" -o matmul.irscope --config BLOCK_M=64 '
+        "--config BLOCK_N=256 --config BLOCK_K=64 --config num_warps=2,4 --config num_stages=2,8",
+    ),
+    # The samples with two mistakes.
+    "kernels": (
+        "kernels",
+        "mkdir kernels && sed 's/^@triton.jit$/@triton.jit(do_not_specialize=[\"n\"])/' "
+        "samples/vector_add.py > kernels/vector_add.py && "
+        "sed '/def grid(META/,/^$/c\\    grid = (triton.cdiv(M, 128) * triton.cdiv(N, 128),)\\n' "
+        "samples/matmul.py > kernels/matmul.py",
+    ),
+}
+# The needs that a block may name, and whether this machine meets them; other tests cover those never met.
+NEEDS: dict[str, Callable[[], bool]] = {
+    "torch": lambda: find_spec("torch") is not None,
+    "the app": lambda: False,  # tests/tui
+    "another triton": lambda: False,  # tests/cli/test_diff_captures.py; make test-triton
+    "your files": lambda: False,  # placeholders; no such files exist
+    "the network": lambda: False,
+    "this machine": lambda: False,  # prints what is installed; tests/cli
+}
+
+
+def runs_here(command: Command) -> bool:
+    """Whether this machine meets the command's needs."""
+    return not command.needs or NEEDS[command.needs]()
+
+
+def shows_commands(page: Path) -> bool:
+    """Whether any command of the page runs here."""
+    return any(map(runs_here, commands(page)))
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs lines without a terminal and without settings; makes each set-up once, in `scratch`."""
+
+    scratch: Path
+    made: dict[str, Path] = field(default_factory=dict)
+
+    def run(self, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Runs one line of bash in `folder`; stdout has stderr in it."""
+        home = self.scratch / "home"
+        home.mkdir(exist_ok=True)
+        environment = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
+        environment |= {
+            "HOME": str(home),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONIOENCODING": "utf-8",
+            "PYTHONWARNINGS": "ignore",  # Triton's and torch's differ by version
+        }
+        return subprocess.run(
+            ["bash", "-c", line],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=600,
+            check=False,
+        )
+
+    def prepare(self, page: Path, folder: Path) -> None:
+        """Puts the samples and the set-ups and files of `page` into `folder`."""
+        copy_samples(folder)
+        for name in setups(page):
+            self._copy_setup(name, folder)
+        for name, text in files(page):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+
+    def _copy_setup(self, name: str, folder: Path) -> None:
+        file, line = SETUPS[name]
+        if name not in self.made:
+            where = self.scratch / f"setup-{name}"
+            where.mkdir()
+            copy_samples(where)
+            done = self.run(line, where)
+            assert done.returncode == 0, done.stdout
+            self.made[name] = where / file
+        copy = shutil.copytree if self.made[name].is_dir() else shutil.copyfile
+        copy(self.made[name], folder / file)
+
+    def printed(self, done: subprocess.CompletedProcess[str], folder: Path) -> str:
+        """The output as if the reader were in `folder`, and had made the set-ups there."""
+        for parent in (folder.parent, self.scratch):
+            done.stdout = re.sub(rf"{re.escape(str(parent))}/[^/\s]+/", "", done.stdout)
+        return done.stdout
+
+
+def copy_samples(folder: Path) -> None:
+    """Puts the samples into `folder`."""
+    shutil.copytree(ROOT / "samples", folder / "samples", ignore=shutil.ignore_patterns(".*", "__*"))
