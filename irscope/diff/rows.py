@@ -30,6 +30,11 @@ class Change(enum.Flag):
     TEXT = enum.auto()
 
     @property
+    def structural(self) -> bool:
+        """Whether this is a real change: more than shapes, constants, and lines outside of operations."""
+        return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT))
+
+    @property
     def mark(self) -> str:
         """One character for the gutter, so that a change shows without colour: + - ~ or a blank."""
         if self & Change.ADDED:

@@ -18,6 +18,12 @@ _FILES = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "
 _FIELD = re.compile(r"(also|stage|see): *(.+)")
 # Longer tokens are no words: what an IR can be made to hold is not matched against every pattern.
 _LONGEST = 200
+# In a line of any stage, the words that may be terms, without quoted paths.
+_WORD = re.compile(r"[%$\w#!.@]+")
+_QUOTED = re.compile(r'"[^"]*"')
+# A line of LLVM IR can have thousands of words; the first ones identify it.
+_MAX_LINE = 4000
+_MAX_ENTRIES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,22 @@ def entry_for(token: str) -> GlossaryEntry | None:
         if found is not None:
             return found
     return None
+
+
+def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
+    """The words of a line that have an entry, with the entry: the first dozen, each entry once."""
+    found: dict[str, tuple[str, GlossaryEntry]] = {}
+    text = _QUOTED.sub(lambda quoted: " " if "/" in quoted[0] else quoted[0], line[:_MAX_LINE])
+    for word in dict.fromkeys(_WORD.findall(text)):
+        # Skip values (%0, $r1) and numbers.
+        if word[0] in "%$" or not any(character.isalpha() for character in word):
+            continue
+        entry = entry_for(word)
+        if entry is not None:
+            found.setdefault(entry.word, (word, entry))
+        if len(found) == _MAX_ENTRIES:
+            break
+    return list(found.values())
 
 
 def looked_up(text: str) -> list[GlossaryEntry]:
