@@ -18,6 +18,7 @@ from screenshots import picture
 
 from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
+from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
 from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
@@ -60,7 +61,7 @@ def write(lesson: Lesson, folder: Path) -> None:
         compile_lesson(lesson, path)
         with CaptureReader(path) as capture:
             text = markdown(lesson, capture.variants(), capture.read)
-            app = IrscopeApp(capture, lesson=lesson)
+            app = IrscopeApp(capture, lesson=LessonPages(lesson, capture))
             svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
     # Where this machine keeps Triton is nobody's business.
     (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")

@@ -16,7 +16,8 @@ from irscope.capturing.compile.sweep import Sweep, compile_sweep, lay_out, plann
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
-from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Tell, Unchanged, VariantFinished
+from irscope.tui.live import Tell
+from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
 _SHARED = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
 

@@ -10,10 +10,10 @@ import pytest
 from irscope.learn.assertions import broken_claims
 from irscope.learn.context import pair_of
 from irscope.learn.lesson import Claim, Lesson, find_lesson, lessons
+from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
 from irscope.model import UserError
 from irscope.store import CaptureReader
-from irscope.tui.lesson import LessonPages
 
 LESSONS = lessons()
 

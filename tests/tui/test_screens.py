@@ -101,7 +101,7 @@ async def test_it_opens_in_tiny_and_huge_terminals(tmp_path: Path, name: str, si
 @pytest.mark.parametrize("name", SCREENS)
 async def test_it_survives_resizing(tmp_path: Path, name: str) -> None:
     shown = SCREENS[name]
-    app = IrscopeApp(Capture(shown.make(tmp_path / "x.irscope")))
+    app = IrscopeApp(Workspace(shown.make(tmp_path / "x.irscope")))
     async with app.run_test(size=(40, 12)) as pilot:
         await press(pilot, *shown.keys)
         for size in ((1, 1), (400, 100), (40, 12)):

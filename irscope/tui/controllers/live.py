@@ -1,104 +1,97 @@
-"""Variants that are compiled while one looks on; `r` compiles again, or reads the capture again."""
+"""Variants compiled while the app runs; `r` compiles again, or loads what was added to the capture."""
 
 from __future__ import annotations
 
-from textual import work
+from functools import partial
 
 from irscope.model import UserError, Variant
-from irscope.tui.controllers.base import ComparisonScreen
-from irscope.tui.live import Live, Planned
-from irscope.tui.live_updates import LiveUpdates, apply_events
+from irscope.model.text import pluralize
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.controllers.stages import StageController
+from irscope.tui.live import Live
 from irscope.tui.pair_state import same_config
-from irscope.tui.widgets.title_bar import TitleBar
-from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Workspace
+from irscope.tui.widgets.bars import TitleBar
+from irscope.workspace import LiveUpdates, apply_events
 
-# What went wrong may take longer to read than what is well.
+# A problem may take longer to read than a note.
 _PROBLEM_SECONDS = 20.0
 
 
-class LiveActions(ComparisonScreen):
-    """Keeps the screen in step with what is compiled; what the user chose stays as it is."""
+class LiveController:
+    """Updates the screen as variants are compiled; the user's choices are kept."""
 
-    _live: Live | None
-    _workspace: Workspace
+    def __init__(
+        self, screen: MainScreen, stages: StageController, title: TitleBar, live: Live | None
+    ) -> None:
+        self._screen = screen
+        self._stages = stages
+        self._title = title
+        self._live = live
+
+    def start(self) -> None:
+        """Begins to show what is compiled, if something is."""
+        if self._live is not None:
+            self._screen.run_alone(partial(self._follow, self._live), "live")
 
     def action_recompile(self) -> None:
-        """Compiles the source as it is now; of a capture alone, takes in what was added to the file."""
+        """Compiles the current source; for a capture, loads what was added to the file."""
         if self._live is None:
-            self._reread()
+            self._screen.run_alone(self._reread, "live")
         else:
-            self._live.ask()
-            self._attend(self._live)
+            self._live.request()
+            self.start()
 
-    @work(exclusive=True, group="live", exit_on_error=False)
-    async def _attend(self, live: Live) -> None:
-        """Shows what comes until nothing is under way any more."""
-        while live.asked or self._workspace.in_progress:
-            news = apply_events(self._workspace, await live.take_all())
-            live.asked = live.asked and not news.answered
-            self._renew(news)
+    async def _follow(self, live: Live) -> None:
+        """Applies events until nothing is being compiled."""
+        while live.requested or self._screen.workspace.in_progress:
+            updates = apply_events(self._screen.workspace, await live.take_all())
+            live.requested = live.requested and not updates.answered
+            self.update(updates)
 
-    @work(exclusive=True, group="live", exit_on_error=False)
     async def _reread(self) -> None:
+        screen = self._screen
         try:
-            added = await self._background.run(self._workspace.reread)
+            added = await screen.background.run(screen.workspace.reread)
         except UserError as error:
-            self.notify(str(error), severity="warning", markup=False)
+            screen.notify(str(error), severity="warning", markup=False)
             return
-        self._renew(LiveUpdates(rows=True, changed={self._comparison.a.id, self._comparison.b.id}))
-        name = self._workspace.path.name
-        self.notify(f"{added:,} more in {name}" if added else f"Nothing more in {name}", markup=False)
+        self.update(LiveUpdates(rows=True, changed={screen.pair.a.id, screen.pair.b.id}))
+        name = screen.workspace.path.name
+        message = f"{pluralize(added, 'new variant')} in {name}" if added else f"Nothing new in {name}"
+        screen.notify(message, markup=False)
 
-    def _renew(self, news: LiveUpdates) -> None:
-        """Draws what is new."""
-        workspace, table = self._workspace, self.query_one(VariantTable)
-        if news.rows:
-            table.load(workspace)
+    def update(self, updates: LiveUpdates) -> None:
+        """Draws what changed."""
+        screen, workspace = self._screen, self._screen.workspace
+        if updates.rows:
+            screen.table.load(workspace)
         else:
-            table.renew(workspace, news.changed)
-        if news.ended:
-            table.fit()
-        table.measure(workspace, self._background)
-        self.query_one(TitleBar).show(workspace)
-        pair = self._new_pair(news.planned)
+            screen.table.update_variants(workspace, updates.changed)
+        if updates.ended:
+            screen.table.fit()
+        screen.table.measure(workspace, screen.background)
+        self._title.show(workspace)
+        pair = self._next_pair(updates)
         if pair is not None:
-            self._pair(*pair)
-        elif news.changed & {self._comparison.a.id, self._comparison.b.id}:
-            self._renew_pair()
-        for words in news.said:
-            self.notify(words, markup=False)
-        for problem in news.problems:
-            self.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
-        if news.ended and not workspace.in_progress and not news.problems:
-            self.notify("Compiled; r compiles again after an edit of the source")
+            screen.compare(*pair)
+        elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
+            self._stages.refresh_pair()
+        for note in updates.notes:
+            screen.notify(note, markup=False)
+        for problem in updates.problems:
+            screen.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
+        if updates.ended and not workspace.in_progress and not updates.problems:
+            screen.notify("Compiled; after an edit of the source, r compiles again")
 
-    def _compare(self) -> object:
-        """Compares the stages of A and B."""
-        raise NotImplementedError
-
-    def _renew_pair(self) -> None:
-        """More of A or B is there: the texts change where theirs do, and the tabs."""
-        before, after = self._comparison, self._comparison.renewed()
-        self._comparison = after
-        stage = after.first_stage() if self._still_looking() else self._stage
-        if stage not in after.stages:
-            stage = after.first_stage()
-        if stage != self._stage or before.keys.get(stage) != after.keys.get(stage):
-            self._show(stage)
-        else:
-            self._texts.head(after.headings())
-            self._update_tabs()
-        self._compare()
-
-    def _new_pair(self, planned: Planned | None) -> tuple[Variant, Variant] | None:
-        """A and B where they change: B's config as it was and as it will be, or what is left of them."""
-        workspace, a, b = self._workspace, self._comparison.a, self._comparison.b
-        busy = workspace.in_progress
-        alike = [variant for variant in workspace.variants if same_config(variant, b)]
-        new = next((v for v in alike if planned is not None and v.kernel.id == planned.kernel.id), None)
+    def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
+        """A and B if they change: B's config before and after the edit, or what is left of A and B."""
+        planned, workspace = updates.planned, self._screen.workspace
+        a, b = self._screen.pair.a, self._screen.pair.b
+        same = [variant for variant in workspace.variants if same_config(variant, b)]
+        new = next((v for v in same if planned is not None and v.kernel.id == planned.kernel.id), None)
         if new is not None and new.kernel.id != b.kernel.id:
-            whole = [v for v in alike if v.failure is None and v.id not in busy and v is not new]
-            return (b if b in whole else whole[-1] if whole else new), new
+            in_progress = workspace.in_progress
+            compiled = [v for v in same if v.failure is None and v.id not in in_progress and v is not new]
+            return (b if b in compiled else compiled[-1] if compiled else new), new
         left = [variant for variant in (a, b) if variant in workspace] or workspace.variants[:1]
         return None if (a in workspace and b in workspace) or not left else (left[0], new or left[0])

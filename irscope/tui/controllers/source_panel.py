@@ -1,126 +1,126 @@
-"""The Python beside the stage: each follows the cursor of the other."""
+"""The Python source next to the stage: each follows the cursor of the other."""
 
 from __future__ import annotations
 
-from textual import on, work
+from functools import partial
 
-from irscope.analysis.source_map import Place, place_of
-from irscope.languages.document import Location
-from irscope.tui.controllers.base import ComparisonScreen
-from irscope.tui.origins import Python, python_of
-from irscope.tui.tracing import LineOutcome, Traces, trace, work_in
-from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.source_view import SourceView
-from irscope.tui.widgets.work_view import WorkView
-from irscope.workspace import PYTHON
+from textual.containers import Vertical
+
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
+from irscope.workspace import (
+    PYTHON,
+    LineOutcome,
+    PythonSource,
+    SourceMaps,
+    SourcePlace,
+    line_outcomes,
+    python_source,
+    source_maps,
+)
 
 
-class SourceActions(ComparisonScreen):
+class SourcePanelController:
     """Shows the source, and keeps it and the texts in step."""
 
+    def __init__(
+        self, screen: MainScreen, panel: Vertical, source: SourceView, outcomes: LineOutcomesView
+    ) -> None:
+        self._screen = screen
+        self._panel = panel
+        self._source = source
+        self._outcomes = outcomes
+
     def action_toggle_source(self) -> None:
-        """Shows or hides the Python and what became of its line."""
-        shown = self.query("#source").first()
-        shown.display = not shown.display
-        if shown.display:
-            self._follow()
+        """Shows or hides the Python source and what its line became."""
+        self._panel.display = not self._panel.display
+        if self._panel.display:
+            self.follow()
         else:
-            self._texts.light(frozenset(), frozenset())
-            self._texts.focus()
+            self._screen.texts.highlight(frozenset(), frozenset())
+            self._screen.texts.focus()
 
-    @on(LineView.Moved)
-    def _follow(self) -> None:
-        """The cursor moved: in the source, or else in the texts, which the source then follows."""
-        if self.query("#source").first().display and not isinstance(self.focused, WorkView):
-            self._trace(isinstance(self.focused, SourceView))
+    def follow(self) -> None:
+        """Updates the panels after the cursor moved, in the source or in the texts."""
+        if self._panel.display and not isinstance(self._screen.focused, LineOutcomesView):
+            from_source = isinstance(self._screen.focused, SourceView)
+            self._screen.run_alone(partial(self._trace, from_source), "source")
 
-    @on(SourceView.Chosen)
-    def _go_to_next(self) -> None:
-        """To the next operation that came from the line of Python; around the end."""
-        texts = self._texts
-        lit = texts.lit_rows()
-        if not lit:
-            self.notify(f"Nothing in {self._stage} came from this line")
+    def go_to_next(self) -> None:
+        """Goes to the next operation that came from the line of Python; wraps around."""
+        texts = self._screen.texts
+        rows = texts.highlighted_rows()
+        if not rows:
+            self._screen.notify(f"Nothing in {self._screen.stage} came from this line")
             return
-        texts.go_to_row(next((row for row in lit if row > texts.row), lit[0]))
+        texts.go_to_row(next((row for row in rows if row > texts.row), rows[0]))
 
-    @on(WorkView.Chosen)
-    def _go_to_work(self, message: WorkView.Chosen) -> None:
-        self.query_one(SourceView).focus()
-        self._choose(message.work.stage)
-        self._follow()
+    def go_to_outcome(self, outcome: LineOutcome) -> None:
+        """Goes to the stage of an outcome."""
+        self._source.focus()
+        self._screen.choose(outcome.stage)
+        self.follow()
 
-    @work(exclusive=True, group="source", exit_on_error=False)
     async def _trace(self, from_source: bool) -> None:
-        """Marks in the source what the texts' line came from, or in the texts what came from the source's."""
-        comparison, stage = self._comparison, self._stage
-        traces = await self._background.run(trace, comparison, stage)
-        source = self.query_one(SourceView)
-        python = python_of(comparison.b)
-        source.show(python, stage, _counts(python, traces))
+        """Highlights what came from the source's line, or where the texts' line came from."""
+        screen = self._screen
+        maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
+        python = python_source(screen.pair.b)
+        self._source.show(python, screen.stage, _counts(python, maps))
         if from_source:
-            place = source.place
-            source.light((), source.cursor)
-            self._light_texts(place, traces)
+            place = self._source.place
+            self._source.highlight((), self._source.cursor)
         else:
-            place = self._light_source(python, traces)
-            self._texts.light(*(traces.lines(place) if place else (frozenset(), frozenset())))
-        await self._list_work(place)
+            place = self._highlight_source(python, maps)
+        screen.texts.highlight(*(maps.lines(place) if place else (frozenset(), frozenset())))
+        if from_source:
+            rows = screen.texts.highlighted_rows()
+            if rows and screen.texts.row not in rows:
+                screen.texts.go_to_row(rows[0])
+        await self._list_outcomes(place)
 
-    def _light_texts(self, place: Place | None, traces: Traces) -> None:
-        texts = self._texts
-        texts.light(*(traces.lines(place) if place else (frozenset(), frozenset())))
-        lit = texts.lit_rows()
-        if lit and texts.row not in lit:
-            texts.go_to_row(lit[0])
+    def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:
+        """Marks the lines that the texts' line came from; returns the place in the kernel itself.
 
-    def _light_source(self, python: Python, traces: Traces) -> Place | None:
-        """Marks the lines that the texts' line came from; the place of that in the kernel itself.
-
-        Where no line of the kernel's file is among them, the place of the innermost.
+        The innermost place if none of them is in the kernel's file.
         """
-        source = self.query_one(SourceView)
-        found = [
-            line for place in self._came_from(python, traces) if (line := python.line_of(place)) is not None
-        ]
-        if not found:
-            source.light((), source.cursor)
+        places = self._places(python, maps)
+        line = python.kernel_line(places)
+        if line is None:
+            self._source.highlight((), self._source.cursor)
             return None
-        own, _ = place_of(Location(self._comparison.b.kernel.source.file, 0))
-        files = {line: place[0] for line in found if (place := python.places[line])}
-        chosen = next((line for line in reversed(found) if files[line] == own), found[0])
-        source.light(found, chosen)
-        return python.places[chosen]
+        found = [line for place in places if (line := python.line_of(place)) is not None]
+        self._source.highlight(found, line)
+        return python.places[line]
 
-    def _came_from(self, python: Python, traces: Traces) -> tuple[Place, ...]:
-        """Where the line under the cursor of the texts came from: B's line, or A's."""
-        texts = self._texts
+    def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
+        """The places that the line under the texts' cursor came from: B's line, or A's."""
         for right in (True, False):
-            line = texts.line_of(right)
+            line = self._screen.texts.line_of(right)
             if line is None:
                 continue
-            if self._stage == PYTHON:
+            if self._screen.stage == PYTHON:
                 place = python.places[line] if line < len(python.places) else None
                 return (place,) if place else ()
-            if found := traces.of(line, right):
+            if found := maps.of(line, right):
                 return found
         return ()
 
-    async def _list_work(self, place: Place | None) -> None:
-        """Lists what a line became, stage by stage, as each is known."""
-        view = self.query_one(WorkView)
+    async def _list_outcomes(self, place: SourcePlace | None) -> None:
+        """Lists what a line became in each stage."""
         if place is None:
-            view.show("No line of this source", ())
+            self._outcomes.show("No line of this source", ())
             return
-        comparison = self._comparison
+        pair = self._screen.pair
         found: list[LineOutcome] = []
-        title = f"Line {place[1]} of {place[0]} became, in A and in B"
-        for stage in comparison.stages:
+        for stage in pair.stages:
             if stage != PYTHON:
-                found += await self._background.run(work_in, comparison, stage, place)
-        view.show(title if found else f"Nothing came from line {place[1]} of {place[0]}", found)
+                found += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
+        file, number = place
+        title = f"Line {number} of {file} became, in A and B"
+        self._outcomes.show(title if found else f"Nothing came from line {number} of {file}", found)
 
 
-def _counts(python: Python, traces: Traces) -> dict[int, tuple[int, int]]:
-    """How many operations came from each line of the source, in A and in B."""
-    return {line: traces.counts(place) for line, place in enumerate(python.places) if place is not None}
+def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
+    """How many operations came from each line of the source, in A and B."""
+    return {line: maps.counts(place) for line, place in enumerate(python.places) if place is not None}
