@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Mapping
-from operator import attrgetter
 
-from irscope.analysis.duplicates import are_duplicates
+from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact, FactValue, status_of
 from irscope.facts.registry import CODE
 from irscope.model import Status, Variant
@@ -17,7 +15,10 @@ class FactTable:
 
     def __init__(self) -> None:
         self._facts: dict[int, Mapping[str, Fact]] = {}
-        self._by_code: dict[FactValue, list[Variant]] = {}
+        # The variants by machine code, and the first of each group of duplicates by the ids of the others,
+        # which is computed for a code when it is first asked for.
+        self._by_code: dict[FactValue, dict[int, Variant]] = {}
+        self._firsts: dict[FactValue, dict[int, int]] = {}
 
     def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
         """Adds the facts of a variant."""
@@ -25,13 +26,15 @@ class FactTable:
         self._facts[variant.id] = facts
         code = self.value(variant.id, CODE.name)
         if code is not None:
-            insort(self._by_code.setdefault(code, []), variant, key=attrgetter("id"))
+            self._by_code.setdefault(code, {})[variant.id] = variant
+            self._firsts.pop(code, None)
 
     def remove(self, variant: int) -> None:
         """Removes the facts of a variant that changed."""
         code = self.value(variant, CODE.name)
         if code is not None:
-            self._by_code[code] = [other for other in self._by_code[code] if other.id != variant]
+            del self._by_code[code][variant]
+            self._firsts.pop(code, None)
         self._facts.pop(variant, None)
 
     @property
@@ -62,10 +65,11 @@ class FactTable:
 
     def duplicate_of(self, variant: Variant) -> int | None:
         """The id of the first measured variant with the same machine code; None if that is this one."""
-        facts = self._facts.get(variant.id, {})
-        for other in self._by_code.get(self.value(variant.id, CODE.name), ()):
-            if other.id >= variant.id:
-                return None
-            if are_duplicates(other, variant, self._facts[other.id], facts):
-                return other.id
-        return None
+        code = self.value(variant.id, CODE.name)
+        if code is None:
+            return None
+        if code not in self._firsts:
+            same = sorted(self._by_code[code].values(), key=lambda other: other.id)
+            groups = duplicate_groups(same, self._facts)
+            self._firsts[code] = {other.id: first.id for first, *others in groups for other in others}
+        return self._firsts[code].get(variant.id)

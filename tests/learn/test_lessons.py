@@ -14,6 +14,7 @@ from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
 from irscope.model import UserError
 from irscope.store import CaptureReader
+from irscope.workspace import Workspace
 
 LESSONS = lessons()
 
@@ -31,7 +32,7 @@ def test_every_claim_holds(irscope, tmp_path: Path, lesson: Lesson):
         told = markdown(lesson, variants, capture.read)
         _a_false_claim_is_told(lesson, capture)
         _what_is_quoted_and_counted_is_there(lesson, capture)
-        pages = LessonPages(lesson, capture)
+        pages = LessonPages(lesson, Workspace(path))
         for _ in range(2 * len(lesson.steps)):
             page = pages.turn(1)
             assert page is not None

@@ -235,6 +235,14 @@ async def test_copy(app: IrscopeApp) -> None:
         assert app.clipboard == view.page.left.lines[row.left]
 
 
+async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        shown = app.screen.query_one(FindingsView)._findings
+    with Workspace(matmul) as workspace:
+        assert shown == workspace.compare(workspace.by_id(1), workspace.by_id(2)).findings
+
+
 async def test_findings_go_to_their_evidence(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1", "tab")

@@ -90,12 +90,8 @@ OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in 
 def table() -> tuple[list[Variant], list[Column]]:
     facts = FactTable()
     variants = []
-    kernel = Kernel(1, "k", SourceFunction("k", "k.py", 1, ""), (), ())
     for number, registers in enumerate([32, 64, 128, 255, None], 1):
-        config = Config((("num_warps", 2 ** (number % 3)), ("DTYPE", f"Fp{number}")))
-        toolchain = Toolchain(1, {"triton": "3.9.0"}, "")
-        target = parse_target("cuda:90")
-        variants.append(Variant(number, kernel, target, (), config, toolchain))
+        variants.append(variant(number))
         facts.add(
             variants[-1], {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)}
         )
@@ -124,6 +120,24 @@ def test_what_a_query_keeps(table: tuple[list[Variant], list[Column]], query: st
     variants, shown = table
     passed = filter_tests(query, shown)
     assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept
+
+
+def test_duplicates_are_found_as_facts_arrive() -> None:
+    code = FactKind("code", "Code", "", "", "Machine code")
+    facts, variants = FactTable(), [variant(number) for number in range(1, 5)]
+    for number, text in ((3, "x"), (1, "x"), (4, "y")):
+        facts.add(variants[number - 1], {"code": Fact(code, text)})
+    assert [facts.duplicate_of(one) for one in variants] == [None, None, 1, None]
+    facts.add(variants[1], {"code": Fact(code, "y")})
+    assert [facts.duplicate_of(one) for one in variants] == [None, None, 1, 2]
+    facts.remove(2)
+    assert facts.duplicate_of(variants[3]) is None
+
+
+def variant(number: int) -> Variant:
+    kernel = Kernel(1, "k", SourceFunction("k", "k.py", 1, ""), (), ())
+    config = Config((("num_warps", 2 ** (number % 3)), ("DTYPE", f"Fp{number}")))
+    return Variant(number, kernel, parse_target("cuda:90"), (), config, Toolchain(1, {"triton": "3.9.0"}, ""))
 
 
 def extremes(better: str, values: list[float]) -> Heatmap:
