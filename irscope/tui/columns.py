@@ -46,7 +46,7 @@ class Column:
     def informative(self, variant: Variant) -> bool:
         """Whether the cell of a variant is a reason to show the column: not if a fact is unknown or 0.
 
-        A stack of 0 is informative, because registers alone mislead.
+        A stack of 0 is informative, because registers without it mislead.
         """
         if self.fact is None:
             return True

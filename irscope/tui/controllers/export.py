@@ -40,28 +40,28 @@ class ExportController:
 
     def action_copy_operation(self) -> None:
         """Copies the operation with its regions; as a diff if A and B differ."""
-        self._screen.run_alone(self._copy_operation, "copy")
+        self._screen.run_exclusive(self._copy_operation, "copy")
 
     def action_copy_stage(self, right: bool) -> None:
         """Copies the whole stage."""
-        self._screen.run_alone(partial(self._copy_stage, right), "copy")
+        self._screen.run_exclusive(partial(self._copy_stage, right), "copy")
 
     def action_page(self, right: bool) -> None:
         """Opens the stage in $PAGER."""
-        self._screen.run_alone(partial(self._open_in, "PAGER", _PAGER, right), "export")
+        self._screen.run_exclusive(partial(self._open_in, "PAGER", _PAGER, right), "export")
 
     def action_edit(self, right: bool) -> None:
         """Opens a copy of the stage in $EDITOR."""
-        self._screen.run_alone(partial(self._open_in, "EDITOR", _EDITOR, right), "export")
+        self._screen.run_exclusive(partial(self._open_in, "EDITOR", _EDITOR, right), "export")
 
     def action_save(self, right: bool) -> None:
         """Saves the stage; asks for the path."""
-        self._screen.run_alone(partial(self._save_stage, right), "export")
+        self._screen.run_exclusive(partial(self._save_stage, right), "export")
 
     def action_picture(self) -> None:
         """Saves a picture of the screen as SVG; asks for the path."""
         picture = self._screen.app.export_screenshot()
-        self._screen.run_alone(partial(self._save, picture, "irscope.svg"), "export")
+        self._screen.run_exclusive(partial(self._save, picture, "irscope.svg"), "export")
 
     async def _copy_operation(self) -> None:
         screen = self._screen

@@ -22,7 +22,7 @@ class LessonController:
 
     def action_lesson(self, direction: int) -> None:
         """Goes to the next or previous page; first scrolls to the end of this one."""
-        self._screen.run_alone(partial(self._turn, direction), "lesson")
+        self._screen.run_exclusive(partial(self._turn, direction), "lesson")
 
     async def _turn(self, direction: int) -> None:
         view = self._view

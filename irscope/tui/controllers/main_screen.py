@@ -64,7 +64,7 @@ class MainScreen(Protocol):
     def update_status(self) -> None:
         """Redraws the status line."""
 
-    def run_alone(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
+    def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
 
     def notify(

@@ -105,7 +105,7 @@ class NavigationController:
 
     def action_go_to_line(self) -> None:
         """Asks for a line number and goes there."""
-        self._screen.run_alone(self._go_to_line, "ask")
+        self._screen.run_exclusive(self._go_to_line, "ask")
 
     async def _go_to_line(self) -> None:
         texts = self._screen.texts

@@ -44,7 +44,7 @@ class SourcePanelController:
         """Updates the panels after the cursor moved, in the source or in the texts."""
         if self._panel.display and not isinstance(self._screen.focused, LineOutcomesView):
             from_source = isinstance(self._screen.focused, SourceView)
-            self._screen.run_alone(partial(self._trace, from_source), "source")
+            self._screen.run_exclusive(partial(self._trace, from_source), "source")
 
     def go_to_next(self) -> None:
         """Goes to the next operation that came from the line of Python; wraps around."""

@@ -126,7 +126,7 @@ class StageController:
 
     def start_comparing(self) -> None:
         """Compares the stages one by one, the current one first; the tabs fill in."""
-        self._screen.run_alone(self._compare_stages, "compare")
+        self._screen.run_exclusive(self._compare_stages, "compare")
 
     async def _compare_stages(self) -> None:
         pair, background = self.pair, self._screen.background

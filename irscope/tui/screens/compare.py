@@ -19,7 +19,7 @@ from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.lesson import LessonController
-from irscope.tui.controllers.live import LiveController
+from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
@@ -161,7 +161,7 @@ class CompareScreen(Screen[None]):
         self.update_status()
         self._source_control.follow()
 
-    def run_alone(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
+    def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 

@@ -31,12 +31,12 @@ class LiveController:
     def start(self) -> None:
         """Begins to show what is compiled, if something is."""
         if self._live is not None:
-            self._screen.run_alone(partial(self._follow, self._live), "live")
+            self._screen.run_exclusive(partial(self._follow, self._live), "live")
 
     def action_recompile(self) -> None:
         """Compiles the current source; for a capture, loads what was added to the file."""
         if self._live is None:
-            self._screen.run_alone(self._reread, "live")
+            self._screen.run_exclusive(self._reread, "live")
         else:
             self._live.request()
             self.start()
