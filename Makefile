@@ -1,4 +1,4 @@
-# `make demo` and `make test` need Python 3.10 or later and nothing else; `make help` lists the rest.
+# `make demo` and `make test` need only Python 3.10 or later. `make help` lists all targets.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,13 +7,13 @@ TRITON := 3.6.0
 BIN := $(VENV)/bin
 SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
 CAPTURE := $(VENV)/demo/matmul.irscope
-# Two configs of the sample that differ in the block's size alone.
+# Two configs of the sample that differ only in the block size.
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-matrix test-triton torch test-fast lint docs clean
+.PHONY: help demo test test-matrix test-triton torch test-fast lint docs refresh-docs clean
 
-help: ## What there is to make
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
 
 $(VENV)/ready: pyproject.toml
@@ -26,32 +26,32 @@ $(VENV)/ready-dev: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
-demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and see what differs
+demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and compare two of them
 	@mkdir -p $(dir $(CAPTURE))
 	@$(BIN)/irscope compile samples/matmul.py --signature "$(SIGNATURE)" --resume -o $(CAPTURE)
 	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
 		$(BIN)/irscope table $(CAPTURE) --width 160 && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage none; fi
 
-test: $(VENV)/ready-dev ## Everything CI runs: lint, types, rooms, all tests
+test: $(VENV)/ready-dev ## Style, types, import contracts and all tests
 	$(MAKE) lint
 	$(BIN)/pytest -n auto --dist worksteal
 
-test-matrix: ## The capture tests on each Triton that is supported
+test-matrix: ## The tests that compile, on each supported Triton
 	@for version in $(TRITONS); do $(MAKE) --no-print-directory test-triton TRITON=$$version || exit 1; done
 
-test-triton: ## The capture tests on one Triton: make test-triton TRITON=3.6.0
+test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3.6.0
 	$(PYTHON) -m venv $(VENV)-$(TRITON)
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
-	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/layouts tests/learn
+	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/learn
 
-torch: $(VENV)/ready-dev ## A CPU build of torch, for the tests of irscope run
+torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 
-test-fast: $(VENV)/ready-dev ## The tests that take no seconds each
-	$(BIN)/pytest -n auto -m "not slow"
+test-fast: $(VENV)/ready-dev ## Only the fast tests
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
-lint: $(VENV)/ready-dev ## Style, types, and who imports whom
+lint: $(VENV)/ready-dev ## Style, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -61,9 +61,20 @@ $(VENV)/ready-docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@
 
-docs: $(VENV)/ready-docs ## The docs site in site/html, warnings as errors
+docs: $(VENV)/ready-docs ## Build the docs site in site/html; warnings are errors
 	$(BIN)/python docs/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-clean: ## Remove what was made here
+refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, outputs, lessons and pictures in the docs
+	$(BIN)/python docs/usage.py
+	$(BIN)/python docs/lint_rules.py
+	$(BIN)/python docs/refresh_outputs.py
+	$(BIN)/python docs/lessons.py
+	$(BIN)/python docs/screenshots.py $(VENV)/demo/passes.irscope
+
+$(VENV)/demo/passes.irscope: $(VENV)/ready samples/matmul.py
+	@mkdir -p $(dir $@)
+	$(BIN)/irscope compile samples/matmul.py --passes --signature "$(SIGNATURE)" --force -o $@
+
+clean: ## Remove generated files
 	rm -rf $(VENV) $(VENV)-* site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,9 +1,9 @@
-"""How good the alignment is over a folder of stages: aligned pairs with equal opcode and source place.
+"""Measures alignment quality over a folder of stages: aligned pairs with equal opcode and source location.
 
     python benchmarks/alignment_quality.py FOLDER
 
-FOLDER holds KERNEL/TARGET/CONFIG/STAGE, as `irscope dump` writes it (STAGE may carry the kernel's name:
-`matmul_kernel.ttgir`). Every two configs of a kernel and target are compared, stage by stage.
+FOLDER contains KERNEL/TARGET/CONFIG/STAGE, as written by `irscope dump` (STAGE may include the kernel's name:
+`matmul_kernel.ttgir`). Compares every two configs of a kernel and target, stage by stage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 from irscope.backends import STAGES
-from irscope.diff.matching import UNPAIRED, match_operations
+from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.languages.document import Document, Location, Operation
 from irscope.languages.registry import parse
 
@@ -32,9 +32,9 @@ class Tally:
     same_place: int = 0
 
     def add(self, left: Document, right: Document) -> None:
-        """Count the pairs of one diff."""
+        """Counts the pairs of one diff."""
         partner = match_operations(left, right)
-        pairs = [(left.operations[i], right.operations[j]) for i, j in enumerate(partner) if j != UNPAIRED]
+        pairs = [(left.operations[i], right.operations[j]) for i, j in enumerate(partner) if j != UNMATCHED]
         located = [(a, b) for a, b in pairs if a.location and b.location]
         self.diffs += 1
         self.alignable += _alignable(left, right)
@@ -55,7 +55,7 @@ def _place(location: Location | None) -> tuple[str, int] | None:
 
 
 def _alignable(left: Document, right: Document) -> int:
-    """The most pairs of equal opcode and source line there could be, in any order."""
+    """The upper bound of pairs with equal opcode and source line, in any order."""
     counts: dict[object, list[int]] = defaultdict(lambda: [0, 0])
     for side, document in enumerate((left, right)):
         for operation in document.operations:
@@ -68,7 +68,7 @@ def _kind(operation: Operation) -> object:
 
 
 def _stages(folder: Path) -> dict[str, Path]:
-    """Stage name -> file of one variant's folder; the text stages alone."""
+    """Stage name -> file in a variant's folder; text stages only."""
     names = {stage.name for stage in STAGES if not stage.binary}
     found = {path.name.rpartition(".")[2]: path for path in sorted(folder.iterdir()) if path.is_file()}
     return {name: path for name, path in found.items() if name in names}

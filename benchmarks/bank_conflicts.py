@@ -1,8 +1,8 @@
-"""The turns that irscope counts for accesses to shared memory, beside those that Nsight Compute measures.
+"""Compares irscope's wavefronts of shared-memory accesses with those that Nsight Compute measures.
 
 Needs an NVIDIA GPU, torch, Triton with Gluon and `ncu`: python benchmarks/bank_conflicts.py
-Each kernel is one warp that loads one tile from shared memory once, so that what the counter
-l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum says is what irscope calls turns.
+Each kernel is one warp that loads one tile from shared memory once, so the counter
+l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum is the number that irscope computes.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def launch(case: Case) -> Any:
 
 
 def counted(ttgir: str, ptx: str) -> Any:
-    """What irscope says of the load in a compiled kernel."""
+    """The conflicts that irscope computes for the load in a compiled kernel."""
     from irscope.backends import parse_target
     from irscope.languages.registry import parse
     from irscope.layouts.kernel_layouts import KernelLayouts
@@ -146,7 +146,7 @@ def counted(ttgir: str, ptx: str) -> Any:
 
 
 def measured() -> list[dict[str, float]]:
-    """What ncu counts for each case, in order."""
+    """The counters of ncu for each case, in order."""
     command = ["ncu", "--csv", "--clock-control", "none", "-k", "load_once"]
     done = subprocess.run(
         [*command, "--metrics", f"{WAVEFRONTS},{CONFLICTS}", sys.executable, __file__, "--launch"],
@@ -181,9 +181,9 @@ def main() -> None:
     for case, kernel, real in zip(CASES, kernels, measured(), strict=True):
         told = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
         width = f"{told.width}{' m' if told.kind == 'matrix' else ''}"
-        same = "equal" if told.turns == real[WAVEFRONTS] else "DIFFERENT"
+        same = "equal" if told.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
         print(
-            f"{case.name:46}{width:>8}{told.ways:>8}{told.turns:>12}"
+            f"{case.name:46}{width:>8}{told.ways:>8}{told.wavefronts:>12}"
             f"{real[WAVEFRONTS]:>12.0f}{real[CONFLICTS]:>10.0f}  {same}"
         )
 

@@ -1,8 +1,8 @@
-"""How long `irscope diff OLD NEW` takes: two captures of 1,000 variants, made from the stages in tests/data.
+"""Measures `irscope diff OLD NEW` on two captures of 1,000 variants, made from the stages in tests/data.
 
-The variants of a kernel share its real stages under configs of their own; in NEW one in ten has the
-stages of another config, so that something got better or worse. Prints the seconds of a first run (facts
-measured), of one with kept facts, and until the first line.
+The variants of a kernel share its real stages under different configs; in NEW, one in ten has the stages of
+another config, so that some facts improve or regress. Prints the seconds of a first run, which measures the
+facts, of a run with stored facts, and until its first line.
 
     python benchmarks/capture_diff.py [VARIANTS]
 """
@@ -28,7 +28,7 @@ KERNELS = {
     "add_kernel": ["BLOCK_SIZE=1024,num_warps=4", "BLOCK_SIZE=256,num_warps=4"],
     "softmax_kernel": ["BLOCK_SIZE=1024,num_warps=4"],
 }
-# As many components as a key of Triton 3.9 has.
+# The number of components in a cache key of Triton 3.9.
 KEY = dict.fromkeys(("triton", "source", "backend"), "0" * 64) | {
     "attributes": "{(0,): [['tt.divisibility', 16]]}",
     "type x": "*fp32",
@@ -72,7 +72,7 @@ def keep_facts(path: Path) -> None:
 
 
 def timed(old: Path, new: Path) -> tuple[float, float]:
-    """Seconds until the first line, and in all."""
+    """Seconds until the first line, and in total."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "irscope", "diff", os.fspath(old), os.fspath(new)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -93,7 +93,7 @@ def main() -> None:
         for path in (old, new):
             keep_facts(path)
         first, whole = timed(old, new)
-        print(f"{variants} variants each, facts kept: {whole:.2f} s, first line after {first:.2f} s")
+        print(f"{variants} variants each, facts stored: {whole:.2f} s, first line after {first:.2f} s")
 
 
 if __name__ == "__main__":

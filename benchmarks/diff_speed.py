@@ -1,9 +1,9 @@
-"""How long a diff takes: parsing, the whole diff, and alignment alone beside git and difflib.
+"""Measures parsing, the complete diff, and its alignment compared with git and difflib.
 
     python benchmarks/diff_speed.py [--difflib-seconds 30]
 
-The texts are committed stages, repeated until they are large, against the same with every
-hundredth line dropped, doubled or changed. The lines compared are the operations' neutral texts.
+The texts are committed stages, repeated until they are large, and copies in which every hundredth line is
+dropped, doubled or changed. git and difflib compare the normalized texts of the operations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CASES = (
 
 
 def large(text: str, lines: int) -> str:
-    """`text` with what stands inside its functions repeated, each time with other constants."""
+    """`text` with the bodies of its functions repeated, each time with other constants."""
     head, body, tail = split_body(text.split("\n"))
     copies = 1 + lines // len(body)
     return "\n".join(head + [counted_up(line, copy) for copy in range(copies) for line in body] + tail)
@@ -48,14 +48,14 @@ def counted_up(line: str, by: int) -> str:
 
 
 def split_body(lines: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """The lines before, inside and behind the first function's braces."""
+    """The lines before, inside and after the first function's braces."""
     start = next(i for i, line in enumerate(lines) if line.startswith("{") or line.startswith("define ")) + 1
     end = next(i for i in range(start, len(lines)) if lines[i].startswith("}"))
     return lines[:start], lines[start:end], lines[end:]
 
 
 def perturbed(text: str, seed: int = 0) -> str:
-    """`text` with one line in a hundred dropped, doubled or given another number."""
+    """`text` with one line in a hundred dropped, doubled or changed in a number."""
     rng = random.Random(seed)
     out: list[str] = []
     for line in text.split("\n"):
@@ -69,7 +69,7 @@ def perturbed(text: str, seed: int = 0) -> str:
 
 
 def seconds(action: Callable[[], object], times: int = 3) -> float:
-    """The least wall time of `times` runs, in seconds: other work on the machine only adds to it."""
+    """The minimum wall time of `times` runs in seconds: other work on the machine only adds to it."""
     best = float("inf")
     for _ in range(times):
         start = time.perf_counter()
@@ -89,7 +89,7 @@ def git_seconds(left: list[str], right: list[str]) -> float:
 
 
 def difflib_seconds(left: list[str], right: list[str], limit: float) -> float:
-    """The time of difflib's matching blocks; infinity where it takes longer than `limit`."""
+    """The time of difflib's matching blocks; infinity if it exceeds `limit`."""
     process = multiprocessing.Process(target=_difflib, args=(left, right))
     start = time.perf_counter()
     process.start()
@@ -105,7 +105,7 @@ def _difflib(left: list[str], right: list[str]) -> None:
 
 
 def normals(document: Document) -> list[str]:
-    return [operation.normal for operation in document.operations]
+    return [operation.normalized for operation in document.operations]
 
 
 def numbered(left: list[str], right: list[str]) -> tuple[list[int], list[int]]:
@@ -114,7 +114,7 @@ def numbered(left: list[str], right: list[str]) -> tuple[list[int], list[int]]:
 
 
 def report(name: str, language: str, lines: int, limit: float) -> str:
-    """One line of the table: a stage made `lines` lines long against its perturbed self."""
+    """One line of the table: a stage of `lines` lines compared with its changed copy."""
     text = large((STAGES / name).read_text(), lines)
     other = perturbed(text)
     parsing = seconds(lambda: (parse(text, language), parse(other, language)), 2)

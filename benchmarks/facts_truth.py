@@ -1,10 +1,10 @@
-"""Facts without a GPU against what a GPU's driver reported: compared, equal and different, by field.
+"""Compares facts measured without a GPU with those that a GPU's driver reported, by field.
 
     python benchmarks/facts_truth.py [TRUTH.jsonl or its folder] [-j N]
 
 Compiles each record's kernel with the installed Triton for the target and the specialization of its
-launch, measures the variant and compares. The kernels stand in kernels.py beside the records. Registers
-and spills are those of one Triton version: run it with the version that the records name.
+launch, and measures the variant. The kernels are in kernels.py next to the records. Registers and spills
+depend on the version of Triton: run it with the version that the records name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Outcome = tuple[dict[str, Any], dict[str, bytes]]
 
 
 def launch_arguments(record: dict[str, Any]) -> list[tuple[str, int | None]]:
-    """What the launch passed before the meta-parameters: (type, value), pointers without a value."""
+    """The arguments before the meta-parameters: (type, value), pointers without a value."""
     sizes = record["args"]
     if record["kernel"] == "add_kernel":
         return [("*fp32", None)] * 3 + [("i32", sizes[0])]
@@ -110,7 +110,7 @@ def variant_of(record: dict[str, Any], metadata: dict[str, Any]) -> Variant:
 
 
 def identity(record: dict[str, Any]) -> str:
-    """What two records share if one compilation serves both."""
+    """A key that is equal for records that one compilation serves."""
     return repr((record["kernel"], record["target"], record["config"], specialize(record)))
 
 

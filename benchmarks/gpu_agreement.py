@@ -1,9 +1,9 @@
-"""Is a capture made without a GPU the capture that the GPU makes? Variant by variant, on a machine with one.
+"""Checks on a machine with a GPU that a capture made without it has the same variants and stages.
 
     python benchmarks/gpu_agreement.py [samples/matmul.py ...]
 
 Runs each script twice, on the GPU and with --target, each with an empty Triton cache, and compares
-specializations, configs and the bytes of every stage. Exits with 1 where anything differs.
+specializations, configs and the bytes of every stage. Exits with 1 if anything differs.
 """
 
 import os

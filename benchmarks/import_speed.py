@@ -1,10 +1,10 @@
-"""How many entries of a Triton cache `irscope import` takes a second, and how often it opens each file.
+"""Measures how fast `irscope import` reads a Triton cache, and how often it opens each file.
 
   python benchmarks/import_speed.py [ENTRIES]
 
-Compiles a few kernels for real, copies their entries until there are ENTRIES (2,000) with the kernel's name
-changed in every file, so that no two stages are equal, and imports the folder in a process of its own.
-Prints seconds, entries a second, files and bytes there, files opened and the most opens of one.
+Compiles a few kernels, copies their entries until there are ENTRIES (2,000), with the kernel's name changed
+in every file so that no two stages are equal, and imports the folder in a separate process. Prints seconds,
+entries per second, files and bytes, files opened and the maximum number of opens of one file.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def copy_entry(entry: Path, number: int, target: Path) -> None:
 
 
 def main() -> None:
-    """Makes the folder, imports it and prints what that took."""
+    """Makes the folder, imports it and prints the figures."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -101,7 +101,7 @@ def main() -> None:
             variants = len(imported.variants())
         print(f"entries         {count:,}, from {len(entries)} real ones; {variants:,} imported")
         print(f"files           {len(sizes):,}, {sum(sizes):,} bytes")
-        print(f"import          {spent:.1f} s, {count / spent:.0f} entries a second")
+        print(f"import          {spent:.1f} s, {count / spent:.0f} entries per second")
         print(f"files opened    {opened:,}, none over {most} time")
         print(f"capture         {capture.stat().st_size:,} bytes")
 

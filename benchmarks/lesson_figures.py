@@ -1,4 +1,4 @@
-"""The times that the lessons quote, measured on a GPU: `python benchmarks/lesson_figures.py`. Needs torch."""
+"""Measures the times that the lessons quote, on a GPU: `python benchmarks/lesson_figures.py`. Needs torch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print()
 
 
 def milliseconds(launch: Callable[[], Any]) -> str:
-    """Median time of a launch, and the 20 % and 80 % quantiles."""
+    """The median time of a launch, and the 20% and 80% quantiles."""
     import triton
 
     low, mid, high = triton.testing.do_bench(launch, warmup=50, rep=300, quantiles=[0.2, 0.5, 0.8])
@@ -47,7 +47,7 @@ def registers_and_spills() -> None:
 
 
 def softmax(columns: int, warps: int) -> None:
-    """Softmax over rows of so many columns, each in one block."""
+    """Softmax over rows of `columns` columns, each in one block."""
     import torch
 
     kernel = import_module("fused_softmax").softmax_kernel
@@ -86,7 +86,7 @@ def runtime_block_size() -> None:
 
 
 def cache() -> None:
-    """Lesson 9: what the first launch costs, and what it costs the next process."""
+    """Lesson 9: the time of the first launch, in this process and in the next."""
     program = FIRST_AND_SECOND.format(samples=str(ROOT / "samples"))
     with tempfile.TemporaryDirectory() as folder:
         for process in ("empty cache", "cache on disk"):
@@ -122,7 +122,7 @@ def chosen_configs() -> None:
 
 
 def main() -> None:
-    """Prints them all."""
+    """Prints all figures."""
     import torch
     import triton
 

@@ -1,8 +1,8 @@
-"""What `irscope lint` finds in the kernel libraries of others: python benchmarks/lint_libraries.py FOLDER.
+"""Counts the findings of `irscope lint` in kernel libraries: python benchmarks/lint_libraries.py FOLDER.
 
-FOLDER has a folder for each library, with its Python files (`pip download`, unpacked). Prints how often
-each rule finds something in each, and how long it took. --list prints the findings themselves, to be
-checked by hand; --skip leaves out files whose path has this in it (compilers other than NVIDIA's and AMD's).
+FOLDER has a folder per library with its Python files (`pip download`, unpacked). Prints the number of
+findings per rule and library, and the time. --list prints the findings, to check them by hand; --skip skips
+files whose path contains its value (compilers other than NVIDIA's and AMD's).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 from irscope.lint.diagnostic import Diagnostic
-from irscope.lint.source.checks import CHECKS, lint_source
-from irscope.lint.source.module import PythonModule
+from irscope.lint.linter import lint_source
+from irscope.lint.rules import SOURCE_RULES
+from irscope.lint.source.python_module import PythonModule
 
-RULES = frozenset(rule.name for rule in CHECKS)
+RULES = frozenset(rule.name for rule in SOURCE_RULES)
 
 
 def main() -> None:
@@ -51,12 +52,12 @@ def main() -> None:
         found = ", ".join(f"{name} {number}" for name, number in counts.most_common()) or "nothing"
         print(f"{library.name} ({own} kernels): {found}", flush=True)
     print(f"\n{files} files with {kernels} kernels in {time.perf_counter() - started:.0f} s")
-    for rule in CHECKS:
+    for rule in SOURCE_RULES:
         print(f"{rule.name:24} {total[rule.name]:5}")
 
 
 def lint(file: Path, name: str) -> tuple[int, list[Diagnostic]] | None:
-    """The number of kernels in a file, and what is found; None where it is no Python or has no kernel."""
+    """The kernels in a file and the findings; None if it is not valid Python or has no kernel."""
     try:
         with tokenize.open(file) as stream:
             text = stream.read()

@@ -1,9 +1,9 @@
-"""What `irscope compile --passes` costs beside a compile without it, and how large its capture gets.
+"""Measures the CPU time and the size of the capture of `irscope compile` with and without --passes.
 
   python benchmarks/passes_cost.py [ROUNDS]
 
-Compiles samples cold under one worker, with and without --passes in turns, for an NVIDIA and an AMD target.
-Prints CPU seconds of all processes (wall time says little on a busy machine) less those of a run in which
+Compiles samples with a cold cache and one worker, alternating, for an NVIDIA and an AMD target. Prints the
+CPU seconds of all processes (wall time means little on a busy machine) minus those of a run in which
 Triton's cache has everything, their ratio, and the bytes of the captures.
 """
 
@@ -30,7 +30,7 @@ CASES = {
 
 
 def cpu_seconds(command: list[str], cache: str) -> float:
-    """CPU seconds of a command and the processes that it starts, with that Triton cache."""
+    """CPU seconds of a command and its subprocesses, with that Triton cache."""
     before = os.times()
     subprocess.run(
         command, check=True, env=os.environ | {"TRITON_CACHE_DIR": cache}, stdout=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ def cpu_seconds(command: list[str], cache: str) -> float:
 
 
 def measured(case: str, target: str, rounds: int) -> str:
-    """The line on one sample and target: the least of each over the rounds."""
+    """The line of a sample and target: the minimum of each figure over the rounds."""
     kernel, signature, configs = CASES[case]
     times: dict[str, list[float]] = {"start": [], "plain": [], "passes": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +65,7 @@ def measured(case: str, target: str, rounds: int) -> str:
 
 
 def main() -> None:
-    """Prints a line for each sample and target."""
+    """Prints a line per sample and target."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     for case in CASES:
         for target in ("cuda:90", "hip:gfx942"):

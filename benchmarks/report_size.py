@@ -1,9 +1,10 @@
-"""How large the HTML report is, how long it takes to write, and when it can be used in Chromium.
+"""Measures the size of the HTML report, the time to write it, and the time until Chromium can use it.
 
     python benchmarks/report_size.py [CAPTURE]
 
-Without CAPTURE: the 24-variant matmul sweep for cuda:90, compiled first, and then the same variants as often
-as makes 504. Usable: the page is loaded, its first diff has rows, and the table has been sorted.
+Without CAPTURE, compiles the 24-variant matmul sweep for cuda:90, and repeats its variants for a second
+capture of 504. A page can be used when it is loaded, its first diff has rows, and the table has been
+sorted.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def compiled(folder: Path) -> Path:
 
 
 def multiplied(capture: Path, path: Path) -> Path:
-    """The same variants TIMES times, told apart by one more value."""
+    """The same variants TIMES times, distinguished by one more config value."""
     with CaptureReader(capture) as opened, CaptureWriter.create(path) as writer:
         for variant in opened.variants():
             kernel = writer.add_kernel(
@@ -64,7 +65,7 @@ def multiplied(capture: Path, path: Path) -> Path:
 
 
 def usable(page_path: Path) -> Iterator[tuple[float, float, float]]:
-    """ROUNDS times: ms of wall until the page can be used, CPU seconds of its main thread, elements."""
+    """ROUNDS times: wall ms until the page can be used, CPU seconds of its main thread, elements."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for _ in range(ROUNDS):
@@ -97,7 +98,7 @@ def measure(capture: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """The capture that is named, or the sweep and the large one."""
+    """Measures the named capture, or the sweep and the large one."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         capture = Path(sys.argv[1]) if len(sys.argv) > 1 else compiled(folder)

@@ -1,11 +1,11 @@
-"""What recording costs on a GPU: one program alone, alone once more, and under `irscope run`, in turns.
+"""Measures the overhead of recording on a GPU: a program alone, alone again, and under `irscope run`.
 
     python benchmarks/run_overhead.py [--rounds N] [--also CHECKOUT...]
 
 The program times its own compilations (24 of a matmul, an empty cache each time) and launches that compile
-nothing (20 batches of 500). What the second run alone differs by is the noise of the measurement. CHECKOUTs
-are other versions of irscope to compare with. On an H200 a round takes 15 s for each way of running; the
-figures are printed after every round.
+nothing (20 batches of 500). The difference of the second run alone is the noise of the measurement. CHECKOUTs
+are other versions of irscope to compare with. On an H200, a round takes 15 s per way of running. Prints the
+figures after every round.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ print(json.dumps([compiling, cpu, statistics.median(launching) * 1e6, min(launch
 
 
 class Times(NamedTuple):
-    """One process's times: s of each compilation, CPU s of all, us a launch (median and least batch)."""
+    """The times of a process: s per compilation, total CPU s, us per launch (median and fastest batch)."""
 
     compiling: list[float]
     cpu: float
@@ -85,7 +85,7 @@ def once(script: Path, capture: Path, checkout: Path | None) -> Times:
 
 
 def compile_seconds(rounds: list[Times]) -> float:
-    """Each compilation's median over the rounds, added up: one slow moment of the machine counts once."""
+    """The sum of each compilation's median over the rounds: a slow moment of the machine counts once."""
     medians = [
         float(statistics.median(each)) for each in zip(*(times.compiling for times in rounds), strict=True)
     ]
@@ -101,7 +101,7 @@ MEASURES: tuple[tuple[str, Callable[[list[Times]], float]], ...] = (
 
 
 def report(measured: dict[str, list[Times]]) -> None:
-    """Prints each measure of each way of running, and how it differs from the first way."""
+    """Prints each measure of each way of running, and its difference from the first."""
     first = next(iter(measured.values()))
     for what, measure in MEASURES:
         print(what)

@@ -1,10 +1,10 @@
-"""How long a sweep takes against a plain loop of triton.compile, and how small its capture is.
+"""Compares a sweep with a plain loop of triton.compile, and the size of its capture with that of its stages.
 
   python benchmarks/sweep.py
 
-Compiles the 24-variant matmul sweep for cuda:90, cold, in turns: the loop in one process, then
-`irscope compile` with its default workers, then `irscope compile` again with Triton's cache warm. Prints
-wall seconds, their ratios, and the bytes of the capture against those of its stages.
+Compiles the 24-variant matmul sweep for cuda:90: the loop in one process with a cold cache, `irscope compile`
+with its default workers and a cold cache, and `irscope compile` again with a warm cache. Prints wall seconds,
+their ratios, and the bytes of the capture and of its stages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irscope.store import CaptureReader
 
 SAMPLE = Path(__file__).parent.parent / "samples" / "matmul.py"
 SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
-# The strides that the signature says are 1.
+# The strides that are 1 in the signature.
 ONES = ("stride_ak", "stride_bn", "stride_cn")
 AXES = {"BLOCK_M": "64,128", "BLOCK_N": "64,128,256", "BLOCK_K": "32,64", "num_warps": "4,8"}
 
@@ -58,7 +58,7 @@ def timed(command: list[str], cache: Path) -> float:
 
 
 def main() -> None:
-    """Runs the three in turns, several rounds, and prints the best of each with the ratios."""
+    """Runs the three alternately for several rounds, and prints the best of each with the ratios."""
     axes = [word for name, values in AXES.items() for word in ("--config", f"{name}={values}")]
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     times: dict[str, list[float]] = {"loop": [], "irscope": [], "again": []}

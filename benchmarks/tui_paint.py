@@ -1,11 +1,11 @@
-"""What the terminal app costs on large stages, beside Textual's own TextArea on the same two texts.
+"""Measures the terminal app on large stages, and Textual's TextArea on the same two texts.
 
-Two kinds of large: 54,000 short lines, and lines of 16,000 characters. Each figure is taken in a process of
-its own: CPU seconds from the start of the app to its first paint, CPU milliseconds a key press (95th
-percentile; with the diff on), peak memory, and the bytes that a PageDown sends to a terminal of 200x50.
-Then what a table of 1,000 variants costs to open, scroll and sort beside one of 20. Last, each figure
-that has a limit, with it. Other work on the machine makes CPU times larger, too: what is compared is
-measured in turns, and of --rounds runs the least counts.
+The stages have 54,000 short lines, or lines of 16,000 characters. Each figure is measured in a separate
+process: CPU seconds from the start of the app to its first paint, CPU milliseconds per key press (95th
+percentile, with the diff on), peak memory, and the bytes that a PageDown sends to a terminal of 200x50.
+Then the times to open, scroll and sort a table of 1,000 variants and one of 20. Last, the figures that have
+a limit. Other work on the machine also increases CPU times, so compared figures are measured alternately,
+and the minimum of --rounds runs counts.
 
     python benchmarks/tui_paint.py [--rounds N]
 """
@@ -45,15 +45,15 @@ from irscope.workspace import Workspace
 SIZE = (200, 50)
 KINDS = ("short", "long")
 VIEWS = ("irscope", "TextArea")
-# Keys of a user who reads: pages, lines, changes, sideways.
+# The keys of a user who reads: pages, lines, changes, sideways.
 TABLE_SIZES = (20, 1000)
-# What is asked: first paint beside TextArea's, ms a key press, MB, kB a PageDown, 1,000 variants beside 20.
+# The limits: first paint relative to TextArea, ms per key press, MB, kB per PageDown, 1,000 variants to 20.
 MOST = {"first": 1.5, "key": 30.0, "peak": 150.0, "page": 50.0, "table": 2.0}
 KEYS = ["pagedown"] * 40 + ["down"] * 40 + ["right_square_bracket"] * 20 + ["l"] * 10
 
 
 def text(kind: str, side: int) -> str:
-    """LLVM IR of one side. The other has another constant in every 50th line, and 12 lines more."""
+    """The LLVM IR of A. B has another constant in every 50th line, and 12 more lines."""
     lines = ["define ptx_kernel void @kernel(ptr addrspace(1) %0) {"]
     fields = ", ".join(["float"] * 1140)
     for number in range(54_000 if kind == "short" else 1_500):
@@ -70,7 +70,7 @@ def text(kind: str, side: int) -> str:
 
 
 def write_capture(kind: str, path: Path) -> None:
-    """A capture of two variants that have nothing but LLVM IR."""
+    """A capture of two variants that have only LLVM IR."""
     with CaptureWriter.create(path, force=True) as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "benchmark")
         kernel = writer.add_kernel(SourceFunction("kernel", "kernel.py", 1, "def kernel(): ...\n"), (), ())
@@ -82,7 +82,7 @@ def write_capture(kind: str, path: Path) -> None:
 
 
 def write_table(size: int, path: Path) -> None:
-    """A capture of `size` variants of which every fact is known, and one stage is there."""
+    """A capture of `size` variants with all facts and one stage."""
     kinds = [kind for kind in kinds_for("cuda") if kind.name != "launchable"]
     with CaptureWriter.create(path, force=True) as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "benchmark")
@@ -98,7 +98,7 @@ def write_table(size: int, path: Path) -> None:
 
 
 class TextAreas(App[None]):
-    """Two read-only TextAreas beside each other, and nothing else: unwrapped, as wrapping takes minutes."""
+    """Two read-only TextAreas next to each other, unwrapped, because wrapping takes minutes."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class TextAreas(App[None]):
 
 
 def make_app(view: str, capture: Path) -> App[None]:
-    """The app under test, with what it needs to read already on the disk."""
+    """The app under test; the capture is already written."""
     opened = Workspace(capture)
     if view == "irscope":
         return IrscopeApp(opened)
@@ -147,7 +147,7 @@ async def measure(view: str, capture: Path) -> dict[str, float]:
 
 
 async def measure_table(capture: Path) -> dict[str, float]:
-    """CPU ms until the app stands still, and of a key that scrolls the table, or sorts it: the median."""
+    """CPU ms until the app is idle, and the median of a key that scrolls or sorts the table."""
     start = time.process_time()
     app = IrscopeApp(Workspace(capture))
     async with app.run_test(size=SIZE) as pilot:

@@ -1,8 +1,8 @@
-"""Makes docs/learn/ anew: each lesson as text, and the app with its first answer as a picture.
+"""Regenerates docs/learn/: the text of each lesson, and a picture of the app with its first answer.
 
     python docs/lessons.py
 
-Needs triton; compiles every lesson into a temporary folder.
+Needs Triton. Compiles every lesson in a temporary folder.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
 from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
-from irscope.store import CaptureReader
 from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
 
 HERE = Path(__file__).resolve().parent
 SIZE = (150, 40)
 
 
 def main() -> None:
-    """Writes a page and a picture for each lesson, and their index."""
+    """Writes the page and the picture of each lesson, and the index."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("lesson", nargs="*", type=int, help="only these (default: all)")
-    wanted = parser.parse_args().lesson
+    parser.add_argument("--no-pictures", action="store_true", help="write only the text")
+    args = parser.parse_args()
     folder = HERE / "learn"
     folder.mkdir(exist_ok=True)
     for lesson in lessons():
-        if not wanted or lesson.number in wanted:
-            write(lesson, folder)
+        if not args.lesson or lesson.number in args.lesson:
+            write(lesson, folder, pictures=not args.no_pictures)
     index = [f"{one.number}. [{one.title}]({file_name(one)}.md)" for one in lessons()]
     (folder / "index.md").write_text(
         INDEX.format(triton=version("triton")) + "\n".join(index) + "\n", encoding="utf-8"
@@ -45,26 +46,27 @@ def main() -> None:
 
 INDEX = """# Lessons: why autotune recompiles
 
-Each lesson compiles a kernel on your machine, asks a question, lets you look, then shows the answer in the IR
-that was just made. `irscope learn 1` opens the first in the app; no GPU needed. Here they are as text, with
-what Triton {triton} made. Every claim in them is checked by a test; where versions of Triton differ, the text
-says so.
+Each lesson compiles a kernel on your machine, asks a question, lets you look, and then shows the answer in
+the IR that was just compiled. `irscope learn 1` opens the first one in the app; it needs no GPU. These pages
+show the lessons as text, with the output of Triton {triton}. A test checks every claim in them; where
+versions of Triton differ, the text says so.
 
 """
 
 
-def write(lesson: Lesson, folder: Path) -> None:
-    """Compiles a lesson and writes `NN_name.md` and `NN_name.svg`."""
+def write(lesson: Lesson, folder: Path, pictures: bool) -> None:
+    """Compiles a lesson and writes `NN_name.md` and, with `pictures`, `NN_name.svg`."""
     name = file_name(lesson)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / f"{name}.irscope"
         compile_lesson(lesson, path)
-        with CaptureReader(path) as capture:
-            text = markdown(lesson, capture.variants(), capture.read)
-            app = IrscopeApp(capture, lesson=LessonPages(lesson, capture))
-            svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
-    # Where this machine keeps Triton is nobody's business.
-    (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
+        with Workspace(path) as workspace:
+            text = markdown(lesson, workspace)
+            if pictures:
+                app = IrscopeApp(workspace, lesson=LessonPages(lesson, workspace))
+                svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
+                # Do not publish where this machine keeps Triton.
+                (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")
     title, about, rest = text.split("\n\n", 2)
     image = f"![The app with the first answer of the lesson]({name}.svg)"
     (folder / f"{name}.md").write_text("\n\n".join([title, about, image, rest]), encoding="utf-8")
@@ -72,7 +74,7 @@ def write(lesson: Lesson, folder: Path) -> None:
 
 
 def file_name(lesson: Lesson) -> str:
-    """What the lesson's files are called."""
+    """The name of the lesson's files, without extension."""
     return f"{lesson.number:02}_{lesson.name}"
 
 

@@ -52,15 +52,13 @@ def main() -> int:
 
 def refresh(page: Path, shell: Shell) -> bool:
     """Rewrites the outdated outputs of a page; False if a command had an unexpected exit code."""
-    folder = shell.scratch / "-".join(page.relative_to(ROOT).parts)
-    folder.mkdir()
-    shell.prepare(page, folder)
+    folder = shell.prepare(page)
     lines = page.read_text(encoding="utf-8").splitlines()
     good = True
     changes: list[tuple[Command, list[str]]] = []
     for command in filter(runs_here, commands(page)):
         done = shell.run(command.text, folder)
-        printed = shell.printed(done, folder).splitlines()
+        printed = shell.printed(done).splitlines()
         where = f"{page.relative_to(ROOT)}:{command.line}"
         if done.returncode != command.exit_code:
             good = False

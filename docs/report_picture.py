@@ -1,4 +1,4 @@
-"""Makes docs/images/report.png, the picture of the HTML report, out of a capture of the matmul sample.
+"""Makes docs/images/report.png, the picture of the HTML report of the matmul sample.
 
 irscope report matmul.irscope --pair '#6' '#8' -o report.html
 python docs/report_picture.py report.html
@@ -17,7 +17,7 @@ SIZE = {"width": 1240, "height": 1080}
 
 
 def main() -> None:
-    """The pair, with a line of Python lit in the open stage."""
+    """Takes a picture of the pair, with a line of Python highlighted in the open stage."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE, color_scheme="light")

@@ -1,4 +1,4 @@
-"""Makes the pictures of the terminal app in docs/images out of a capture.
+"""Makes the pictures of the terminal app in docs/images from a capture.
 
 irscope compile samples/matmul.py --passes --target cuda:90 --signature "..." -o matmul.irscope
 python docs/screenshots.py matmul.irscope
@@ -14,9 +14,9 @@ from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 
 IMAGES = Path(__file__).parent / "images"
-# Of the sample's configs #6 as A and #8 as B, which differ in BLOCK_N alone, and the tab of TTGIR.
+# Configs #6 and #8 of the sample as A and B, which differ only in BLOCK_N, at the tab of TTGIR.
 PAIR = ["shift+tab", *"jjjjj", "a", *"jj", "b", "tab", "4"]
-# #8 and #9, which differ in num_stages alone, and their passes.
+# Configs #8 and #9, which differ only in num_stages, and their passes.
 STAGES = ["shift+tab", *"jjjjjjj", "a", "j", "b", "p"]
 # Name of the picture, size of the terminal, keys to press first, theme.
 PICTURES = (
@@ -29,7 +29,7 @@ PICTURES = (
 
 
 async def picture(app: IrscopeApp, size: tuple[int, int], keys: list[str], theme: str = "") -> str:
-    """The screen as SVG, when everything is compared and measured."""
+    """The screen as SVG, after everything is compared and measured."""
     async with app.run_test(size=size) as pilot:
         app.theme = theme or app.theme
         for key in ["", *keys]:
@@ -39,7 +39,7 @@ async def picture(app: IrscopeApp, size: tuple[int, int], keys: list[str], theme
             while any(not worker.is_finished for worker in app.workers):
                 await asyncio.sleep(0.05)
             await pilot.pause()
-        # Without this, programs that are no browser drop the blanks at the ends of texts.
+        # Without this, SVG viewers other than browsers drop spaces at the ends of texts.
         return app.export_screenshot().replace("<text ", '<text xml:space="preserve" ')
 
 

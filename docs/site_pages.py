@@ -1,10 +1,11 @@
-"""Lays out the pages of the docs site in site/pages: docs/, and what stands elsewhere in the repository.
+"""Writes the pages of the docs site to site/pages, from docs/ and other files of the repository.
 
     python docs/site_pages.py && mkdocs build --strict
 
-The README becomes the start page, the glossary is made of irscope's own entries, and a file that a page links
-to outside of docs/ becomes a page with its text. Plain Markdown goes in and comes out: no plugin or hook of
-one site builder is needed, so that Zensical, which follows Material, can take over by being called instead.
+The README becomes the start page, the glossary is generated from irscope's own entries, the reference of the
+Python API from its signatures and docstrings, and a file outside of docs/ that a page links to becomes a page
+with its text. Input and output are plain Markdown, without plugins or hooks of one site builder, so that
+Zensical, which follows Material, can replace it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import re
 import shutil
 from pathlib import Path
 
+from python_reference import reference
+
 from irscope.glossary.glossary import GlossaryEntry, topics
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "site" / "pages"
-# Files of the repository that are pages under another name.
+# Files of the repository that have another name on the site.
 RENAMED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 COPIED = {".md", ".svg", ".png"}
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
@@ -26,7 +29,7 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 
 
 def main() -> None:
-    """Writes every page anew."""
+    """Writes every page."""
     shutil.rmtree(PAGES, ignore_errors=True)
     files = [path for path in sorted((ROOT / "docs").rglob("*")) if path.suffix in COPIED]
     sources: set[str] = set()
@@ -36,6 +39,8 @@ def main() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
             text, linked = with_site_links(path.read_text(encoding="utf-8"), name)
+            if name == "docs/python.md":
+                text += reference()
             target.write_text(text, encoding="utf-8")
             sources |= linked
         else:
@@ -48,16 +53,16 @@ def main() -> None:
 
 
 def page_of(name: str) -> str:
-    """Where a file of the repository is on the site."""
+    """The path on the site of a file of the repository."""
     if name in RENAMED:
         return RENAMED[name]
     return name.removeprefix("docs/") if name.startswith("docs/") else f"source/{name}.md"
 
 
 def with_site_links(text: str, name: str) -> tuple[str, set[str]]:
-    """The text of the page `name` with links that hold on the site, and the files linked to outside docs/.
+    """The text of the page `name` with links as on the site, and the linked files outside of docs/.
 
-    A link that leads nowhere stays as it is: the builder tells of it.
+    A broken link stays as it is, and the site builder reports it.
     """
     folder = posixpath.dirname(page_of(name))
     sources: set[str] = set()
@@ -83,8 +88,8 @@ def source_page(name: str) -> str:
 
 
 def glossary() -> str:
-    """Every entry of irscope explain, by topic."""
-    lines = ["# Glossary", "", "What `irscope explain WORD` and `e` in the app say.", ""]
+    """Every entry of `irscope explain`, by topic."""
+    lines = ["# Glossary", "", "The entries that `irscope explain WORD` and `e` in the app show.", ""]
     for title, entries in topics():
         lines += [f"## {title}", ""]
         for entry in entries:
@@ -105,7 +110,7 @@ def _body(entry: GlossaryEntry) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """`text` in which only code spans are Markdown."""
+    """`text` with all Markdown escaped except code spans."""
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [re.sub(r"([*_<\[#])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts)

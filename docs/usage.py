@@ -1,9 +1,9 @@
-"""Writes what each command takes into its page docs/commands/NAME.md, out of the command's own parser.
+"""Writes the arguments of each command into its page docs/commands/NAME.md, from the command's parser.
 
     python docs/usage.py
 
-The list stands between two comments; what is around it is written by hand. Its words are the parser's, its
-form is ours: argparse's own help differs between versions of Python.
+The list is between two comments; the rest of the page is written by hand. The words are the parser's; the
+format is not, because argparse's help differs between versions of Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ END = "<!-- end of arguments -->"
 
 
 def main() -> None:
-    """Writes the list into every page; a page that has none gets it at its end."""
+    """Writes the list into every page, at its end if the page has none yet."""
     for name, module, _ in COMMANDS:
         page = PAGES / f"{name}.md"
         text = page.read_text(encoding="utf-8") if page.exists() else f"# irscope {name}\n"
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def with_usage(text: str, name: str, module: str) -> str:
-    """A page's text with the list as the parser has it now."""
+    """The text of a page with the current list."""
     before, begin, rest = text.partition(BEGIN)
     if not begin:
         before = text.rstrip("\n") + "\n\n## Usage\n\n"
@@ -40,24 +40,24 @@ def with_usage(text: str, name: str, module: str) -> str:
 
 
 def usage(name: str, module: str) -> str:
-    """The synopsis and a row for each argument, as Markdown."""
+    """The synopsis and a row per argument, as Markdown."""
     parser = argparse.ArgumentParser(add_help=False)
     import_module(module).add_arguments(parser)
-    actions = parser._actions  # there is no public way to them
+    actions = parser._actions  # argparse has no public accessor
     needed = [shown(action) for action in actions if action.required and action.option_strings]
     positional = [shown(action) for action in actions if not action.option_strings]
     options = ["[options]"] if any(action.option_strings for action in actions) else []
     synopsis = " ".join(["irscope", name, *options, *needed, *positional])
     lines = ["", "```text", synopsis, "```", ""]
     if actions:
-        lines += ["| argument | what it is |", "| --- | --- |"]
+        lines += ["| argument | meaning |", "| --- | --- |"]
         lines += [f"| {cell(spelled(action))} | {words(action)} |" for action in actions]
         lines += ["", ""]
     return "\n".join(lines)
 
 
 def spelled(action: argparse.Action) -> str:
-    """An argument by all its names: `-o FILE, --output FILE`."""
+    """An argument with all its names: `-o FILE, --output FILE`."""
     if not action.option_strings:
         return shown(action)
     value = value_of(action)
@@ -65,7 +65,7 @@ def spelled(action: argparse.Action) -> str:
 
 
 def shown(action: argparse.Action) -> str:
-    """An argument as it stands in the synopsis."""
+    """An argument as in the synopsis."""
     value = value_of(action)
     if action.option_strings:
         return f"{action.option_strings[0]} {value}".rstrip()
@@ -75,7 +75,7 @@ def shown(action: argparse.Action) -> str:
 
 
 def value_of(action: argparse.Action) -> str:
-    """The value's name, `{a,b}` where it is one of a few, "" for a flag."""
+    """The name of the value, `{a,b}` for a choice, "" for a flag."""
     if action.nargs == 0:
         return ""
     metavar = action.metavar or (
@@ -89,13 +89,13 @@ def value_of(action: argparse.Action) -> str:
 
 
 def words(action: argparse.Action) -> str:
-    """An argument's help, with its default put in."""
+    """An argument's help with its default."""
     text = (action.help or "") % vars(action)
     return cell(text, code=False)
 
 
 def cell(text: str, code: bool = True) -> str:
-    """`text` in a cell of a table."""
+    """`text` as a cell of a table."""
     text = " ".join(text.split()).replace("|", "\\|")
     return f"`{text}`" if code else text.replace("<", "&lt;").replace("*", "\\*")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -149,19 +150,18 @@ def compile(  # noqa: A001 - it is irscope.compile
 
     names = [target] if isinstance(target, str) else target
     targets = tuple(map(_target, names))
-    compile_kernel(
+    result = compile_kernel(
         kernel, Path(path), signature, config or {}, const or {}, targets, jobs, timeout, force
     )  # fmt: skip
-    compiled = Capture(path)
-    failures = [variant.failure for variant in compiled.variants if variant.failure is not None]
-    if failures and len(failures) == len(compiled.variants):
-        compiled.close()
-        first = failures[0]
+    for note in result.notes:
+        warnings.warn(f"irscope: {note}", stacklevel=2)
+    if result.first_failure is not None and not result.compiled:
+        first = result.first_failure
         raise UserError(
-            f"all {len(failures)} variants failed; the first: {first.kind}: {first.summary}; "
+            f"no variant compiled, {result.failed} failed; the first: {first.kind}: {first.summary}; "
             f"irscope.open({str(path)!r}) has each failure"
         )
-    return compiled
+    return Capture(path)
 
 
 def _html_table(section: TableSection) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 
 class IrscopeCheck(Protocol):
-    """Fails the test, listing what does not hold, unless a capture's facts are as expected."""
+    """Fails the test if a capture does not meet the expectations, and lists those that do not hold."""
 
     def __call__(
         self,
@@ -34,19 +34,17 @@ def irscope_check() -> IrscopeCheck:
         variant: str | None = None,
     ) -> None:
         __tracebackhide__ = True
-        from pathlib import Path
-
-        from irscope.cli.check import CheckRule, check
         from irscope.model import UserError
-        from irscope.report.terminal.check_report import check_text
+        from irscope.workspace import CheckRule, Workspace, check
 
         if not expectations:
-            pytest.fail("irscope_check was given no expectation", pytrace=False)
+            pytest.fail("irscope_check needs at least one expectation", pytrace=False)
         try:
-            checked = check(Path(capture), [CheckRule(expectations, kernel, target, variant)])
+            with Workspace(os.fspath(capture)) as workspace:
+                result = check(workspace, [CheckRule(expectations, kernel, target, variant)])
         except UserError as error:
             pytest.fail(str(error), pytrace=False)
-        if checked.failures:
-            pytest.fail("\n".join(check_text(checked)), pytrace=False)
+        if result.failures:
+            pytest.fail("\n".join(result.lines), pytrace=False)
 
     return check_capture

@@ -1,9 +1,9 @@
-r"""The four ways to look into a kernel: print and assert, while it is compiled and while it runs.
+r"""Four ways to look into a kernel: print and assert, at compile time and at run time.
 
-static_print and static_assert run in the compiler and leave nothing in the binary: try
-BLOCK_SIZE=32, and that variant fails with the assertion's message, alone. device_print becomes a
-call to printf in every thread, so on a GPU this prints 32 lines: one program, one warp.
-device_assert is compiled in only because of debug=True (or TRITON_DEBUG=1).
+static_print and static_assert run in the compiler and leave nothing in the binary: with
+BLOCK_SIZE=32, only that variant fails, with the assertion's message. device_print becomes a call
+to printf in every thread, so on a GPU this prints 32 lines: one program with one warp.
+device_assert is compiled only with debug=True (or TRITON_DEBUG=1).
 
     irscope compile samples/debugging.py --signature "*fp32:16, *fp32:16, i32:16" \
         --config BLOCK_SIZE=64,128 --config num_warps=1,4
@@ -49,8 +49,8 @@ def main() -> None:
 
     x = torch.arange(256, device="cuda", dtype=torch.float32)
     out = sqrt(x)
-    torch.cuda.synchronize()  # only now is what the device printed sure to be out
-    # tl.sqrt is the approximate instruction: one or two units in the last place, 2^-23 each.
+    torch.cuda.synchronize()  # flushes what the device printed
+    # tl.sqrt is approximate: it is off by one or two units in the last place, 2^-23 each.
     torch.testing.assert_close(out, torch.sqrt(x), rtol=5e-7, atol=0)
     print("debugging: n=256: close to torch")
 

@@ -1,9 +1,9 @@
 r"""The persistent matmul with an epilogue that stores its tile of C in two halves.
 
-A TMA store goes through shared memory. In a persistent kernel the loads of the next tile are under
-way while this one is stored, so the staging room comes on top of that of the main loop; a half
-tile needs half of it, and what is saved may be room for another stage. Compare `shared` with that
-of persistent_matmul.py: the blocks and the configs are the same.
+A TMA store goes through shared memory. In a persistent kernel, the loads of the next tile are in
+progress while this one is stored, so the store's buffer is needed in addition to those of the main
+loop. A half tile needs half of it, which may leave room for another stage. Compare `shared` with
+persistent_matmul.py, which has the same blocks and configs.
 
     irscope compile samples/epilogue_subtiling.py --signature "tensordesc<fp16[128, 64]>, \
         tensordesc<fp16[64, 128]>, tensordesc<fp16[128, 64]>, i32:16, i32:16, i32:16" \
@@ -47,7 +47,7 @@ def subtiled_matmul_kernel(
             b = b_desc.load([k, col])
             acc = tl.dot(a, b, acc)
 
-        # split() takes the last dimension, of size 2, apart: the two halves have to stand there.
+        # split() splits the last dimension, of size 2, so the two halves must be there.
         halves = tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1))
         left, right = tl.split(halves)
         c_desc.store([row, col], left.to(tl.float16))
@@ -87,8 +87,8 @@ def main() -> None:
     for M, N, K in ((128, 128, 64), (1000, 1480, 520), (4096, 4096, 1024)):
         a = torch.randn((M, K), device="cuda", dtype=torch.float16)
         b = torch.randn((K, N), device="cuda", dtype=torch.float16)
-        # cuBLAS may round partial sums of size sqrt(K) to fp16, where a unit in the last place
-        # is up to 0.25: an absolute error. A wrong index gives errors of sqrt(K) and more.
+        # cuBLAS may round partial sums of size sqrt(K) to fp16, where one unit in the last place
+        # is up to 0.25: an absolute error. A wrong index causes errors of sqrt(K) or more.
         torch.testing.assert_close(matmul(a, b), torch.matmul(a, b), rtol=1e-2, atol=1.0)
         print(f"epilogue_subtiling: MxNxK={M}x{N}x{K}: close to torch")
 

@@ -1,9 +1,9 @@
 r"""Attention without the matrix of scores (forward, causal or not), with online softmax.
 
-Keys and values stream past a block of queries; the running maximum and sum of each row are
-corrected as larger scores turn up. Causal attention is two stages: the keys wholly before the
-block of queries (off-band) need no mask, those that overlap it (on-band) do. The mask is in the
-code of the second stage only, because MASKED is a compile-time constant of the helper.
+Keys and values stream past a block of queries. The running maximum and sum of each row are
+corrected when larger scores appear. Causal attention runs in two stages: keys entirely before the
+block of queries (off-band) need no mask, keys that overlap it (on-band) do. Only the code of the
+second stage has a mask, because MASKED is a compile-time constant of the helper.
 
     irscope compile samples/flash_attention.py::attention_kernel \
         --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, fp32, i32:16" \
@@ -19,7 +19,7 @@ import triton.language as tl
 if TYPE_CHECKING:
     import torch
 
-# BLOCK_N divides BLOCK_M, and BLOCK_M divides 128: so the band starts and ends at a whole block.
+# BLOCK_N divides BLOCK_M, and BLOCK_M divides 128, so the band starts and ends at a whole block.
 CONFIGS = [
     triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4, num_stages=3),
     triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
@@ -143,8 +143,8 @@ def main() -> None:
             if causal:
                 scores = scores.masked_fill(future, float("-inf"))
             expected = torch.softmax(scores, dim=-1) @ v.float()
-            # Against fp32: the weights are rounded to fp16 (2^-11 each, they add up to 1, |v| < 6)
-            # and so is the result: together at most 2^-11 * 6 * 2 = 6e-3, and mostly far less.
+            # Compared with fp32, the weights (2^-11 each; they add up to 1, and |v| < 6) and the
+            # result are rounded to fp16: at most 2^-11 * 6 * 2 = 6e-3 in total, usually less.
             out = attention(q, k, v, causal)
             torch.testing.assert_close(out.float(), expected, rtol=0, atol=6e-3)
             print(

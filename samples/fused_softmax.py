@@ -1,7 +1,7 @@
 r"""Softmax over the rows of a matrix, fused: each row is read once and written once.
 
-One program holds a whole row in registers, so BLOCK_SIZE is the power of two at or above the row
-length, and the length of the rows decides how many warps are worth having.
+One program holds a whole row in registers, so BLOCK_SIZE is the row length rounded up to a power of
+two, and the best number of warps depends on the row length.
 
     irscope compile samples/fused_softmax.py \
         --signature "*fp32:16, *fp32:16, i32:16, i32:16, i32:16" \
@@ -23,7 +23,7 @@ def softmax_kernel(out_ptr, x_ptr, out_stride, x_stride, n_cols, BLOCK_SIZE: tl.
     cols = tl.arange(0, BLOCK_SIZE)
     mask = cols < n_cols
     x = tl.load(x_ptr + row * x_stride + cols, mask=mask, other=float("-inf"))
-    # Without the row's maximum taken off, exp overflows for inputs above 88.
+    # Subtract the row's maximum, because exp overflows for inputs above 88.
     numerator = tl.exp(x - tl.max(x, axis=0))
     out = numerator / tl.sum(numerator, axis=0)
     tl.store(out_ptr + row * out_stride + cols, out, mask=mask)
@@ -48,8 +48,8 @@ def main() -> None:
     torch.manual_seed(0)
     for shape in ((1823, 781), (256, 1024), (128, 4096)):
         x = torch.randn(shape, device="cuda")
-        # fp32: exp is good to a few units in the last place, and the sum is taken in another
-        # order. An output is at most 1 and mostly near 1 / n_cols, so the check is relative.
+        # In fp32, exp is accurate to a few units in the last place, and the order of the sum
+        # differs. Outputs are at most 1 and mostly near 1 / n_cols, so the check is relative.
         torch.testing.assert_close(softmax(x), torch.softmax(x, dim=1), rtol=1e-5, atol=1e-8)
         print(f"fused_softmax: {shape[0]}x{shape[1]}: close to torch")
 

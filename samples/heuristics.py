@@ -1,9 +1,9 @@
-r"""RMS norm whose compile-time constants are worked out from the arguments by @triton.heuristics.
+r"""RMS norm whose compile-time constants are computed from the arguments by @triton.heuristics.
 
 Each value that a heuristic returns is a constant of the compiled kernel, so each new value is a
-new compilation: a row length that fills the block exactly (EVEN) needs no masks, a missing weight
-(HAS_WEIGHT) leaves no load. Without a launch there are no arguments to work them out from, so here
-the command gives the values.
+new compilation: a row length that fills the block exactly (EVEN) needs no masks, and a missing
+weight (HAS_WEIGHT) needs no load. Without a launch there are no arguments to compute them from, so
+the command sets the values.
 
     irscope compile samples/heuristics.py --signature "*fp16:16, *fp16:16, *fp16:16, i32:16, fp32" \
         --const HAS_WEIGHT=True --config BLOCK_SIZE=1024,4096 --config EVEN=True,False
@@ -69,8 +69,8 @@ def main() -> None:
             expected = x.float() * torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-6)
             if w is not None:
                 expected *= w.float()
-            # All arithmetic is fp32; the result is rounded to fp16, by 2^-11 = 5e-4 of its size,
-            # or by up to 2^-25 = 3e-8 where it is too small for that.
+            # All arithmetic is fp32. The result is rounded to fp16: by 2^-11 = 5e-4 of its size,
+            # or by up to 2^-25 = 3e-8 if it is too small for that.
             torch.testing.assert_close(rms_norm(x, w).float(), expected, rtol=1e-3, atol=1e-7)
             print(f"heuristics: 512x{n_cols} weight={w is not None}: close to torch")
 

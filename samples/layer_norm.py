@@ -1,7 +1,7 @@
 r"""Layer norm over the rows of a matrix, forward and backward: three kernels in one file.
 
-The forward pass and the gradient of the input take one program a row. The gradients of weight and
-bias are sums over rows, so there each program owns a strip of columns and walks down the rows.
+The forward pass and the gradient of the input use one program per row. The gradients of weight and
+bias are sums over rows, so there each program owns a strip of columns and loops over the rows.
 
     irscope compile samples/layer_norm.py::forward_kernel \
         --signature "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16, fp32" \
@@ -49,7 +49,7 @@ def backward_input_kernel(
     rstd = tl.load(rstd_ptr + row)
     x_hat = tl.where(mask, (x - tl.load(mean_ptr + row)) * rstd, 0.0)
     dx_hat = dy * w
-    # The mean and the variance depend on x too: their share of the gradient comes off.
+    # The mean and the variance depend on x too, so subtract their part of the gradient.
     shift = tl.sum(dx_hat, axis=0) / n_cols
     slope = tl.sum(dx_hat * x_hat, axis=0) / n_cols
     dx = (dx_hat - shift - x_hat * slope) * rstd
@@ -142,9 +142,9 @@ def main() -> None:
         expected.backward(dy.float())
         references = (expected.detach(), *(leaf.grad for leaf in leaves))
 
-        # All arithmetic is fp32; only the result is rounded, by at most 2^-11 = 5e-4 of its size.
-        # The sums for dw and db run over up to 1000 rows in another order, and what cancels there
-        # leaves an absolute error of about 1000 * 2^-24 * the size of a term.
+        # All arithmetic is fp32. Only the result is rounded, by at most 2^-11 = 5e-4 of its size.
+        # The sums for dw and db add up to 1000 rows in a different order; cancellation leaves an
+        # absolute error of about 1000 * 2^-24 * the size of a term.
         for result, reference in zip(results, references, strict=True):
             torch.testing.assert_close(result.float(), reference, rtol=1e-3, atol=1e-3)
         print(f"layer_norm: {n_rows}x{n_cols}: y, dx, dw and db close to torch")

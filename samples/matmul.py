@@ -1,8 +1,8 @@
 r"""C = A @ B in fp16 with fp32 accumulation, autotuned over ten configs.
 
-Programs are numbered so that GROUP_M rows of tiles are finished before the next group starts:
-neighbours then share the strips of A and B that are in the L2 cache.
-On a GPU it prints, for three sizes, the config that won and how it compares with cuBLAS.
+Programs are numbered so that GROUP_M rows of tiles are finished before the next group starts, so
+neighboring programs share the strips of A and B that are in the L2 cache.
+On a GPU, it prints the fastest config for three sizes and how it compares with cuBLAS.
 
     irscope compile samples/matmul.py --signature "*fp16:16, *fp16:16, *fp16:16, \
         i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
@@ -73,14 +73,14 @@ def matmul_kernel(
     tiles_n = tl.cdiv(N, BLOCK_N)
     group = pid // (GROUP_M * tiles_n)
     place = pid % (GROUP_M * tiles_n)
-    group_rows = min(tiles_m - group * GROUP_M, GROUP_M)  # the last group may be lower
+    group_rows = min(tiles_m - group * GROUP_M, GROUP_M)  # the last group may be smaller
     tile_m = group * GROUP_M + place % group_rows
     tile_n = place // group_rows
 
     rows = tile_m * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tile_n * BLOCK_N + tl.arange(0, BLOCK_N)
     ks = tl.arange(0, BLOCK_K)
-    # Rows and columns past the edge wrap around to valid ones; what they give is never stored.
+    # Rows and columns past the edge wrap around to valid ones; their results are never stored.
     a_ptrs = a_ptr + (rows % M)[:, None] * stride_am + ks[None, :] * stride_ak
     b_ptrs = b_ptr + ks[:, None] * stride_bk + (cols % N)[None, :] * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -118,9 +118,9 @@ def main() -> None:
 
     def check(a: "torch.Tensor", b: "torch.Tensor") -> None:
         # Each result is a sum of K products of size 1, so it is about sqrt(K) = 64 for K = 4096,
-        # up to 400, where one unit in the last place of fp16 is 0.25; and cuBLAS may round partial
-        # sums to fp16 before it adds them up, which sets an error of that size, not relative to
-        # the result, when they cancel. A wrong index gives errors of sqrt(K) and more.
+        # at most 400, where one unit in the last place of fp16 is 0.25. cuBLAS may round partial
+        # sums to fp16 before it adds them; if they cancel, the error has that size, not relative
+        # to the result. A wrong index causes errors of sqrt(K) or more.
         torch.testing.assert_close(matmul(a, b), torch.matmul(a, b), rtol=1e-2, atol=1.0)
 
     def tflops(n: int, ms: float) -> float:

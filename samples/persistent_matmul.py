@@ -1,9 +1,9 @@
-r"""A matmul that launches one program a multiprocessor and moves its tiles with TMA.
+r"""A matmul that launches one program per multiprocessor and moves its tiles with TMA.
 
-Each program walks over many tiles of C, so the launch and the prologue are paid once. A, B and C
-are tensor descriptors made on the host: one instruction moves a whole block between global and
-shared memory, with no pointers and no masks in the kernel. A descriptor's block shape is part of
-its type, so BLOCK_M, BLOCK_N and BLOCK_K have to agree with the signature.
+Each program computes many tiles of C, so it pays for the launch and the prologue once. A, B and C
+are tensor descriptors created on the host: one instruction moves a whole block between global and
+shared memory, without pointers or masks in the kernel. A descriptor's block shape is part of its
+type, so BLOCK_M, BLOCK_N and BLOCK_K must match the signature.
 
     irscope compile samples/persistent_matmul.py --signature "tensordesc<fp16[128, 64]>, \
         tensordesc<fp16[64, 128]>, tensordesc<fp16[128, 128]>, i32:16, i32:16, i32:16" \
@@ -82,8 +82,8 @@ def main() -> None:
     for M, N, K in ((128, 128, 64), (1000, 1480, 520), (4096, 4096, 1024)):
         a = torch.randn((M, K), device="cuda", dtype=torch.float16)
         b = torch.randn((K, N), device="cuda", dtype=torch.float16)
-        # cuBLAS may round partial sums of size sqrt(K) to fp16, where a unit in the last place
-        # is up to 0.25: an absolute error. A wrong index gives errors of sqrt(K) and more.
+        # cuBLAS may round partial sums of size sqrt(K) to fp16, where one unit in the last place
+        # is up to 0.25: an absolute error. A wrong index causes errors of sqrt(K) or more.
         torch.testing.assert_close(matmul(a, b), torch.matmul(a, b), rtol=1e-2, atol=1.0)
         print(f"persistent_matmul: MxNxK={M}x{N}x{K}: close to torch")
 

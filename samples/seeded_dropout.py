@@ -1,8 +1,8 @@
-r"""Dropout that keeps no mask: the same seed draws the same numbers again.
+r"""Dropout that stores no mask: the same seed generates the same numbers again.
 
-tl.rand is a counter-based generator (Philox): a number depends on the seed and the element's
-offset alone, so it also does not depend on BLOCK_SIZE or num_warps. Most of the instructions of
-this kernel are its integer rounds.
+tl.rand is a counter-based generator (Philox): a number depends only on the seed and the element's
+offset, and not on BLOCK_SIZE or num_warps. Most of the instructions of this kernel are the integer
+rounds of Philox.
 
     irscope compile samples/seeded_dropout.py --signature "*fp32:16, *fp32:16, i32:16, fp32, i32" \
         --config BLOCK_SIZE=512,1024 --config num_warps=4,8
@@ -42,12 +42,12 @@ def main() -> None:
 
     torch.manual_seed(0)
     n, p = 1_000_003, 0.3
-    x = torch.randn(n, device="cuda") + 10  # no zeros, so a zero in the output was dropped
+    x = torch.randn(n, device="cuda") + 10  # has no zeros, so a zero in the output was dropped
     out = dropout(x, p, seed=123)
     kept = out != 0
-    # One division: torch and Triton may differ in how they round 1 / (1 - p), by 2^-23 or two.
+    # torch and Triton may round the one division, 1 / (1 - p), differently: by 2^-23 or two.
     torch.testing.assert_close(out[kept], x[kept] / (1 - p), rtol=1e-6, atol=0)
-    # The share kept is 1 - p with a standard deviation of sqrt(p (1 - p) / n) = 4.6e-4: six of it.
+    # The fraction kept is 1 - p; allow six standard deviations, sqrt(p (1 - p) / n) = 4.6e-4 each.
     share = kept.float().mean().item()
     assert abs(share - (1 - p)) < 6 * (p * (1 - p) / n) ** 0.5, share
     assert torch.equal(out, dropout(x, p, seed=123)), "the same seed gave another mask"

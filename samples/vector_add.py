@@ -1,8 +1,8 @@
-r"""Add two vectors: the smallest kernel worth looking at.
+r"""Add two vectors: the simplest useful kernel.
 
-Each program adds one block. The mask is there for the last block; because the length is known to
-be divisible by 16 it does not keep the compiler from using 16-byte loads. Change `i32:16` to `i32`
-in the signature, and it does.
+Each program adds one block. The last block needs the mask. Because the length is known to be
+divisible by 16, the mask does not prevent 16-byte loads; change `i32:16` to `i32` in the signature,
+and it does.
 
     irscope compile samples/vector_add.py \
         --signature "*fp32:16, *fp32:16, *fp32:16, i32:16" --config BLOCK_SIZE=256,1024
@@ -42,7 +42,7 @@ def main() -> None:
     for n in (1, 1000, 98432):
         x = torch.randn(n, device="cuda")
         y = torch.randn(n, device="cuda")
-        # One fp32 addition is rounded in one way only, so the results are equal to the last bit.
+        # The result of one fp32 addition is fully determined, so the results are identical.
         torch.testing.assert_close(add(x, y), x + y, rtol=0, atol=0)
         print(f"vector_add: n={n}: equal to torch")
 

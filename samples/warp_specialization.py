@@ -1,10 +1,10 @@
 r"""A matmul loop with its own number of stages, with and without warp specialization.
 
-`tl.range` sets them for one loop; `num_stages` of the launch is the default for all. With
-WARP_SPECIALIZE the compiler gives the loads and the matrix instructions to different groups of
-warps (`ttg.warp_specialize` in the TTGIR), so the kernel is launched with more than num_warps of
-them. What it can split depends on the target and on the block: on cuda:90, Triton 3.6 and 3.9
-split this one, fail on 128 x 128 with 4 warps, and leave it whole with 8.
+`tl.range` sets both for one loop; the launch's `num_stages` is the default for all loops. With
+WARP_SPECIALIZE, the compiler assigns the loads and the matrix instructions to different groups of
+warps (`ttg.warp_specialize` in TTGIR), so the kernel is launched with more than num_warps warps.
+Whether it can split a loop depends on the target and the block: on cuda:90, Triton 3.6 and 3.9
+split this one, fail on 128 x 128 with 4 warps, and do not split it with 8.
 
     irscope compile samples/warp_specialization.py --target cuda:90 --target cuda:100 \
         --signature "tensordesc<fp16[64, 64]>, tensordesc<fp16[64, 128]>, \
@@ -79,8 +79,8 @@ def main() -> None:
         a = torch.randn((M, K), device="cuda", dtype=torch.float16)
         b = torch.randn((K, N), device="cuda", dtype=torch.float16)
         for warp_specialize in (False, True):
-            # cuBLAS may round partial sums of size sqrt(K) to fp16, where a unit in the last
-            # place is up to 0.25: an absolute error. A wrong index gives errors of sqrt(K).
+            # cuBLAS may round partial sums of size sqrt(K) to fp16, where one unit in the last
+            # place is up to 0.25: an absolute error. A wrong index causes errors of sqrt(K).
             out = matmul(a, b, warp_specialize)
             torch.testing.assert_close(out, torch.matmul(a, b), rtol=1e-2, atol=1.0)
             print(

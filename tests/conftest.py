@@ -1,7 +1,8 @@
-"""What tests of several rooms share."""
+"""Fixtures that several test folders share."""
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -9,19 +10,54 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 Irscope = Callable[..., subprocess.CompletedProcess[str]]
 
+# Property tests: few examples while developing, many in CI.
+settings.register_profile("default", max_examples=20, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settings of the test process that make tests faster."""
+    # By default, collecting garbage is a quarter of the time of tests of the app.
+    gc.set_threshold(100_000, 50, 50)
+    _stay_on_one_core()
+
+
+def _stay_on_one_core() -> None:
+    """Keeps each pytest-xdist worker on a core of its own, if there is one for each.
+
+    irscope starts a compiling process per core that it may use: the tests of several workers at once would
+    start several per core, each of which imports Triton.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if worker.isdecimal() and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) == int(os.environ["PYTEST_XDIST_WORKER_COUNT"]):
+            os.sched_setaffinity(0, {cores[int(worker)]})
+
 
 @pytest.fixture(scope="session")
-def triton_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this test run share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def triton_cache(run_folder: Path) -> Path:
     """A Triton cache for all tests that need no cold one."""
-    return tmp_path_factory.mktemp("triton-cache")
+    return run_folder / "triton-cache"
 
 
 @pytest.fixture
 def irscope(tmp_path: Path, triton_cache: Path) -> Irscope:
-    """Runs the command line as a user does, in a folder of its own."""
+    """Runs irscope in a process and a folder of its own, as a user does."""
 
     def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

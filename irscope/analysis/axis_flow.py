@@ -1,4 +1,4 @@
-"""Axis info of every value of a TTIR module: a forward data flow, the loops run to their fixed point."""
+"""Axis info of every value of a TTIR module: a forward data-flow analysis, with fixed points for loops."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.axis_info import AxisInfo, scalar, unknown
-from irscope.analysis.axis_rules import transfer
+from irscope.analysis.axis_info import AxisInfo, scalar, transfer, unknown
 from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
 
-# What the JIT finds of an argument that it specializes: `tt.divisibility = 16`.
+# The divisibility that the JIT detects in an argument that it specializes: `tt.divisibility = 16`.
 ALIGNED = 16
-# Each pass lowers some gcd, so a few are enough; what loops carry is not known where they are not.
-_MOST_PASSES = 10
+# Each iteration lowers a gcd, so a few are enough; if not, loop-carried values are unknown.
+_MAX_ITERATIONS = 10
 _DIVISIBILITY = re.compile(r"tt\.divisibility = (\d{1,9})\b")
 _TYPE = re.compile(r": (!tt\.ptr|i\d+\b)?")
-# Of `scf.for %i = %from to %to step %by iter_args(%x = %first, ...)`: operands before the carried ones.
+# Operands before the loop-carried ones in `scf.for %i = %from to %to step %by iter_args(%x = %first, ...)`.
 _BOUNDS = 3
 
 _Infos = dict[Definition, AxisInfo]
@@ -26,7 +25,7 @@ _Infos = dict[Definition, AxisInfo]
 
 @dataclass(frozen=True, slots=True)
 class ParameterAxis:
-    """A parameter of a function in TTIR: its name, what it is, and what divides it as far as is known."""
+    """A parameter of a function in TTIR: its name, kind and known divisibility."""
 
     name: str
     pointer: bool
@@ -35,7 +34,7 @@ class ParameterAxis:
 
 
 class AxisFlow:
-    """The axis info of a TTIR document, as it is or as it would be with more parameters aligned."""
+    """The axis info of a TTIR document, as it is or as if more parameters were aligned."""
 
     def __init__(self, ttir: Document) -> None:
         self.operations = ttir.operations
@@ -54,13 +53,13 @@ class AxisFlow:
         return found
 
     def infos(self, aligned: frozenset[Definition] = frozenset()) -> Mapping[Definition, AxisInfo]:
-        """The axis info by value, were the parameters `aligned` divisible by 16; unknown where missing."""
+        """The axis info by value, as if the parameters `aligned` were divisible by 16; missing: unknown."""
         if aligned not in self._known:
             self._known[aligned] = self._flow(aligned)
         return self._known[aligned]
 
     def origins(self, value: Definition, pointer: bool = False) -> frozenset[Definition]:
-        """The parameters that a value is made from; `pointer`: only those that a pointer points into."""
+        """The parameters that a value depends on; `pointer`: only those that a pointer points into."""
         met, pending = {value}, [value]
         while pending:
             current = pending.pop()
@@ -75,7 +74,7 @@ class AxisFlow:
         return frozenset(met & self.parameters.keys())
 
     def _leading_to(self, value: Definition) -> tuple[Definition | None, ...]:
-        """The values that a value is made from; what a loop carries, from what it starts with."""
+        """The values that a value is computed from; for a loop-carried value, its initial value."""
         before = tuple(self.sources[value.owner])
         if self.operations[value.owner].opcode != "scf.for":
             return before
@@ -87,16 +86,16 @@ class AxisFlow:
             value: scalar(ALIGNED if value in aligned else parameter.divisibility)
             for value, parameter in self.parameters.items()
         }
-        carried: _Infos = {}  # what loops carry, as far as the passes up to now know it
+        carried: _Infos = {}  # loop-carried values, as far as the iterations so far know them
         infos: _Infos = {}
-        for number in range(_MOST_PASSES):
+        for number in range(_MAX_ITERATIONS):
             before = dict(carried)
             infos = dict(given)
             for index in range(len(self.operations)):
                 self._step(index, infos, carried)
             if carried == before:
                 break
-            if number == _MOST_PASSES - 2:
+            if number == _MAX_ITERATIONS - 2:
                 carried |= {value: unknown(info.shape) for value, info in carried.items()}
         return infos
 
@@ -108,11 +107,11 @@ class AxisFlow:
         elif operation.opcode == "scf.yield" and operation.parent >= 0:
             self._yield(operation.parent, operands, infos, carried)
         elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
-            text = operation.normal.partition(" = ")[2]
+            text = operation.normalized.partition(" = ")[2]
             infos[Definition(index, False, 0)] = transfer(operation.opcode, text, operands)
 
     def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:
-        """Takes values back to the head of a loop and to its results, or to those of an `scf.if`."""
+        """Propagates values to the head and the results of a loop, or to the results of an `scf.if`."""
         opcode = self.operations[owner].opcode
         for number, info in enumerate(operands):
             result = Definition(owner, False, number)
@@ -129,7 +128,7 @@ class AxisFlow:
 def _enter_loop(
     index: int, loop: Operation, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos
 ) -> None:
-    """What the loop's counter and what it carries start with, and what earlier passes found."""
+    """Initializes the loop's counter and carried values, joined with what earlier iterations found."""
     first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
     if loop.arguments and first and step:
         infos[Definition(index, True, 0)] = scalar(first.join(step).divisibility[0])

@@ -1,16 +1,18 @@
-"""Why a kernel was compiled again: which inputs of two compilations differ, and what would have spared it."""
+"""Why a kernel was compiled again: the inputs in which two compilations differ, as data and as text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, belongs, cache_key_inputs, has_key
+from irscope.backends import backend_of
 from irscope.model import Variant
 
-# Options that the backends set by the architecture (parse_options and the defaults in
+# Options that the backends derive from the architecture (parse_options and the defaults in
 # triton/backends/*/compiler.py of 3.6 to 3.9).
-_OF_THE_TARGET = frozenset(
+_TARGET_OPTIONS = frozenset(
     [
         "allowed_dot_input_precisions",
         "arch",
@@ -25,13 +27,16 @@ _OF_THE_TARGET = frozenset(
     ]
 )
 
+_MISSING = "nothing"
+_MAX_VALUE_LENGTH = 60
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedInput:
-    """An input that differs. `a` and `b` are its values as text, None where a side does not have it.
+    """An input that differs. `a` and `b` are its values as text, None if a side does not have the input.
 
-    The value of a source is the start of its sha256. `components` are those of Triton's cache key that
-    differ because of it, `following` the inputs that differ only because of it.
+    The value of a source is the start of its sha256. `components` are the components of Triton's cache
+    key that differ because of it, `following` the inputs that differ only because of it.
     """
 
     input: CacheKeyInput
@@ -43,7 +48,10 @@ class ChangedInput:
 
 @dataclass(frozen=True, slots=True)
 class Recompilation:
-    """Why B is not A. `whole`: both have Triton's whole key; else `unknown` says what was not compared."""
+    """Why B was compiled separately from A.
+
+    `whole`: both have Triton's whole cache key; if not, `unknown` lists what was not compared.
+    """
 
     reasons: tuple[ChangedInput, ...]
     whole: bool
@@ -55,10 +63,10 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     whole = has_key(a) and has_key(b)
     ours, theirs = cache_key_inputs(a, whole), cache_key_inputs(b, whole)
     differing = [name for name in (ours | theirs) if ours.get(name) != theirs.get(name)]
-    # The first line of a function that only one side has is no news.
+    # Without a counterpart, the function itself is the difference, not its first line.
     differing = [name for name in differing if name.kind != "line" or (name in ours and name in theirs)]
     if whole and a.cache_key["source"] == b.cache_key["source"]:
-        # A line that does not count, such as that of a function which is only a constant's value.
+        # Some lines are not in the key, such as that of a function which is the value of a constant.
         differing = [name for name in differing if name.kind not in ("source", "line")]
     following = _following(differing, a, b, frozenset(ours.keys() & theirs.keys()))
     followers = {name for names in following.values() for name in names}
@@ -69,33 +77,32 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     ]
     if not whole:
         return Recompilation(tuple(reasons), False, tuple(_not_compared(a, b)))
-    return Recompilation(tuple(_accounted(reasons, a, b)), True)
+    return Recompilation(tuple(_explained(reasons, a, b)), True)
 
 
 def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
-    """What would have spared a compilation that gave the same program: a sentence for each such reason."""
+    """How to avoid a compilation that produced identical code: a sentence per reason."""
     kernel = f"@triton.jit(do_not_specialize=[{{!r}}]) on {b.kernel.name}"
     found = []
     for reason in why.reasons:
         kind, name = reason.input.kind, reason.input.name
         configured = any(name == known for variant in (a, b) for known, _ in variant.config.values)
         if kind == "argument" and _is_specialization(reason):
-            found.append(f"{kernel.format(name)}: one compilation for every value of {name}")
+            found.append(f"{kernel.format(name)}: one compilation serves every value of {name}")
         elif configured:
             found.append(
-                f"leave one of the two values of {name} ({reason.a}, {reason.b}) out of the configs: "
-                "they are one program here, measured twice"
+                f"drop {name}={reason.a} or {reason.b} from the configs: both compile to the same program"
             )
         elif kind == "constexpr":
             found.append(
-                f"pass {name} at run time instead of as tl.constexpr, if nothing in the kernel needs it "
-                "constant: its value changed nothing in the program"
+                f"pass {name} at run time instead of as tl.constexpr, unless the kernel needs a constant: "
+                "its value did not change the program"
             )
     return found
 
 
 def _is_specialization(reason: ChangedInput) -> bool:
-    """Whether two values of an argument have one type and differ in what the JIT knew of the value."""
+    """Whether two values of an argument differ only in what the JIT knew about the value, not in type."""
     types = {text.partition(" ")[0] for text in (reason.a, reason.b) if text is not None and text != "1"}
     return None not in (reason.a, reason.b) and len(types) == 1 and "None" not in types
 
@@ -103,14 +110,14 @@ def _is_specialization(reason: ChangedInput) -> bool:
 def _following(
     differing: Iterable[CacheKeyInput], a: Variant, b: Variant, both: frozenset[CacheKeyInput]
 ) -> dict[CacheKeyInput, list[CacheKeyInput]]:
-    """What differs only because the target or the compiler does, by that input."""
+    """The inputs that differ only because the target or the compiler does, by that input."""
     target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
     following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
     vendors = a.target.backend != b.target.backend
     by_hand = {name for variant in (a, b) for name, _ in variant.config.values}
     for name in differing:
         free = name.kind == "option" and name.name not in by_hand
-        set_by_backend = name.kind == "backend" or (free and name.name in _OF_THE_TARGET)
+        set_by_backend = name.kind == "backend" or (free and name.name in _TARGET_OPTIONS)
         if target in differing and (set_by_backend or (free and vendors)):
             following[target].append(name)
         elif compiler in differing and (set_by_backend or (free and name not in both)):
@@ -118,26 +125,26 @@ def _following(
     return following
 
 
-def _accounted(reasons: Iterable[ChangedInput], a: Variant, b: Variant) -> Iterator[ChangedInput]:
-    """`reasons` with the components that each accounts for, and one more for each that none does."""
+def _explained(reasons: Iterable[ChangedInput], a: Variant, b: Variant) -> Iterator[ChangedInput]:
+    """`reasons` with the components that each explains, and one more reason per unexplained component."""
     names = a.cache_key.keys() | b.cache_key.keys()
-    left = changed = {name for name in names if a.cache_key.get(name) != b.cache_key.get(name)}
+    unexplained = changed = {name for name in names if a.cache_key.get(name) != b.cache_key.get(name)}
     for reason in reasons:
         own = {
             component
             for component in changed
-            if any(_shows_in(name, component) for name in (reason.input, *reason.following))
+            if any(_is_part_of(name, component) for name in (reason.input, *reason.following))
         }
-        left = left - own
+        unexplained = unexplained - own
         yield replace(reason, components=tuple(sorted(own)))
-    for name in sorted(left):
+    for name in sorted(unexplained):
         yield ChangedInput(
             CacheKeyInput("component", name), a.cache_key.get(name), b.cache_key.get(name), (name,)
         )
 
 
-def _shows_in(name: CacheKeyInput, component: str) -> bool:
-    """Whether a difference of this input shows in that component of the key."""
+def _is_part_of(name: CacheKeyInput, component: str) -> bool:
+    """Whether this input is part of that component of the key."""
     if name.kind in ("argument", "constexpr"):
         what, _, path = component.partition(" ")
         if component == "attributes":
@@ -156,4 +163,89 @@ def _shows_in(name: CacheKeyInput, component: str) -> bool:
 def _not_compared(a: Variant, b: Variant) -> Iterator[str]:
     yield "options that no config sets, globals, environment variables and the build of the compiler"
     if not (a.kernel.source.text and b.kernel.source.text):
-        yield "the kernel's source, and so which arguments the JIT made constants (equal to 1, None)"
+        yield "the kernel's source, and therefore which arguments the JIT made constants (equal to 1, None)"
+
+
+def verdict(a: Variant, b: Variant, identical: bool) -> str:
+    """Whether compiling `b` in addition to `a` was worth it; `identical`: they are duplicates."""
+    if identical:
+        return "No: the machine code is identical, so the second compilation was redundant"
+    if a.failure or b.failure:
+        return "Unknown: one of the two failed, so there is no machine code to compare"
+    if not all(backend_of(variant.target).binary in variant.artifacts for variant in (a, b)):
+        return "Unknown: the capture does not have the machine code of both"
+    if a.target != b.target:
+        return "Yes: the targets differ, so the programs differ"
+    return "Yes: the programs differ"
+
+
+def reason_text(reason: ChangedInput) -> str:
+    """A reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
+    kind, name = reason.input.kind, reason.input.name
+    if kind in ("source", "helper"):
+        return f"{input_text(reason.input)} {_changed(reason)}"
+    if kind == "line":
+        return f"first line of {name}: {reason.a or _MISSING} -> {reason.b or _MISSING} (Triton's key has it)"
+    return f"{input_text(reason.input)}: {_arrow(reason)}{_with_it(reason)}"
+
+
+def input_text(name: CacheKeyInput) -> str:
+    """The name of an input in a sentence."""
+    words = {
+        "triton": "compiler: triton",
+        "backend": "assembler",
+        "source": "source of the kernel",
+        "helper": f"source of the helper {name.name}",
+        "line": f"first line of {name.name}",
+        "option": name.name,
+        "constexpr": f"constexpr {name.name}",
+        "component": f"component '{name.name}' of the key",
+    }
+    return words.get(name.kind, f"{name.kind} {name.name}".rstrip())
+
+
+def value_text(name: CacheKeyInput, value: str | None) -> str:
+    """A value of an input, shortened to fit on a line."""
+    if value is None:
+        return "unset" if name.kind in ("environment", "option") else _MISSING
+    if name.kind == "backend" and (match := re.search(r"release [^\n]*", value)):
+        return match[0]
+    if name.kind == "argument" and value in ("1", "None"):
+        return "equal to 1, a constant" if value == "1" else "None, a constant"
+    if not value and name.kind in ("environment", "option"):
+        return "empty"
+    return value if len(value) <= _MAX_VALUE_LENGTH else f"{value[:_MAX_VALUE_LENGTH]}..."
+
+
+def key_sentence(why: Recompilation, number: int) -> str:
+    """How much of the key differs; `number` is the number of its components."""
+    differing = len({component for reason in why.reasons for component in reason.components})
+    if why.whole:
+        verb = "differs" if differing == 1 else "differ"
+        return f"{differing} of the {number} components of Triton's cache key {verb}"
+    return "the capture does not have Triton's cache key; based on the inputs that it does have"
+
+
+def _arrow(reason: ChangedInput) -> str:
+    a, b = value_text(reason.input, reason.a), value_text(reason.input, reason.b)
+    if a == b and reason.a is not None and reason.b is not None:
+        # They only differ after the point where they were cut.
+        a, b = _around_difference(reason.a, reason.b)
+    return f"{a} -> {b}"
+
+
+def _around_difference(a: str, b: str) -> tuple[str, str]:
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    start = max(0, start - 10)
+    return f"...{a[start : start + _MAX_VALUE_LENGTH]}", f"...{b[start : start + _MAX_VALUE_LENGTH]}"
+
+
+def _changed(reason: ChangedInput) -> str:
+    if reason.a is None:
+        return "is new: A does not call it"
+    return "is gone: B does not call it" if reason.b is None else "changed"
+
+
+def _with_it(reason: ChangedInput) -> str:
+    names = [name.name or "assembler" for name in reason.following]
+    return f" (and with it {', '.join(names)})" if names else ""

@@ -1,42 +1,45 @@
-"""Two captures compared: variants matched, what got worse, what is the same program, what came and went."""
+"""Comparing two captures: matching variants, and what got better or worse for each."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.finding import effect
-from irscope.facts.fact import Fact, FactKind, FactValue
+from irscope.facts.fact import Facts, FactValue, number_of, value_of
+from irscope.facts.registry import (
+    CODE,
+    FACT_KINDS,
+    INSTRUCTIONS,
+    LAUNCHABLE,
+    LOAD_WIDTH,
+    MS,
+    OCCUPANCY,
+    SECONDS,
+    STACK,
+    STORE_WIDTH,
+)
 from irscope.model import Kernel, Status, Variant
 
-Facts = Mapping[int, Mapping[str, Fact]]
+FactsById = Mapping[int, Facts]
 
-# The facts that can get worse, and how much a doubling matters; a variant that no longer compiles or
-# launches comes before them all.
-IMPORTANCE = {
-    "stack": 20.0,
-    "load_width": 10.0,
-    "store_width": 8.0,
-    "occupancy": 8.0,
-    "registers": 3.0,
-    "shared": 2.0,
-    "conversions": 2.0,
-    "instructions": 1.5,
-}
-# Fewer more or less instructions than this fraction are no news.
-_FEW_INSTRUCTIONS = 0.05
-_LOST = {"failure": 1100.0, "launchable": 1000.0}
-# A clock is no exact measure: this much longer, in seconds and as a factor, is worth a word.
-_SLOWER_SECONDS, _SLOWER_FACTOR = 0.5, 1.5
-_SECONDS_IMPORTANCE = 1.0
+# The facts that can get better or worse. Times are not among them: those of the autotuner may be for other
+# problems, and compile times are noisy and have a threshold of their own.
+_COMPARED = tuple(kind for kind in FACT_KINDS if kind.weight and kind.better and kind not in (MS, SECONDS))
+# A smaller relative change of the number of instructions is not reported.
+_MIN_INSTRUCTION_CHANGE = 0.05
+# A variant that no longer compiles or launches comes before everything else.
+_FAILURE_WEIGHT, _LAUNCH_WEIGHT = 1100.0, 1000.0
+# Compile times differ between runs; both thresholds must be exceeded.
+_MIN_SECONDS, _MIN_SECONDS_FACTOR = 0.5, 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """A fact that differs. `name` is the fact's or "failure"; `weight` ranks it."""
+    """A fact that differs. `name` is the name of the fact or "failure"; `weight` ranks the change."""
 
     name: str
     a: FactValue
@@ -46,11 +49,11 @@ class FactChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A variant of OLD and its counterpart in NEW. `identical`: both are the same program.
+class MatchedVariants:
+    """A variant of OLD and its counterpart in NEW.
 
-    `stacks` is the stack of both in bytes a thread, without which registers mislead. `changes` are the
-    facts that got better or worse, most important first.
+    `identical`: they are duplicates. `stacks` are the stacks of both in bytes per thread, because
+    registers mislead without them. `changes` are the facts that got better or worse, most important first.
     """
 
     a: Variant
@@ -71,20 +74,20 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """How bad it is, of what got worse alone."""
+        """How much worse it got; improvements do not count."""
         return sum(change.weight for change in self.worse)
 
 
 @dataclass(frozen=True)
 class CaptureDiff:
-    """Two captures. `pairs` stand worst first, then in NEW's order.
+    """The difference of two captures. `pairs` are sorted worst first, then in NEW's order.
 
-    `by_target`: targets were matched too. `renamed` maps kernels of OLD to their names in NEW.
-    `only_a` and `only_b` are the variants without a counterpart. `seconds` are the compile times of the
-    `timed` pairs of which both are known.
+    `by_target`: variants only match if their targets do. `renamed` maps kernels of OLD to their names in
+    NEW. `only_a` and `only_b` are the variants without a counterpart. `seconds` are the total compile
+    times of the `timed` pairs with two known times.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MatchedVariants, ...]
     by_target: bool
     renamed: Mapping[str, str]
     only_a: tuple[Variant, ...]
@@ -94,24 +97,24 @@ class CaptureDiff:
 
 
 def compare_captures(
-    a: Sequence[Variant], b: Sequence[Variant], facts_a: Facts, facts_b: Facts
+    a: Sequence[Variant], b: Sequence[Variant], facts_a: FactsById, facts_b: FactsById
 ) -> CaptureDiff:
-    """Matches the variants of OLD (`a`) and NEW (`b`) and says how each moved; facts are by variant id.
+    """Matches the variants of OLD (`a`) with those of NEW (`b`) and compares each pair; facts by variant id.
 
     Variants match by kernel, specialization and config, and by target unless the captures have none in
     common.
     """
     by_target = bool({variant.target for variant in a} & {variant.target for variant in b})
     renamed = _renamed(a, b, facts_a, facts_b)
-    waiting: dict[Hashable, list[Variant]] = defaultdict(list)
+    unmatched: dict[Hashable, list[Variant]] = defaultdict(list)
     for variant in a:
         name = renamed.get(variant.kernel.name, variant.kernel.name)
-        waiting[_identity(variant, name, by_target)].append(variant)
+        unmatched[_identity(variant, name, by_target)].append(variant)
     pairs, only_b = [], []
     for variant in b:
-        fitting = waiting[_identity(variant, variant.kernel.name, by_target)]
-        if fitting:
-            old = fitting.pop(0)
+        candidates = unmatched[_identity(variant, variant.kernel.name, by_target)]
+        if candidates:
+            old = candidates.pop(0)
             pairs.append(_pair(old, variant, facts_a.get(old.id, {}), facts_b.get(variant.id, {})))
         else:
             only_b.append(variant)
@@ -120,7 +123,7 @@ def compare_captures(
         pairs=tuple(sorted(pairs, key=lambda pair: -pair.weight)),
         by_target=by_target,
         renamed=renamed,
-        only_a=tuple(sorted((v for left in waiting.values() for v in left), key=lambda v: v.id)),
+        only_a=tuple(sorted((v for left in unmatched.values() for v in left), key=lambda v: v.id)),
         only_b=tuple(only_b),
         seconds=(sum(_seconds(pair.a) for pair in timed), sum(_seconds(pair.b) for pair in timed)),
         timed=len(timed),
@@ -128,14 +131,16 @@ def compare_captures(
 
 
 def _identity(variant: Variant, kernel: str, by_target: bool) -> Hashable:
-    """What a variant and its counterpart have in common. Values are compared as text: True is not 1."""
+    """What a variant shares with its counterpart. Values are compared as text: True is not 1."""
     config = frozenset((name, repr(value)) for name, value in variant.config.values)
     arguments = frozenset(map(repr, variant.specialization))
     return kernel, arguments, config, variant.target if by_target else None
 
 
-def _renamed(a: Sequence[Variant], b: Sequence[Variant], facts_a: Facts, facts_b: Facts) -> dict[str, str]:
-    """Kernels of OLD that NEW has under another name: the same source but for the name, or machine code."""
+def _renamed(
+    a: Sequence[Variant], b: Sequence[Variant], facts_a: FactsById, facts_b: FactsById
+) -> dict[str, str]:
+    """Kernels that NEW has under another name: with the same source except for the name, or the same code."""
     olds, news = _by_kernel(a), _by_kernel(b)
     renamed: dict[str, str] = {}
     free = [name for name in news if name not in olds]
@@ -163,61 +168,53 @@ def _nameless(kernel: Kernel) -> str:
     return re.sub(rf"\b{re.escape(kernel.source.name)}\b", "_", kernel.source.text)
 
 
-def _codes(variants: Iterable[Variant], facts: Facts) -> set[FactValue]:
-    return {facts[v.id]["code"].value for v in variants if "code" in facts.get(v.id, {})} - {None}
+def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
+    return {value_of(facts.get(variant.id, {}), CODE) for variant in variants} - {None}
 
 
-def _pair(a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> Pair:
-    # Another name is no other program.
+def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
+    # A kernel that was only renamed can be a duplicate.
     identical = are_duplicates(a, replace(b, kernel=a.kernel), facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b), *_seconds_change(a, b)]
     if not identical:
         changes += _moved(facts_a, facts_b)
-    stacks = _value(facts_a, "stack"), _value(facts_b, "stack")
-    return Pair(a, b, identical, stacks, tuple(sorted(changes, key=lambda change: -change.weight)))
+    stacks = value_of(facts_a, STACK), value_of(facts_b, STACK)
+    return MatchedVariants(a, b, identical, stacks, tuple(sorted(changes, key=lambda change: -change.weight)))
 
 
-def _lost(
-    a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]
-) -> Iterable[FactChange]:
-    """Whether one of them does not compile or cannot launch where the other can."""
+def _lost(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
+    """A change if only one of the two compiles or can be launched."""
     was, now = (variant.failure.summary if variant.failure else None for variant in (a, b))
     if (was is None) != (now is None):
-        yield FactChange("failure", was, now, now is not None, _LOST["failure"])
+        yield FactChange("failure", was, now, now is not None, _FAILURE_WEIGHT)
         return
-    can, could = _value(facts_b, "launchable"), _value(facts_a, "launchable")
+    could, can = value_of(facts_a, LAUNCHABLE), value_of(facts_b, LAUNCHABLE)
     if isinstance(could, Status) and isinstance(can, Status) and could.ok != can.ok:
-        yield FactChange("launchable", could, can, not can.ok, _LOST["launchable"])
+        yield FactChange(LAUNCHABLE.name, could, can, not can.ok, _LAUNCH_WEIGHT)
 
 
-def _value(facts: Mapping[str, Fact], name: str) -> FactValue:
-    return facts[name].value if name in facts else None
-
-
-def _moved(facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> Iterable[FactChange]:
-    for name, importance in IMPORTANCE.items():
-        a, b = _value(facts_a, name), _value(facts_b, name)
-        # Where there is no load at all there is no width to compare.
-        absent = name.endswith("_width") and 0 in (a, b)
-        if not isinstance(a, int | float) or not isinstance(b, int | float) or a == b or absent:
+def _moved(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
+    for kind in _COMPARED:
+        a, b = number_of(facts_a, kind), number_of(facts_b, kind)
+        if a is None or b is None or a == b:
             continue
-        if name == "instructions" and abs(b - a) < _FEW_INSTRUCTIONS * a:
+        # Without any load there is no width to compare.
+        if kind in (LOAD_WIDTH, STORE_WIDTH) and 0 in (a, b):
             continue
-        scale = 64 if name == "occupancy" else 1
-        weight = importance * effect(a * scale, b * scale)
-        yield FactChange(name, a, b, worse=_worse(facts_a[name].kind)(a, b), weight=weight)
-
-
-def _worse(kind: FactKind) -> Callable[[float, float], bool]:
-    return (lambda a, b: b < a) if kind.better == "high" else (lambda a, b: b > a)
+        if kind is INSTRUCTIONS and abs(b - a) < _MIN_INSTRUCTION_CHANGE * a:
+            continue
+        # A fraction in terms of 64 warps: the effect is that of the number of warps.
+        scale = 64 if kind is OCCUPANCY else 1
+        worse = b < a if kind.better == "high" else b > a
+        yield FactChange(kind.name, a, b, worse, weight=kind.weight * effect(a * scale, b * scale))
 
 
 def _seconds_change(a: Variant, b: Variant) -> Iterable[FactChange]:
     was, now = _seconds(a), _seconds(b)
     less, more = min(was, now), max(was, now)
-    if less > 0 and more - less >= _SLOWER_SECONDS and more / less >= _SLOWER_FACTOR:
-        weight = _SECONDS_IMPORTANCE * effect(was * 1000, now * 1000)
-        yield FactChange("seconds", was, now, worse=now > was, weight=weight)
+    if less > 0 and more - less >= _MIN_SECONDS and more / less >= _MIN_SECONDS_FACTOR:
+        weight = SECONDS.weight * effect(was * 1000, now * 1000)
+        yield FactChange(SECONDS.name, was, now, worse=now > was, weight=weight)
 
 
 def _seconds(variant: Variant) -> float:

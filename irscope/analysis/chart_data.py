@@ -1,20 +1,23 @@
-"""A fact over configs as points and lines: what a chart shows, whoever draws it."""
+"""A fact over configs as points and lines, and the scale of its axis: a chart before it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from irscope.facts.fact import Fact, FactKind, status_of
+from irscope.facts.fact import Fact, FactKind, Facts, format_fraction, status_of
 from irscope.model import Value, Variant, format_value
+from irscope.model.varying import distinct_values
 
-Facts = Mapping[int, Mapping[str, Fact]]
-# What a variant has on an axis.
+FactsById = Mapping[int, Facts]
+# The value of a variant on an axis.
 Axis = Callable[[Variant], Value]
 
-# No fact is as large; a capture that says so is not to be believed.
-_LARGEST = 1e18
-# The axis on which each variant has a place of its own, the best first.
+# No real fact is as large; captures are untrusted.
+_MAX_NUMBER = 1e18
+# The axis on which each variant has a tick of its own, the best first.
 EACH = "variant"
 
 
@@ -22,7 +25,7 @@ EACH = "variant"
 class Point:
     """A variant in a chart.
 
-    `tick` is the index of its place on the axis, `y` the fact's number (None: not known). `trouble` is
+    `tick` is the index of its tick on the axis, `y` the fact's number (None: unknown). `trouble` is
     "failed", "cannot launch" or "".
     """
 
@@ -33,13 +36,13 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether it has a number that is to be had."""
+        """Whether it has a number and the variant can be launched."""
         return self.y is not None and not self.trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The points that have one value, as text, of what the chart is split by.
+    """The points with the same value, as text, of the property that splits the chart.
 
     `line` joins the best point of each tick: (tick, y), in order.
     """
@@ -51,10 +54,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """One fact over one axis. `ticks` are the axis' values as text; `split` is "" where nothing is split.
+    """One fact over one axis. `ticks` are the axis' values as text; `split` is "" if nothing is split.
 
-    `crowded`: a series has several points on one tick, as the variants differ in more than the axis and
-    the split.
+    `crowded`: a series has several points on one tick, because the variants differ in more than the axis
+    and the split.
     """
 
     kind: FactKind
@@ -65,7 +68,7 @@ class Chart:
 
     @property
     def points(self) -> list[Point]:
-        """Every point from left to right: by tick, in a tick by series, in a series from low to high."""
+        """Every point from left to right: by tick, then by series, then from low to high."""
         every = [(point, number) for number, one in enumerate(self.series) for point in one.points]
         every.sort(key=lambda item: (item[0].tick, item[1], item[0].y is not None, item[0].y or 0.0))
         return [point for point, _ in every]
@@ -77,29 +80,30 @@ class Chart:
 
 
 def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
-    """What `variants` differ in and can be laid out by, the one with the most values first; last, EACH."""
-    names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
-    every: dict[str, Axis] = {name: _config(name) for name in names}
+    """The properties in which `variants` differ, the one with the most values first; EACH is the last."""
+    values = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
+    every: dict[str, Axis] = {name: _config(name) for name in values}
     every.setdefault("arguments", lambda variant: ", ".join(map(str, variant.specialization)))
     every.setdefault("target", lambda variant: str(variant.target))
     every.setdefault("triton", lambda variant: variant.toolchain.versions.get("triton", "?"))
-    counts = {name: len({_text(axis(variant)) for variant in variants}) for name, axis in every.items()}
-    telling = sorted((name for name in every if counts[name] > 1), key=lambda name: -counts[name])
-    return {**{name: every[name] for name in telling}, EACH: lambda variant: variant.id}
+    rows = [{name: _text(axis(variant)) for name, axis in every.items()} for variant in variants]
+    counts = distinct_values(rows)
+    names = sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])
+    return {**{name: every[name] for name in names}, EACH: lambda variant: variant.id}
 
 
-def charted(variants: Sequence[Variant], facts: Facts) -> list[FactKind]:
-    """The facts that have a number for at least one of `variants`: first those in which they differ."""
+def chartable_facts(variants: Sequence[Variant], facts: FactsById) -> list[FactKind]:
+    """The facts that are a number for at least one of `variants`; those that vary come first."""
     known = [facts[variant.id] for variant in variants if variant.id in facts]
     kinds = dict.fromkeys(fact.kind for own in known for fact in own.values())
     numbers = {kind: {_number(own.get(kind.name)) for own in known} - {None} for kind in kinds}
     return sorted((kind for kind in kinds if numbers[kind]), key=lambda kind: len(numbers[kind]) == 1)
 
 
-def chart(variants: Sequence[Variant], facts: Facts, kind: FactKind, axis: str, split: str = "") -> Chart:
-    """`kind` of each variant over `axis`, a series for each value of `split`; both are keys of `axes`.
+def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: str, split: str = "") -> Chart:
+    """`kind` of each variant over `axis`, with a series per value of `split`; both are keys of `axes`.
 
-    Ticks stand in the order of their values; on EACH, in that of the fact, the best first.
+    Ticks are ordered by value; on EACH, by the fact, the best first.
     """
     found = axes(variants)
     numbers = {variant.id: _number(facts.get(variant.id, {}).get(kind.name)) for variant in variants}
@@ -131,20 +135,20 @@ def _text(value: Value) -> str:
 
 
 def _in_order(values: Iterable[Value]) -> list[str]:
-    """The values as text, each once: numbers by size, then words."""
+    """The distinct values as text: numbers by size, then words."""
     ordered = sorted(values, key=lambda v: (0, v, "") if isinstance(v, int | float) else (1, 0, _text(v)))
     return list(dict.fromkeys(map(_text, ordered)))
 
 
 def _number(fact: Fact | None) -> float | None:
-    """The fact as a number that can be drawn."""
+    """The fact as a number, if it can be drawn."""
     value = fact.value if fact else None
-    if isinstance(value, int | float) and abs(value) < _LARGEST:
+    if isinstance(value, int | float) and abs(value) < _MAX_NUMBER:
         return float(value)
     return None
 
 
-def _trouble(variant: Variant, facts: Mapping[str, Fact]) -> str:
+def _trouble(variant: Variant, facts: Facts) -> str:
     status = status_of(variant, facts)
     return "" if status is None or status.ok else status.kind.value
 
@@ -154,10 +158,51 @@ def _rank(number: float | None, trouble: str, kind: FactKind) -> tuple[bool, boo
 
 
 def _line(points: Sequence[Point], kind: FactKind) -> tuple[tuple[int, float], ...]:
-    """The best of each tick: the highest where high is good, else the lowest."""
+    """The best point of each tick: the highest if high is good, else the lowest."""
     best: dict[int, float] = {}
     choose = max if kind.better == "high" else min
     for point in points:
         if point.y is not None and not point.trouble:
             best[point.tick] = choose(point.y, best.get(point.tick, point.y))
     return tuple(sorted(best.items()))
+
+
+# Values with a smaller relative difference are equal except for rounding.
+_MIN_RELATIVE_SPAN = 1e-9
+
+
+class AxisScale(NamedTuple):
+    """An axis: its lowest and highest value, and the distance between its labels."""
+
+    low: float
+    high: float
+    step: float
+
+    def label(self, value: float, unit: str) -> str:
+        """The label of a value: `128`, `16k`, `0.25`, `50%`."""
+        if unit == "fraction":
+            return format_fraction(value)
+        for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+            if self.high >= size:
+                return f"{value / (1e3 if letter == 'k' else size):g}{letter}" if value else "0"
+        return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
+
+    def values(self) -> Iterator[float]:
+        """The values with a label, from low to high."""
+        for number in range(round((self.high - self.low) / self.step) + 1):
+            yield self.low + number * self.step
+
+
+def axis_scale(low: float, high: float, labels: int) -> AxisScale:
+    """Round numbers around [low, high] with at most `labels` steps; from 0 unless `low` is far above it."""
+    if 0 <= low < 0.6 * high:
+        low = 0.0
+    span = high - low
+    if span <= _MIN_RELATIVE_SPAN * max(abs(low), abs(high)) or span < _MIN_RELATIVE_SPAN:
+        span, labels = max(abs(high), 1.0), 1
+    power = 10.0 ** math.floor(math.log10(span / max(labels, 1)))
+    step = next(
+        step for step in (power * factor for factor in (1, 2, 5, 10, 20)) if span / step <= max(labels, 1)
+    )
+    first, last = math.floor(low / step) * step, math.ceil(high / step) * step
+    return AxisScale(first, max(last, first + step), step)

@@ -1,23 +1,26 @@
-"""The compilations of one kernel in a capture: how many, for which reasons, and which for nothing."""
+"""The compilations of one kernel in a capture: how many, for which reasons, and which were redundant."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
+from irscope.analysis.cache_key_diff import input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
+from irscope.model.text import pluralize
+from irscope.model.varying import varying
 
-# What a target or a compiler brings along is no reason of its own.
-_TOLD = frozenset(KINDS) - {"backend", "line"}
+# Inputs that only follow the target or the compiler are not reasons.
+_REASONS = frozenset(KINDS) - {"backend", "line"}
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
-    """An input that is not the same in all compilations: its values (None: not there), with counts."""
+class VaryingInput:
+    """An input that varies between compilations: its values (None: missing) and how often each occurs."""
 
     input: CacheKeyInput
     values: tuple[tuple[str | None, int], ...]
@@ -25,10 +28,10 @@ class Varied:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSet:
-    """Arguments that the kernel was compiled for, as (name, text) of those that vary.
+    """Arguments that the kernel was compiled for, as (name, text) of the arguments that vary.
 
-    `compiled` variants have them, which took `seconds` (None: not known); `chosen` are the ids of
-    those that an autotuner chose, empty where it measured none.
+    `compiled` is the number of variants with these arguments and `seconds` their compile time (None:
+    unknown); `chosen` are the ids of the variants that the autotuner chose.
     """
 
     arguments: tuple[tuple[str, str], ...]
@@ -41,8 +44,8 @@ class ArgumentSet:
 class Compilations:
     """The compilations of one kernel.
 
-    `seconds` is the time they took as far as it is known, of `timed` of them; `repeated` are the ids of
-    variants whose program was there already by an earlier one, which took `repeated_seconds`.
+    `seconds` is the compile time of the `timed` variants for which it is known. `repeated` are the ids of
+    duplicates of earlier variants, which took `repeated_seconds`.
     """
 
     kernel: str
@@ -50,7 +53,7 @@ class Compilations:
     failed: int
     seconds: float
     timed: int
-    varied: tuple[Varied, ...]
+    varied: tuple[VaryingInput, ...]
     repeated: tuple[int, ...]
     repeated_seconds: float
     argument_sets: tuple[ArgumentSet, ...]
@@ -59,11 +62,11 @@ class Compilations:
 def compilations(
     kernel: str, variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> Compilations:
-    """What `variants`, all those of the kernel called `kernel`, were compiled for; `facts` by variant id."""
+    """Why `variants`, all of the kernel called `kernel`, were compiled; `facts` by variant id."""
     whole = all(map(has_key, variants))
     values = [cache_key_inputs(variant, whole) for variant in variants]
     varied = _varied(variants, values)
-    again = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
+    repeated = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
     timed = [variant for variant in variants if variant.seconds]
     return Compilations(
         kernel=kernel,
@@ -72,8 +75,8 @@ def compilations(
         seconds=sum(map(_seconds, timed)),
         timed=len(timed),
         varied=varied,
-        repeated=tuple(sorted(again)),
-        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in again),
+        repeated=tuple(sorted(repeated)),
+        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in repeated),
         argument_sets=_argument_sets(variants, values, varied),
     )
 
@@ -82,29 +85,29 @@ def _seconds(variant: Variant) -> float:
     return sum(variant.seconds.values())
 
 
-def _varied(variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]) -> tuple[Varied, ...]:
-    names = dict.fromkeys(name for own in values for name in own if name.kind in _TOLD)
+def _varied(
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
+) -> tuple[VaryingInput, ...]:
+    names = [name for name in varying(values) if name.kind in _REASONS]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
-    told = []
-    # An option that has one value for each target and compiler is told by these.
+    found = []
+    # An option with one value per target and compiler follows from these.
     places = [(variant.target, variant.toolchain.versions.get("triton")) for variant in variants]
     for name in sorted(names, key=lambda name: KINDS.index(name.kind)):
         own = [value.get(name) for value in values]
-        if len(set(own)) < 2:
-            continue
         if name.kind == "option" and name.name not in by_hand:
             pairs = set(zip(places, own, strict=True))
             if len(pairs) == len(set(places)):
                 continue
         counts = Counter(own)
-        told.append(Varied(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
-    return tuple(told)
+        found.append(VaryingInput(name, tuple(sorted(counts.items(), key=lambda item: -item[1]))))
+    return tuple(found)
 
 
 def _argument_sets(
-    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[Varied]
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
 ) -> tuple[ArgumentSet, ...]:
-    """What a warm-up has to call the kernel with: the arguments, and what constants no config sets."""
+    """What a warm-up has to call the kernel with: arguments, and constants that no config sets."""
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     names = [
         one.input
@@ -124,3 +127,65 @@ def _argument_sets(
         )
         for key, group in sets.items()
     )
+
+
+# The JSON of `irscope why` has all of them.
+_MAX_VALUES = 8
+_MAX_SETS = 20
+
+
+def compilation_totals(kernel: Compilations) -> str:
+    """How often the kernel was compiled, and how long that took."""
+    number = len(kernel.variants)
+    parts = [f"compiled {pluralize(number, 'time')}"]
+    if kernel.timed:
+        known = "" if kernel.timed == number else f" (known for {kernel.timed})"
+        parts.append(f"{kernel.seconds:.1f} s{known}")
+    else:
+        parts.append("compile time unknown: they came from Triton's cache")
+    if kernel.failed:
+        parts.append(f"{kernel.failed} failed")
+    return ", ".join(parts)
+
+
+def compilation_summary(kernel: Compilations) -> Iterator[str]:
+    """Lines about the reasons, redundant compilations and warm-up; two spaces of indentation per level."""
+    if kernel.varied:
+        yield "because of these inputs:"
+        yield from (f"  {_varying_text(varied)}" for varied in kernel.varied)
+    if kernel.repeated:
+        ids = ", ".join(f"#{id_}" for id_ in kernel.repeated[:_MAX_VALUES])
+        more = ", ..." if len(kernel.repeated) > _MAX_VALUES else ""
+        spent = f"{len(kernel.repeated)} produced machine code identical to an earlier one"
+        yield f"{spent} ({kernel.repeated_seconds:.1f} s): {ids}{more}"
+    else:
+        yield "none is known to duplicate the machine code of another"
+    yield from _warm_up(kernel.argument_sets)
+
+
+def _varying_text(varied: VaryingInput) -> str:
+    if varied.input.kind in ("source", "helper"):
+        return f"{input_text(varied.input)}: {len(varied.values)} versions"
+    values = [f"{value_text(varied.input, value)} x{number}" for value, number in varied.values[:_MAX_VALUES]]
+    more = len(varied.values) - _MAX_VALUES
+    return f"{input_text(varied.input)}: {', '.join(values)}{f', and {more} more' if more > 0 else ''}"
+
+
+def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
+    if len(sets) == 1:
+        yield f"a warm-up must cover one set of arguments: {_cost(sets[0])}"
+        return
+    yield f"a warm-up must cover {len(sets)} sets of arguments:"
+    for one in sets[:_MAX_SETS]:
+        arguments = ", ".join(f"{name} {value}" for name, value in one.arguments)
+        yield f"  {arguments}: {_cost(one)}"
+    if len(sets) > _MAX_SETS:
+        yield f"  and {len(sets) - _MAX_SETS} more; --format json has all"
+
+
+def _cost(one: ArgumentSet) -> str:
+    spent = "" if one.seconds is None else f", {one.seconds:.1f} s"
+    number = f"{pluralize(one.compiled, 'compilation')}{spent}"
+    if one.chosen:
+        return f"{number}; autotune chose {', '.join(f'#{id_}' for id_ in one.chosen)}"
+    return number

@@ -1,73 +1,74 @@
-"""Where in the compiler two variants part: their passes side by side, and the first that made it so."""
+"""Where in the compiler two variants diverge: their passes side by side, and the first that matters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.finding import Finding
-from irscope.analysis.pass_history import Documents, PassModule, PassStep, large, opcode_changes
+from irscope.analysis.pass_history import (
+    Documents,
+    PassModule,
+    PassStep,
+    large,
+    opcode_changes,
+)
 from irscope.diff.align import Block, common_blocks
-from irscope.diff.constants import is_constant
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.document import Document
 
-# Above what follows from it: a pass is the nearest to a cause that can be named.
-_WEIGHT = 6.0
-
-# The ways in which two variants can part, most telling first.
+# The ways in which two variants can diverge, most important first.
 KINDS = ("operations", "layouts", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
 class PassPair:
-    """Steps of A and B that correspond: one of each, or those in a row that only one of them has."""
+    """Corresponding steps of A and B: one of each, or consecutive steps that only one of them has."""
 
     a: tuple[PassStep, ...]
     b: tuple[PassStep, ...]
 
     @property
     def name(self) -> str:
-        """The pass; those that only one side has, joined."""
+        """The name of the pass; the names of several are joined."""
         names = dict.fromkeys(step.name for step in (*self.a, *self.b) if step.changed)
         return ", ".join(names) or (*self.a, *self.b)[0].name
 
     @property
     def stage(self) -> str:
-        """The stage that it is part of."""
+        """The stage that the steps are part of."""
         return (*self.a, *self.b)[0].stage
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first moment after which A and B differ in a way and stay so.
+    """The first passes after which A and B differ in some way for good.
 
-    None: they came to the first pass so. `summary` is the difference of the two modules after it.
+    `passes` is None if they differ before the first pass. `summary` describes the difference of the two
+    modules after the passes.
     """
 
-    moment: PassPair | None
+    passes: PassPair | None
     summary: str
 
     @property
     def place(self) -> str:
-        """The pass and its stage in words."""
-        if self.moment is None:
+        """The pass and its stage: "in pass tritongpu-pipeline (ttgir)"."""
+        if self.passes is None:
             return "before the first pass"
-        if not self.moment.name:
-            return f"before the passes of {self.moment.stage}"
-        return f"in pass {self.moment.name} of {self.moment.stage}"
+        if not self.passes.name:
+            return f"before the passes of {self.passes.stage}"
+        return f"in pass {self.passes.name} ({self.passes.stage})"
 
 
 @dataclass(frozen=True, slots=True)
 class Divergences:
-    """Where two variants part for good.
+    """Where two variants diverge for good, by kind of difference; None if they do not differ in that way.
 
-    `operations`: operations that only one has, or that work on others. `layouts`: layouts.
-    `attributes`: what a pass notes at an operation for those after it. Each None where they do not;
-    differences of shapes and constants alone, and operations that are constants, count for none, nor does
-    what a later pass undoes.
+    `operations`: operations that only one has, or that have other operands. `layouts`: layouts.
+    `attributes`: what a pass notes on an operation for later passes. Shapes, constants and differences
+    that a later pass undoes do not count.
     """
 
     operations: Divergence | None = None
@@ -76,43 +77,36 @@ class Divergences:
 
     @property
     def first(self) -> Divergence | None:
-        """The first real difference: of operations or layouts, of attributes where there is no other."""
-        found = [parting for parting in (self.operations, self.layouts) if parting is not None]
-        return min(found, key=_place, default=self.attributes)
+        """The first real difference: of operations or layouts; of attributes if there is no other."""
+        found = [one for one in (self.operations, self.layouts) if one is not None]
+        return min(found, key=_first_step, default=self.attributes)
 
 
-def _place(parting: Divergence) -> int:
-    steps = () if parting.moment is None else (*parting.moment.a, *parting.moment.b)
+def _first_step(divergence: Divergence) -> int:
+    pair = divergence.passes
+    steps = () if pair is None else (*pair.a, *pair.b)
     return min((step.number for step in steps), default=0)
 
 
 def divergences(
     a: Sequence[PassStep], b: Sequence[PassStep], document_a: Documents, document_b: Documents
 ) -> Divergences:
-    """Where two variants part."""
+    """Where two variants diverge."""
     found: dict[str, Divergence] = {}
-    for moment, left, right in _since_equal(list(_states(a, b))):
-        stage = moment.stage if moment else a[0].stage
-        # Below TTGIR the modules are large, and lose their layouts.
+    for pair, left, right in _since_equal(list(_states(a, b))):
+        stage = pair.stage if pair else a[0].stage
+        # Below TTGIR, modules are large and lose their layouts.
         below = stage == "llir"
         if below and "operations" in found:
             break
         kinds, summary = _difference(stage, document_a(left), document_b(right))
         for kind in KINDS:
             if kind in kinds:
-                found.setdefault(kind, Divergence(moment, summary))
-            # A note that was used is gone, and what it led to stays.
+                found.setdefault(kind, Divergence(pair, summary))
+            # A note is gone once it was used; its effect stays.
             elif not below and (kind != "attributes" or not kinds):
                 found.pop(kind, None)
     return Divergences(**found)
-
-
-def divergence_findings(found: Divergences) -> Iterator[Finding]:
-    """Where two variants part, as findings: operations and layouts, attributes where nothing else does."""
-    first = found.first
-    for parting, what in ((first, "A and B"), (found.layouts, "Their layouts")):
-        if parting is not None and (parting is first) == (what == "A and B"):
-            yield Finding(f"{what} part {parting.place}: {parting.summary}", _WEIGHT, "passes")
 
 
 def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPair]:
@@ -127,32 +121,34 @@ def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPai
             yield PassPair((left,), (right,))
 
 
-def pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[tuple[PassStep | None, PassStep | None]]:
-    """The same a line each: a step that only one side has stands alone."""
-    for moment in pass_pairs(a, b):
-        if len(moment.a) == len(moment.b) == 1:
-            yield moment.a[0], moment.b[0]
+def aligned_steps(
+    a: Sequence[PassStep], b: Sequence[PassStep]
+) -> Iterator[tuple[PassStep | None, PassStep | None]]:
+    """The same pairs with one step per side; None for a side without a corresponding step."""
+    for pair in pass_pairs(a, b):
+        if len(pair.a) == len(pair.b) == 1:
+            yield pair.a[0], pair.b[0]
         else:
-            yield from ((step, None) for step in moment.a)
-            yield from ((None, step) for step in moment.b)
+            yield from ((step, None) for step in pair.a)
+            yield from ((None, step) for step in pair.b)
 
 
 _State = tuple[PassPair | None, PassModule, PassModule]
 
 
 def _states(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[_State]:
-    """The modules of both before the first pass, and after each moment that changed one, where comparable."""
+    """The modules before the first pass and after each pair that changed one, if they are comparable."""
     if not a or not b:
         return
     left, right = a[0].before, b[0].before
     if left and right:
         yield None, left, right
-    for moment in pass_pairs(a, b):
-        left = moment.a[-1].after if moment.a else left
-        right = moment.b[-1].after if moment.b else right
-        changed = any(step.changed for step in (*moment.a, *moment.b))
+    for pair in pass_pairs(a, b):
+        left = pair.a[-1].after if pair.a else left
+        right = pair.b[-1].after if pair.b else right
+        changed = any(step.changed for step in (*pair.a, *pair.b))
         if changed and left and right and left.language == right.language:
-            yield moment, left, right
+            yield pair, left, right
 
 
 def _since_equal(states: Sequence[_State]) -> Sequence[_State]:
@@ -161,7 +157,7 @@ def _since_equal(states: Sequence[_State]) -> Sequence[_State]:
 
 
 def _difference(stage: str, left: Document, right: Document) -> tuple[set[str], str]:
-    """The ways in which two modules differ, by the names in Partings, and a line on it."""
+    """The ways in which two modules differ, as named in KINDS, and a line about it."""
     if large(left, right) and (opcodes := opcode_changes(left, right)):
         return {"operations"}, ", ".join(opcodes)
     diff = diff_stage(stage, left, right)
@@ -169,12 +165,12 @@ def _difference(stage: str, left: Document, right: Document) -> tuple[set[str], 
 
 
 def _kinds(diff: StageDiff) -> Iterator[str]:
-    """The ways in which a diff is of more than shapes and constants."""
+    """The ways in which a diff has more than shapes and constants."""
     changes = {row.change for row in diff.rows}
     moved = [row for row in diff.rows if row.change & _MOVED]
-    # What reads a constant is rewired where another value of it made or spared one.
-    rewired = not moved and any(change & Change.REWIRED for change in changes)
-    if rewired or any(map(_typed, changes)) or not all(is_constant(diff, row) for row in moved):
+    # Another constant can add or save an operation, so that its users have another operand.
+    rewired = not moved and any(change & Change.OPERANDS for change in changes)
+    if rewired or any(map(_typed, changes)) or not all(diff.is_constant(row) for row in moved):
         yield "operations"
     if diff.layouts or any(change & Change.LAYOUT for change in changes):
         yield "layouts"
@@ -186,5 +182,5 @@ _MOVED = Change.ADDED | Change.REMOVED
 
 
 def _typed(change: Change) -> bool:
-    """Whether a row's types differ; those of an attribute's value do not count."""
+    """Whether a row's types differ; the type of an attribute's value does not count."""
     return bool(change & Change.TYPE) and not change & Change.ATTRIBUTE

@@ -1,44 +1,77 @@
-"""Variants that are the same program: equal machine code, launched in the same way."""
+"""Duplicates, which have the same machine code and launch, and the stages that they share in a sweep."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from irscope.facts.fact import Fact
+from irscope.facts.artifacts import reused_stages
+from irscope.facts.fact import Facts, value_of
+from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS
 from irscope.model import Variant
 
-# Facts and metadata that a launch depends on beside the code.
-_LAUNCH_FACTS = ("code", "registers", "stack", "shared", "threads")
+# Facts and metadata that a launch depends on.
+_LAUNCH_FACTS = (CODE, REGISTERS, STACK, SHARED, THREADS)
 _LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
 
-def duplicate_groups(
-    variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
-) -> list[tuple[Variant, ...]]:
-    """The groups of two or more `variants` that are the same program, in order; `facts` by variant id.
+def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) -> list[tuple[Variant, ...]]:
+    """The groups of two or more duplicates among `variants`, in order; `facts` by variant id.
 
-    Variants of one group have one kernel, target, machine code and launch, so autotune measures the same
-    thing for each. A variant whose code is not known is in no group.
+    The variants of a group have the same kernel, target, machine code and launch, so benchmarking more
+    than one is redundant. A variant whose machine code is unknown is in no group.
     """
     found: dict[tuple[object, ...], list[Variant]] = {}
     for variant in variants:
         known = facts.get(variant.id, {})
-        if _code_known(known):
-            found.setdefault(_program(variant, known), []).append(variant)
+        if value_of(known, CODE) is not None:
+            found.setdefault(_identity(variant, known), []).append(variant)
     return [tuple(group) for group in found.values() if len(group) > 1]
 
 
-def are_duplicates(a: Variant, b: Variant, facts_a: Mapping[str, Fact], facts_b: Mapping[str, Fact]) -> bool:
-    """Whether two variants are the same program; False where that is not known."""
-    known = _code_known(facts_a) and _code_known(facts_b)
-    return known and _program(a, facts_a) == _program(b, facts_b)
+def are_duplicates(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> bool:
+    """Whether two variants are duplicates; False if that is unknown."""
+    known = value_of(facts_a, CODE) is not None and value_of(facts_b, CODE) is not None
+    return known and _identity(a, facts_a) == _identity(b, facts_b)
 
 
-def _code_known(facts: Mapping[str, Fact]) -> bool:
-    return "code" in facts and facts["code"].value is not None
-
-
-def _program(variant: Variant, facts: Mapping[str, Fact]) -> tuple[object, ...]:
-    launch = [facts[name].value if name in facts else None for name in _LAUNCH_FACTS]
+def _identity(variant: Variant, facts: Facts) -> tuple[object, ...]:
+    launch = [value_of(facts, kind) for kind in _LAUNCH_FACTS]
     metadata = [repr(variant.metadata.get(name)) for name in _LAUNCH_METADATA]
     return (variant.kernel.name, variant.target, *launch, *metadata)
+
+
+@dataclass(frozen=True)
+class StageReuse:
+    """The variants (by id) that reused the stages below TTGIR of another variant of the same sweep.
+
+    `seconds` estimates the time saved: what these stages took in the other variant. None if that is
+    unknown for any of them.
+    """
+
+    variants: tuple[int, ...]
+    seconds: float | None
+
+
+def stage_reuse(variants: Sequence[Variant], facts: Mapping[int, Facts]) -> StageReuse:
+    """Which of `variants` reused stages; `facts` by variant id.
+
+    A reused stage has no compile time. A variant from Triton's cache was not compiled in this sweep and
+    is not counted.
+    """
+    saved: dict[int, float | None] = {}
+    for group in duplicate_groups(variants, facts):
+        compiled = [variant for variant in group if not variant.cached]
+        for variant in compiled:
+            if reused := reused_stages(variant):
+                saved[variant.id] = _cost(reused, compiled)
+    known = [seconds for seconds in saved.values() if seconds is not None]
+    return StageReuse(tuple(saved), sum(known) if known and len(known) == len(saved) else None)
+
+
+def _cost(stages: Sequence[str], group: Sequence[Variant]) -> float | None:
+    """The seconds that these stages took in the first variant of the group that compiled them all."""
+    for variant in group:
+        if all(stage in variant.seconds for stage in stages):
+            return sum(variant.seconds[stage] for stage in stages)
+    return None

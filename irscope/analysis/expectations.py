@@ -1,8 +1,8 @@
 """Assertions on the facts of a variant, as text: `spills == 0 and global_load_bytes >= 16`.
 
-The grammar, whole: COMPARISON [and COMPARISON]..., where a COMPARISON is FACT OPERATOR VALUE. FACT is a
-name of the table or an alias; OPERATOR one of == != < <= > >= contains; VALUE a number, a word or text in
-double quotes. Nothing in it is evaluated as Python.
+The whole grammar: COMPARISON [and COMPARISON]..., where a COMPARISON is FACT OPERATOR VALUE. FACT is the
+name of a fact or an alias; OPERATOR is one of == != < <= > >= contains; VALUE is a number, a word or text in
+double quotes. Nothing is evaluated as Python.
 """
 
 from __future__ import annotations
@@ -13,21 +13,31 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.facts.fact import Fact, FactValue
-from irscope.facts.registry import FACT_KINDS
+from irscope.facts.registry import (
+    CONVERSIONS,
+    FACT_NAMED,
+    LOAD_WIDTH,
+    SECONDS,
+    SHARED,
+    SPILLS,
+    STACK,
+    STORE_WIDTH,
+)
 from irscope.model import Status, UserError
 
-# What people call these facts.
+# The reason if the value is simply another one.
+DOES_NOT_HOLD = "does not hold"
+# Other names for facts.
 ALIASES = {
-    "spills": "n_spills",
-    "spill_words": "n_spills",
-    "stack_bytes": "stack",
-    "shared_bytes": "shared",
-    "global_load_bytes": "load_width",
-    "global_store_bytes": "store_width",
-    "layout_conversions": "conversions",
-    "compile_seconds": "seconds",
+    "spills": SPILLS.name,
+    "spill_words": SPILLS.name,
+    "stack_bytes": STACK.name,
+    "shared_bytes": SHARED.name,
+    "global_load_bytes": LOAD_WIDTH.name,
+    "global_store_bytes": STORE_WIDTH.name,
+    "layout_conversions": CONVERSIONS.name,
+    "compile_seconds": SECONDS.name,
 }
-_NAMES = {kind.name for kind in FACT_KINDS}
 
 _ORDERED: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -41,7 +51,7 @@ _AND = re.compile(r"and\b")
 
 @dataclass(frozen=True, slots=True)
 class FactComparison:
-    """One comparison: `fact` is the table's name, `text` how it was written."""
+    """One comparison: `fact` is the name of the fact, `text` the comparison as written."""
 
     text: str
     fact: str
@@ -51,7 +61,7 @@ class FactComparison:
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """A comparison that does not hold: with the fact's value, None where it is not known, and why."""
+    """A comparison that does not hold, with the value of the fact (None: unknown) and the reason."""
 
     comparison: FactComparison
     value: FactValue
@@ -59,13 +69,13 @@ class Unmet:
 
 
 def parse_expectation(text: str) -> tuple[FactComparison, ...]:
-    """The comparisons that `text` joins with `and`. Raises UserError, saying what is wrong with it."""
+    """The comparisons that `text` joins with `and`. Raises UserError if it is malformed."""
     comparisons, position = [], 0
     while True:
         match = _COMPARISON.match(text, position)
         if match is None:
             raise UserError(
-                f"'{text}' is no expectation at '{text[position:].strip()}'; "
+                f"'{text}' is malformed at '{text[position:].strip()}'; "
                 "write FACT OPERATOR VALUE, such as 'spills == 0 and registers <= 128'"
             )
         comparisons.append(_comparison(match))
@@ -74,11 +84,11 @@ def parse_expectation(text: str) -> tuple[FactComparison, ...]:
         joint = _AND.match(text, match.end())
         position = joint.end() if joint else match.end()
         if joint is None:
-            raise UserError(f"'{text}': between two comparisons stands 'and', not '{text[position:]}'")
+            raise UserError(f"'{text}': expected 'and' between two comparisons, not '{text[position:]}'")
 
 
 def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) -> Iterator[Unmet]:
-    """The comparisons that do not hold for a variant's facts; one of an unknown fact never holds."""
+    """The comparisons that do not hold for a variant's facts; a comparison of an unknown fact never holds."""
     for comparison in comparisons:
         fact = facts.get(comparison.fact)
         value = fact.value if fact is not None else None
@@ -89,12 +99,12 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
 def _comparison(match: re.Match[str]) -> FactComparison:
     name, sign, written = match.groups()
     fact = ALIASES.get(name, name)
-    if fact not in _NAMES:
-        known = ", ".join([*(kind.name for kind in FACT_KINDS), *ALIASES])
-        raise UserError(f"no fact '{name}'; there is: {known}")
+    if fact not in FACT_NAMED:
+        known = ", ".join([*FACT_NAMED, *ALIASES])
+        raise UserError(f"no fact '{name}'; the facts are: {known}")
     value = _value(written)
     if sign in _ORDERED and isinstance(value, str):
-        raise UserError(f"'{match[0].strip()}': {sign} compares with a number, not with '{value}'")
+        raise UserError(f"'{match[0].strip()}': {sign} needs a number, not '{value}'")
     if sign == "contains":
         value = written.strip('"')
     return FactComparison(match[0].strip(), fact, sign, value)
@@ -110,18 +120,18 @@ def _value(text: str) -> float | str:
 
 
 def _failure(comparison: FactComparison, value: FactValue) -> str:
-    """Why the comparison does not hold; "" where it does."""
+    """Why the comparison does not hold; "" if it does."""
     sign, expected = comparison.operator, comparison.value
     if value is None:
-        return "it is not known"
+        return "unknown"
     if isinstance(value, Status):
         value = str(value)
     if sign == "contains":
-        return "" if str(expected) in str(value) else "it does not contain that"
+        return "" if str(expected) in str(value) else "does not contain it"
     if isinstance(value, str) != isinstance(expected, str):
-        return f"it is {'text' if isinstance(value, str) else 'a number'}"
+        return f"the fact is {'text' if isinstance(value, str) else 'a number'}"
     if sign in ("==", "!="):
-        return "" if (value == expected) == (sign == "==") else "it is not so"
-    # Texts are compared with a number only above.
+        return "" if (value == expected) == (sign == "==") else DOES_NOT_HOLD
+    # Text never gets here: an order needs a number.
     holds = _ORDERED[sign](float(value), float(expected))
-    return "" if holds else "it is not so"
+    return "" if holds else DOES_NOT_HOLD

@@ -1,20 +1,24 @@
-"""What a finding is: one sentence about two variants, with the lines that prove it."""
+"""A finding: one sentence about how two variants differ, with the lines that prove it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from irscope.facts.fact import Evidence
+from irscope.analysis.divergence import Divergences
+from irscope.diff.rows import StageDiff
+from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
+from irscope.model import Variant
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One sentence about how B differs from A.
 
-    `kind` names what it is about ("launch", "identical", "spills", "global load", "layout", ...).
-    `weight` is the effect that findings are ranked by, not a count. `evidence_a` and `evidence_b` are
-    the lines on each side that prove it.
+    `kind` names the subject ("launch", "identical", "spills", "global load", "layout", ...). `weight`
+    ranks findings; it is not a count. `evidence_a` and `evidence_b` are the lines on each side that
+    prove it.
     """
 
     text: str
@@ -24,6 +28,36 @@ class Finding:
     evidence_b: tuple[Evidence, ...] = ()
 
 
+@dataclass(frozen=True)
+class PairContext:
+    """Two variants and what is known about them: the only input of a finding.
+
+    `diffs` are the stages that were compared, by name. `divergences` says where the passes of both
+    diverge; None if the capture does not have the passes.
+    """
+
+    a: Variant
+    b: Variant
+    facts_a: Facts
+    facts_b: Facts
+    diffs: Mapping[str, StageDiff] = field(default_factory=dict)
+    divergences: Divergences | None = None
+
+    def sides(self) -> Iterator[tuple[str, Variant, Facts]]:
+        """Both sides with their letter."""
+        yield "A", self.a, self.facts_a
+        yield "B", self.b, self.facts_b
+
+    def numbers(self, kind: FactKind) -> tuple[float, float] | None:
+        """A fact's numbers; None if one is unknown."""
+        a, b = number_of(self.facts_a, kind), number_of(self.facts_b, kind)
+        return None if a is None or b is None else (a, b)
+
+    def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+        """The lines on each side that prove a fact."""
+        return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)
+
+
 def effect(a: float, b: float) -> float:
-    """How far a quantity moved, in doublings or halvings; from or to 0 counts as from or to a half."""
+    """How far a quantity moved, in doublings or halvings; 0 counts as a half."""
     return abs(math.log2(max(b, 0.5) / max(a, 0.5)))

@@ -1,221 +1,225 @@
-"""What matters about two variants, in sentences, most important first; each backed by facts or lines."""
+"""What matters about two variants, in sentences, most important first.
+
+To add a finding, write one function and add it to FINDINGS: every view shows it. A function yields nothing
+if a fact that it needs is unknown on one side.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.finding import Finding, effect
-from irscope.analysis.line_findings import line_findings
-from irscope.backends import stages_for
-from irscope.backends.cuda import ptxas_warnings
+from irscope.analysis.finding import Finding, PairContext, effect
+from irscope.analysis.line_findings import assembly_diff, line_findings
+from irscope.backends import backend_of, stages_for
 from irscope.diff.rows import Change, LayoutChange, StageDiff
-from irscope.facts.fact import Evidence, Fact, format_fraction, status_of
-from irscope.model import Variant
+from irscope.facts.fact import Evidence, Facts, change_text, number_of, status_of, value_of
+from irscope.facts.registry import (
+    BLOCKS_PER_SM,
+    FACT_KINDS,
+    LIMITER,
+    LOAD_WIDTH,
+    MS,
+    OCCUPANCY,
+    REGISTERS,
+    SECONDS,
+    SPILL_LOAD_BYTES,
+    SPILL_STORE_BYTES,
+    STACK,
+    STORE_WIDTH,
+)
+from irscope.model.text import pluralize
 
-__all__ = ["Finding", "findings"]
+__all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 
-Facts = Mapping[str, Fact]
-
-# Facts that are one number: what to call them, what they count, and how much a doubling matters.
-_NUMBERS = {
-    "shared": ("Shared memory", "bytes a block", 2.0),
-    "tensor_memory": ("Tensor memory", "columns a block", 2.0),
-    "barriers": ("Named barriers", "a block", 0.5),
-    "threads": ("Threads", "a block", 0.5),
-    "conversions": ("Layout conversions in TTGIR", "", 2.0),
-    "buffers": ("The software pipeline's buffers", "for a tile", 2.0),
-    "instructions": ("Instructions", "in the assembly text", 1.5),
-}
-# Facts that are told where the assembly was not compared line by line, and how much they matter.
-_TEXTS = {
-    "global_loads": ("Global loads", 5.0),
-    "global_stores": ("Global stores", 4.0),
-    "matrix": ("Matrix instructions", 3.0),
-    "async_copies": ("Asynchronous copies", 2.0),
-}
-# ptxas gives a thread no more, and reports few where it gave up and spilled nearly everything.
-_MOST_REGISTERS = 255
+# ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
+_MAX_REGISTERS = 255
 _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
+# A fraction of occupancy in terms of warps, so that its effect is that of the number of warps.
+_WARPS = 64
+# Above everything that follows from it: a pass is the closest to a cause that can be named.
+_DIVERGENCE_WEIGHT = 6.0
+# Facts that a finding of their own covers, and times, which a compilation does not determine.
+_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS])
+_COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
 
 
-def findings(
-    a: Variant, b: Variant, facts_a: Facts, facts_b: Facts, diffs: Mapping[str, StageDiff]
-) -> list[Finding]:
-    """What matters about B compared with A, most important first.
-
-    `diffs` are the stages that were compared, by name; with more of them more can be said. A fact that
-    is not known on one side says nothing.
-    """
-    found = [*_launch("A", a, facts_a), *_launch("B", b, facts_b)]
-    if are_duplicates(a, b, facts_a, facts_b):
-        text = "The machine code is identical: A and B are the same program, measuring both tells nothing"
-        found.append(Finding(text, 500, "identical"))
-    found += _spills(facts_a, facts_b)
-    found += _warnings(a, b)
-    found += _registers(facts_a, facts_b)
-    found += _occupancy(facts_a, facts_b)
-    found += _numbers(facts_a, facts_b)
-    assembly = diffs.get("ptx") or diffs.get("amdgcn")
-    if assembly:
-        found += line_findings(a, b, assembly, diffs.get("ttgir"), diffs.get("ttir"))
-    else:
-        found += _texts(facts_a, facts_b)
-    if "ttgir" in diffs:
-        found += [_layout(change) for change in diffs["ttgir"].layouts]
-    found += _first_difference(b, diffs)
+def findings(pair: PairContext) -> list[Finding]:
+    """What matters about B compared with A, most important first."""
+    found = [finding for find in FINDINGS for finding in find(pair)]
     return sorted(found, key=lambda finding: -finding.weight)
 
 
-def _value(facts: Facts, name: str) -> float | None:
-    value = facts[name].value if name in facts else None
-    return value if isinstance(value, int | float) else None
+def launch_problems(pair: PairContext) -> Iterator[Finding]:
+    """A side that did not compile or cannot be launched."""
+    for side, variant, facts in pair.sides():
+        status = status_of(variant, facts)
+        if variant.failure is not None and status is not None:
+            yield Finding(f"{side} did not compile: {status.reason}", 1100, "launch")
+        elif status is not None and not status.ok:
+            yield Finding(f"{side} cannot launch on {variant.target}: {status.reason}", 1000, "launch")
 
 
-def _both(facts_a: Facts, facts_b: Facts, name: str) -> tuple[float, float] | None:
-    """The fact's two numbers; None where one is not known."""
-    a, b = _value(facts_a, name), _value(facts_b, name)
-    return None if a is None or b is None else (a, b)
+def identical_code(pair: PairContext) -> Iterator[Finding]:
+    """Both sides have the same machine code."""
+    if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
+        text = "A and B have identical machine code; benchmarking both is redundant"
+        yield Finding(text, 500, "identical")
 
 
-def _evidence(facts: Facts, name: str) -> tuple[Evidence, ...]:
-    return facts[name].evidence if name in facts else ()
-
-
-def _launch(side: str, variant: Variant, facts: Facts) -> Iterator[Finding]:
-    if variant.failure is not None:
-        text = f"{side} did not compile: {variant.failure.kind}: {variant.failure.summary}"
-        yield Finding(text, 1100, "launch")
-        return
-    status = status_of(variant, facts)
-    if status is not None and not status.ok:
-        yield Finding(f"{side} cannot launch on {variant.target}: {status.reason}", 1000, "launch")
-
-
-def _spills(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
-    """Stack with all that is known of it: nothing where neither side has any or both have the same."""
-    stack = _both(facts_a, facts_b, "stack")
+def spills(pair: PairContext) -> Iterator[Finding]:
+    """Different stacks, with everything that is known about them."""
+    stack = pair.numbers(STACK)
     if stack is None or stack[0] == stack[1]:
         return
     a, b = stack
     if a == 0:
-        text = f"B spills and A does not: {_spill_text(facts_b)}"
+        text = f"B spills, A does not: {_spill_text(pair.facts_b)}"
     elif b == 0:
-        text = f"A spills and B does not: {_spill_text(facts_a)}"
+        text = f"A spills, B does not: {_spill_text(pair.facts_a)}"
     else:
-        text = f"Both spill; A: {_spill_text(facts_a)}; B: {_spill_text(facts_b)}"
-    evidence = _evidence(facts_a, "stack"), _evidence(facts_b, "stack")
-    yield Finding(text, 20 * max(effect(a + 8, b + 8), 0.2), "spills", *evidence)
+        text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
+    weight = STACK.weight * max(effect(a + 8, b + 8), 0.2)
+    yield Finding(text, weight, "spills", *pair.evidence(STACK))
 
 
 def _spill_text(facts: Facts) -> str:
-    parts = [f"{_value(facts, 'stack'):,} bytes of stack a thread"]
-    stores, loads = _value(facts, "spill_store_bytes"), _value(facts, "spill_load_bytes")
+    stack, registers = number_of(facts, STACK) or 0, number_of(facts, REGISTERS)
+    parts = [f"{stack:,} bytes of stack per thread"]
+    stores, loads = number_of(facts, SPILL_STORE_BYTES), number_of(facts, SPILL_LOAD_BYTES)
     if stores is not None and loads is not None:
-        parts.append(f"{stores:,} bytes of spill stores and {loads:,} of loads")
-    registers = _value(facts, "registers")
+        parts.append(f"{stores:,} bytes of spill stores and {loads:,} of spill loads")
     if registers is None:
         return ", ".join(parts)
-    if registers <= _GAVE_UP_REGISTERS and (_value(facts, "stack") or 0) >= _GAVE_UP_STACK:
-        return f"{', '.join(parts)}; its {registers:,} registers mean that the register allocator gave up"
-    limit = ", the limit" if registers == _MOST_REGISTERS else ""
-    return f"{', '.join(parts)}, with {registers:,} registers{limit}"
+    if registers <= _GAVE_UP_REGISTERS and stack >= _GAVE_UP_STACK:
+        return f"{', '.join(parts)}; with only {registers:,} registers, the register allocator gave up"
+    limit = " (the limit)" if registers == _MAX_REGISTERS else ""
+    return f"{', '.join(parts)}, {registers:,} registers{limit}"
 
 
-def _registers(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
-    """Registers, never without the stack that they may have been saved to."""
-    registers = _both(facts_a, facts_b, "registers")
-    stack = _both(facts_a, facts_b, "stack")
-    if registers is None or stack is None or registers[0] == registers[1]:
+def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
+    """Performance warnings that the assembler gives for one side only."""
+    for side, own, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
+        warnings = backend_of(own.target).warnings
+        for warning in warnings(own.log):
+            if other.log is not None and warning not in warnings(other.log):
+                yield Finding(f"ptxas warns about {side}: {warning}", 30, "ptxas")
+
+
+def registers(pair: PairContext) -> Iterator[Finding]:
+    """Registers, always with the stack that they may have been spilled to."""
+    found, stack = pair.numbers(REGISTERS), pair.numbers(STACK)
+    if found is None or stack is None or found[0] == found[1]:
         return
-    text = f"Registers went from {registers[0]:,} to {registers[1]:,} a thread, {_stack_text(stack)}"
-    yield Finding(text, 3 * effect(*registers), "registers")
+    if stack[0] == stack[1]:
+        stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
+    else:
+        stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
+    text = f"{change_text(REGISTERS, *found)} ({stack_text})"
+    yield Finding(text, REGISTERS.weight * effect(*found), "registers")
 
 
-def _stack_text(stack: tuple[float, float]) -> str:
-    if stack == (0, 0):
-        return "both without stack"
-    return f"with {stack[0]:,} and {stack[1]:,} bytes of stack"
-
-
-def _occupancy(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
-    fractions = _both(facts_a, facts_b, "occupancy")
-    blocks = _both(facts_a, facts_b, "blocks_per_sm")
-    # A variant that cannot launch has no occupancy to compare.
+def occupancy(pair: PairContext) -> Iterator[Finding]:
+    """Theoretical occupancy and what limits it; a variant that cannot launch has none to compare."""
+    fractions, blocks = pair.numbers(OCCUPANCY), pair.numbers(BLOCKS_PER_SM)
     if fractions is None or blocks is None or fractions[0] == fractions[1] or 0 in fractions:
         return
-    limits = [facts["limiter"].value for facts in (facts_a, facts_b)]
-    limited = (
-        f"limited by {limits[0]}" if limits[0] == limits[1] else f"limited by {limits[0]}, then {limits[1]}"
-    )
+    limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
     text = (
-        f"Theoretical occupancy went from {format_fraction(fractions[0])} to {format_fraction(fractions[1])} "
-        f"({blocks[0]:,} and {blocks[1]:,} blocks a multiprocessor), {limited}"
+        f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} blocks per multiprocessor), "
+        f"limited by {', then '.join(limits)}"
     )
-    yield Finding(text, 8 * effect(fractions[0] * 64, fractions[1] * 64), "occupancy")
+    weight = OCCUPANCY.weight * effect(fractions[0] * _WARPS, fractions[1] * _WARPS)
+    yield Finding(text, weight, "occupancy")
 
 
-def _warnings(a: Variant, b: Variant) -> Iterator[Finding]:
-    """What ptxas itself says of one side only."""
-    for side, own, other in (("A", a, b), ("B", b, a)):
-        for warning in ptxas_warnings(own.log):
-            if other.log is not None and warning not in ptxas_warnings(other.log):
-                yield Finding(f"ptxas says of {side}: {warning}", 30, "ptxas")
-
-
-def _numbers(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
-    for name, (what, unit, importance) in _NUMBERS.items():
-        values = _both(facts_a, facts_b, name)
-        if values is None or values[0] == values[1]:
+def other_facts(pair: PairContext) -> Iterator[Finding]:
+    """Every other fact with a weight; those that are text only if the assembly was not compared by line."""
+    by_line = assembly_diff(pair) is not None
+    for kind in FACT_KINDS:
+        a, b = value_of(pair.facts_a, kind), value_of(pair.facts_b, kind)
+        if not kind.weight or kind in _COVERED or a is None or b is None or a == b:
             continue
-        text = f"{what} went from {values[0]:,} to {values[1]:,} {unit}".rstrip()
-        evidence = _evidence(facts_a, name), _evidence(facts_b, name)
-        yield Finding(text, importance * effect(*values), name, *evidence)
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            weight = kind.weight * effect(a, b)
+        elif by_line:
+            continue
+        else:
+            weight = kind.weight
+        yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))
 
 
-def _texts(facts_a: Facts, facts_b: Facts) -> Iterator[Finding]:
-    for name, (what, weight) in _TEXTS.items():
-        a, b = (facts[name].value if name in facts else None for facts in (facts_a, facts_b))
-        if a is not None and b is not None and a != b:
-            evidence = _evidence(facts_a, name), _evidence(facts_b, name)
-            yield Finding(f"{what} went from {a} to {b}", weight, name, *evidence)
+def layouts(pair: PairContext) -> Iterator[Finding]:
+    """Each layout of TTGIR that differs, field by field."""
+    diff = pair.diffs.get("ttgir")
+    yield from map(_layout_finding, diff.layouts if diff else ())
 
 
-def _layout(change: LayoutChange) -> Finding:
-    """One layout, field by field: "#mma instrShape [16, 64, 16] -> [16, 32, 16]"."""
+def _layout_finding(change: LayoutChange) -> Finding:
+    """One layout: "#mma instrShape [16, 64, 16] -> [16, 32, 16]"."""
     left, right = change.left, change.right
-    evidence_a = (Evidence("ttgir", left.line),) if left else ()
-    evidence_b = (Evidence("ttgir", right.line),) if right else ()
     if left and right:
-        moved = ", ".join(f"{name} {a} -> {b}" for name, a, b in change.fields)
-        # Layouts of two kinds have no fields to compare one by one.
-        text = f"{left.alias} {moved if left.kind == right.kind else f'{left.kind} -> {right.kind}'}"
+        fields = ", ".join(f"{name} {a} -> {b}" for name, a, b in change.fields)
+        # Layouts of two kinds have no common fields.
+        text = f"{left.alias} {fields if left.kind == right.kind else f'{left.kind} -> {right.kind}'}"
     elif right:
         text = f"Only B has the layout {right.alias}, {right.kind}"
     else:
         text = f"Only A has the layout {left.alias}, {left.kind}" if left else "A layout changed"
+    evidence_a = (Evidence("ttgir", left.line),) if left else ()
+    evidence_b = (Evidence("ttgir", right.line),) if right else ()
     return Finding(text, 2 + 0.1 * effect(1, 1 + change.uses), "layout", evidence_a, evidence_b)
 
 
-def _first_difference(variant: Variant, diffs: Mapping[str, StageDiff]) -> Iterator[Finding]:
-    """The first of the compared stages that differs in more than shapes, or that none does."""
-    order = [stage.name for stage in stages_for(variant.target.backend) if stage.name in diffs]
-    if len(order) < 2:
+def first_divergence(pair: PairContext) -> Iterator[Finding]:
+    """The pass in which A and B diverge, and the one in which their layouts do if that is another."""
+    if pair.divergences is None or pair.divergences.first is None:
         return
-    first = next((name for name in order if diffs[name].structural), None)
-    if first is None:
-        shapes = "" if all(diffs[name].equal for name in order) else " but for shapes and constants"
-        yield Finding(f"Equal{shapes} in all compared stages: {', '.join(order)}", 1, "stages")
+    first, of_layouts = pair.divergences.first, pair.divergences.layouts
+    yield Finding(f"A and B first diverge {first.place}: {first.summary}", _DIVERGENCE_WEIGHT, "passes")
+    if of_layouts is not None and of_layouts is not first:
+        text = f"Their layouts first diverge {of_layouts.place}: {of_layouts.summary}"
+        yield Finding(text, _DIVERGENCE_WEIGHT, "passes")
+
+
+def first_different_stage(pair: PairContext) -> Iterator[Finding]:
+    """The first compared stage that differs in more than shapes and constants, or that none does."""
+    names = [stage.name for stage in stages_for(pair.b.target.backend) if stage.name in pair.diffs]
+    diffs = [pair.diffs[name] for name in names]
+    if len(diffs) < 2:
         return
-    diff = diffs[first]
-    text = f"The first stage compared that differs in more than shapes is {first}: {_summary(diff)}"
-    rows = [row for row in diff.rows if row.change & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT)][:1]
-    evidence_a = tuple(Evidence(first, row.left) for row in rows if row.left is not None)
-    evidence_b = tuple(Evidence(first, row.right) for row in rows if row.right is not None)
+    diff = next((diff for diff in diffs if diff.structural), None)
+    if diff is None:
+        shapes = "" if all(diff.equal for diff in diffs) else " except for shapes and constants"
+        yield Finding(f"All compared stages are equal{shapes}: {', '.join(names)}", 1, "stages")
+        return
+    text = f"First real difference: {diff.stage} ({_counts_text(diff)})"
+    rows = [row for row in diff.rows if row.change.structural][:1]
+    evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
+    evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
     yield Finding(text, 1, "stages", evidence_a, evidence_b)
 
 
-def _summary(diff: StageDiff) -> str:
-    counts = [f"{n:,} {str(kind.name).lower()}" for kind, n in diff.counts.items() if n and kind.name]
-    layouts = len(diff.layouts)
-    return ", ".join([*counts, *([f"{layouts} layout{'s' if layouts > 1 else ''}"] if layouts else [])])
+def _counts_text(diff: StageDiff) -> str:
+    """What changed: "17 layout changes, 1 attribute change, 2 changed layouts"."""
+    counts = [
+        pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
+        for kind, number in diff.counts.items()
+        if number
+    ]
+    return ", ".join([*counts, *([pluralize(len(diff.layouts), "changed layout")] if diff.layouts else [])])
+
+
+FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
+    launch_problems,
+    identical_code,
+    spills,
+    assembler_warnings,
+    registers,
+    occupancy,
+    other_facts,
+    line_findings,
+    layouts,
+    first_divergence,
+    first_different_stage,
+)

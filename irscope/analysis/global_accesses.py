@@ -1,7 +1,7 @@
-"""The loads and stores of TTIR: into what they point, how many elements a thread can take at once, and why.
+"""The global loads and stores of TTIR, and what limits how many elements a thread accesses at once.
 
-One instruction moves at most 16 bytes for a thread, and no more than the pointer's contiguity and
-divisibility, the mask's constancy and the number of elements for each thread allow (lib/Dialect/TritonGPU
+One instruction moves at most 16 bytes per thread, and no more than the pointer's contiguity and
+divisibility, the mask's constancy and the number of elements per thread allow (lib/Dialect/TritonGPU
 /Transforms/Coalesce.cpp and lib/Conversion/*/LoadStoreOpToLLVM.cpp of Triton).
 """
 
@@ -13,7 +13,7 @@ from math import prod
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
 from irscope.analysis.axis_info import AxisInfo, pointee_bytes
-from irscope.analysis.instruction_mix import Place, kernel_place
+from irscope.analysis.instruction_mix import KernelPlace, kernel_place
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Document
 
@@ -23,16 +23,16 @@ _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class GlobalAccess:
     """One `tt.load` or `tt.store`.
 
-    `index` is that of the operation; `kind` is "global load" or "global store"; `pointers` are the
-    parameters that it points into; `size` is the bytes of an element.
+    `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
+    parameters that it points into; `size` is the size of an element in bytes.
     """
 
     index: int
     kind: str
-    place: Place
+    place: KernelPlace
     pointer: Definition
     mask: Definition | None
     pointers: tuple[str, ...]
@@ -40,8 +40,8 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How many elements one thread can access at once by the pointer, the mask, and what there is for it."""
+class WidthLimits:
+    """How many elements one thread can access at once: by the pointer, by the mask, and by its share."""
 
     pointer: int
     mask: int
@@ -49,19 +49,19 @@ class Limits:
 
     @property
     def width(self) -> int:
-        """What they allow together."""
+        """The smallest limit."""
         return min(self.pointer, self.mask, self.share)
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The parameters whose unknown divisibility narrows an access, by where they come in."""
+    """The parameters whose unknown divisibility narrows an access, of the pointer and of the mask."""
 
     pointer: tuple[str, ...]
     mask: tuple[str, ...]
 
 
-def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
+def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
     """The loads and stores through pointers, in the order of the text."""
     found = []
     for index, operation in enumerate(ttir.operations):
@@ -73,40 +73,42 @@ def accesses(ttir: Document, flow: AxisFlow) -> list[Access]:
         parameters = flow.parameters
         origins = sorted(flow.origins(pointer, pointer=True) & parameters.keys())
         found.append(
-            Access(
+            GlobalAccess(
                 index,
                 _KINDS[operation.opcode],
                 kernel_place(operation.location),
                 pointer,
                 operands[at] if len(operands) > at else None,
                 tuple(parameters[origin].name for origin in origins if parameters[origin].pointer),
-                pointee_bytes(operation.normal),
+                pointee_bytes(operation.normalized),
             )
         )
     return found
 
 
-def limits(access: Access, infos: Mapping[Definition, AxisInfo], threads: int) -> Limits | None:
-    """The limits of an access by `infos`, in a block of so many threads; None where they are not known."""
+def width_limits(
+    access: GlobalAccess, infos: Mapping[Definition, AxisInfo], threads: int
+) -> WidthLimits | None:
+    """The limits of an access according to `infos`, in a block of `threads`; None if they are unknown."""
     info = infos.get(access.pointer)
     if info is None:
         return None
-    # The dimension that the layout puts first: the most contiguous, the last of equals.
+    # The dimension that is first in the layout's order: the most contiguous, the last of equals.
     dimension = max(range(len(info.shape)), key=lambda at: (info.contiguity[at], at))
     aligned = max(1, info.divisibility[dimension] // access.size)
     run = min(info.contiguity[dimension], info.shape[dimension])
     mask = infos.get(access.mask) if access.mask is not None else None
     if access.mask is not None and (mask is None or mask.shape != info.shape):
         return None
-    return Limits(
+    return WidthLimits(
         pointer=max(1, min(aligned, run, WIDEST // access.size)),
         mask=WIDEST if mask is None else mask.constancy[dimension],
         share=max(1, prod(info.shape) // threads),
     )
 
 
-def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
-    """The fewest parameters that would make the access wider, were they known to be divisible by 16."""
+def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
+    """A minimal set of parameters that would widen the access if they were known to be divisible by 16."""
     into = flow.origins(access.pointer)
     masking = flow.origins(access.mask) if access.mask is not None else frozenset()
     suspects = [
@@ -130,6 +132,6 @@ def blamed(access: Access, flow: AxisFlow, threads: int) -> Blame:
     )
 
 
-def _width(access: Access, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
-    found = limits(access, flow.infos(frozenset(aligned)), threads)
+def _width(access: GlobalAccess, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
+    found = width_limits(access, flow.infos(frozenset(aligned)), threads)
     return found.width if found else 0

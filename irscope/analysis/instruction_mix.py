@@ -1,4 +1,4 @@
-"""What the instructions made of one line of the kernel do, and how such a line is called."""
+"""What the instructions of one line of the kernel do, and how to name such a line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from irscope.facts.fact import Evidence
 from irscope.languages.document import Document, Location
 from irscope.model import Kernel
 
-Place = tuple[str, int] | None  # file and line of the kernel's own code; None: not known
+KernelPlace = tuple[str, int] | None  # file and line of the kernel itself; None: unknown
 
 
 @dataclass(slots=True)
 class InstructionMix:
-    """What the instructions of one place do: how often each thing, and on which lines of the stage."""
+    """How many instructions of each kind a place has, and their lines in the stage."""
 
     counts: dict[InstructionKind, int] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
@@ -27,33 +27,33 @@ class InstructionMix:
 
     @property
     def width(self) -> int:
-        """The bytes of the widest access, 0 where there is none."""
-        return max((doing.width for doing in self.counts), default=0)
+        """The width of the widest access in bytes; 0 if there are none."""
+        return max((kind.width for kind in self.counts), default=0)
 
 
-def work_by_line(document: Document, stage: str) -> Mapping[tuple[str, Place], InstructionMix]:
+def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:
     """The instructions of an assembly stage by kind and the place that they were made from."""
-    found: dict[tuple[str, Place], InstructionMix] = {}
+    found: dict[tuple[str, KernelPlace], InstructionMix] = {}
     backend = backend_with_assembly(stage)
     if backend is None:
         return found
-    for doing, lines in scan(document.text, backend.instruction_set).lines.items():
+    for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
         for line in lines:
-            work = found.setdefault((doing.kind, _place_of(document, line)), InstructionMix())
-            work.counts[doing] = work.counts.get(doing, 0) + 1
+            work = found.setdefault((kind.kind, _place_of(document, line)), InstructionMix())
+            work.counts[kind] = work.counts.get(kind, 0) + 1
             work.lines.append(line)
     return found
 
 
-def kernel_place(location: Location | None) -> Place:
-    """The place in the kernel itself, whatever was inlined there."""
+def kernel_place(location: Location | None) -> KernelPlace:
+    """The place in the kernel itself: of the outermost call if the location is inlined."""
     return None if location is None else (location.outermost.file, location.outermost.line)
 
 
-def place_text(place: Place, kernel: Kernel, of: str = "") -> str:
+def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
     """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`."""
     if place is None:
-        return f"of {of or 'no known line'}"
+        return f"of {of or 'unknown lines'}"
     file, line = place
     lines = kernel.source.text.split("\n")
     index = line - kernel.source.line
@@ -64,6 +64,6 @@ def place_text(place: Place, kernel: Kernel, of: str = "") -> str:
     return f"of line {line} ({source})" if source else f"of line {line}"
 
 
-def _place_of(document: Document, line: int) -> Place:
+def _place_of(document: Document, line: int) -> KernelPlace:
     index = document.operation_of_line.get(line)
     return None if index is None else kernel_place(document.operations[index].location)

@@ -1,50 +1,72 @@
-"""Findings by source line: what the instructions made of one line of the kernel do in A and in B."""
+"""Findings by source line: what the instructions of one line of the kernel do in A and in B."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.finding import Finding, effect
+from irscope.analysis.finding import Finding, PairContext, effect
 from irscope.analysis.global_accesses import WIDEST
-from irscope.analysis.instruction_mix import InstructionMix, Place, kernel_place, place_text, work_by_line
+from irscope.analysis.instruction_mix import (
+    InstructionMix,
+    KernelPlace,
+    instructions_by_line,
+    kernel_place,
+    place_text,
+)
 from irscope.analysis.vectorization import MemoryUse, memory_use
+from irscope.backends import backend_of
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
+from irscope.facts.registry import (
+    ASYNC_COPIES,
+    GLOBAL_LOADS,
+    GLOBAL_STORES,
+    LOAD_WIDTH,
+    MATRIX,
+    SHARED_LOADS,
+    SHARED_STORES,
+    STORE_WIDTH,
+)
 from irscope.languages.document import Document
-from irscope.model import Variant
 
-# How much a doubling of each matters, and what to call it.
+# How much a doubling of each kind of instruction matters, and its name.
 _KINDS = {
-    "global load": (10.0, "Global loads"),
-    "global store": (8.0, "Global stores"),
-    "matrix": (5.0, "Matrix instructions"),
-    "async copy": (4.0, "Asynchronous copies"),
-    "shared load": (3.0, "Shared memory loads"),
-    "shared store": (3.0, "Shared memory stores"),
+    "global load": (LOAD_WIDTH.weight, GLOBAL_LOADS.label),
+    "global store": (STORE_WIDTH.weight, GLOBAL_STORES.label),
+    "matrix": (5.0, MATRIX.label),
+    "async copy": (4.0, ASYNC_COPIES.label),
+    "shared load": (3.0, SHARED_LOADS.label),
+    "shared store": (3.0, SHARED_STORES.label),
     "local load": (6.0, "Local memory loads"),
     "local store": (6.0, "Local memory stores"),
 }
-# A change of numbers alone follows the size of the tile; a change of width or kind does not.
+# A change of the count only follows the size of the tile; a change of width or kind does not.
 _NUMBER_ONLY = 0.1
-# A width that could be had counts less than one that A or B has.
+# A width that neither side has counts less than one that A or B has.
 _COULD_BE = 0.25
 
-# TTGIR's operations between global memory and a thread: tt.load, amdg.buffer_store, ttg.async_copy_...
+# Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
 _ALIAS = re.compile(r"#\w+")
 
 
-def line_findings(
-    a: Variant, b: Variant, assembly: StageDiff, ttgir: StageDiff | None, ttir: StageDiff | None
-) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ in the "ptx" or "amdgcn" diff.
+def assembly_diff(pair: PairContext) -> StageDiff | None:
+    """The diff of the assembly; None if it was not compared."""
+    return pair.diffs.get(backend_of(pair.b.target).assembly)
 
-    With the `ttgir` diff, another width is told with the layout that changed on the same line; with that
-    of `ttir`, the arguments are named, and what keeps an access narrow.
+
+def line_findings(pair: PairContext) -> Iterator[Finding]:
+    """A finding for each source line and kind of instruction that differ in the assembly.
+
+    With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
+    with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
-    stage = assembly.stage
-    left, right = work_by_line(assembly.left, stage), work_by_line(assembly.right, stage)
+    assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+    if assembly is None:
+        return
+    a, b, stage = pair.a, pair.b, assembly.stage
+    left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
@@ -62,10 +84,10 @@ def line_findings(
                 text = f"{what} stay {was.width}-byte{because}"
                 yield Finding(text, _narrow_weight(kind, was.width), kind, *evidence)
             continue
-        # How many cp.async there are is told as global loads already.
+        # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
-        text = f"{what} went from {_counts_text(was.counts)} to {_counts_text(now.counts)}"
+        text = f"{what}: {_counts_text(was.counts)} -> {_counts_text(now.counts)}"
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
         weight = _weight(kind, was, now)
@@ -83,16 +105,16 @@ def _because(a: str | None, b: str | None) -> str:
 
 
 def _narrow_weight(kind: str, width: int) -> float:
-    """By how much wider the access could be."""
+    """The weight of an access that could be wider."""
     return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
 
 
 def _bulk(work: InstructionMix) -> bool:
-    return any("bulk" in doing.name for doing in work.counts)
+    return any("bulk" in own.name for own in work.counts)
 
 
-def _layout_text(ttgir: StageDiff, place: Place) -> str:
-    """How the layouts of that place's memory operations share out elements to threads, if that changed."""
+def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
+    """How many elements per thread the layouts of the place's memory operations have, if that changed."""
     left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
     changes = [
         f"{change.left.alias} {name} {a} -> {b}"
@@ -101,11 +123,11 @@ def _layout_text(ttgir: StageDiff, place: Place) -> str:
         for name, a, b in change.fields
         if name == "sizePerThread"
     ]
-    return f": {', '.join(changes)}" if changes else ""
+    return f" ({', '.join(changes)})" if changes else ""
 
 
-def _memory_layouts(document: Document, place: Place) -> set[str]:
-    """The aliases in the types of the loads, stores and copies that were made from a place."""
+def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
+    """The aliases in the types of the loads, stores and copies of a place."""
     lines = [
         document.lines[operation.line]
         for operation in document.operations
@@ -115,23 +137,23 @@ def _memory_layouts(document: Document, place: Place) -> set[str]:
 
 
 def _weight(kind: str, a: InstructionMix, b: InstructionMix) -> float:
-    """By the width of an access, by the kind of a matrix instruction or copy; little by numbers alone."""
+    """Depends on the width of an access or the kind of an instruction; counts matter little."""
     importance = _KINDS[kind][0]
     number = effect(sum(a.counts.values()), sum(b.counts.values()))
     if not a.counts or not b.counts:
         return importance
     if a.counts.keys() == b.counts.keys():
         return importance * _NUMBER_ONLY * min(number, 10.0)
-    if any(doing.width for doing in (*a.counts, *b.counts)):
+    if any(own.width for own in (*a.counts, *b.counts)):
         return importance * max(effect(_mean_width(a), _mean_width(b)), _NUMBER_ONLY)
     return importance * 0.5
 
 
 def _mean_width(work: InstructionMix) -> float:
-    total = sum(doing.width * number for doing, number in work.counts.items())
+    total = sum(own.width * number for own, number in work.counts.items())
     return total / sum(work.counts.values())
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
     ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {doing.name or f'{doing.width}-byte'}" for doing, n in ordered) or "none"
+    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"

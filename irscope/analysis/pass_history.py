@@ -1,4 +1,4 @@
-"""What each of the compiler's passes did to one variant: from the modules that they left."""
+"""What each compiler pass did to one variant, from the modules between the passes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from irscope.diff.summary import describe_layout, summarize
 from irscope.languages.document import Document
 from irscope.languages.registry import parse
 from irscope.model import Artifact, Pass
-from irscope.model.pass_names import pass_language, pass_name, pass_options
+from irscope.model.stage import pass_language, pass_name, pass_options
 
-# Opcodes and layouts that a summary names; the diff has all.
+# How many opcodes and layouts a summary names; the diff has all of them.
 _MOST_OPCODES, _MOST_LAYOUTS = 4, 2
-# Aligning so many operations takes half a second; TTGIR has fewer, LLVM's dialect up to 14,000.
+# Aligning this many operations takes half a second; TTGIR has fewer, the LLVM dialect up to 14,000.
 _LARGE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class PassModule:
-    """A module between two passes; `language` is the stage table's word."""
+    """A module between two passes; `language` is its name in the stage table."""
 
     artifact: Artifact
     language: str
@@ -31,10 +31,10 @@ class PassModule:
 
 @dataclass(frozen=True, slots=True)
 class PassStep:
-    """A pass as it ran: on what, and what it left.
+    """A pass as it ran, with the modules before and after it.
 
-    `number` counts from 1 over all stages. `name` is MLIR's, "" where no pass but Triton itself changed
-    the module between two pipelines; `options` are the pass's own. `failed`: it did not end.
+    `number` counts from 1 over all stages. `name` is MLIR's, or "" if Triton itself changed the module
+    between two pipelines; `options` are the options of the pass. `failed`: it did not finish.
     """
 
     number: int
@@ -48,7 +48,7 @@ class PassStep:
 
     @property
     def changed(self) -> bool:
-        """Whether it left another module than it got."""
+        """Whether it changed the module."""
         return self.before != self.after
 
 
@@ -57,7 +57,7 @@ Documents = Callable[[PassModule], Document]
 
 
 def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Documents:
-    """Reads and parses modules by `content`, each once as long as it is among the `most` last used."""
+    """Reads modules with `content` and parses them; caches the `most` last used."""
 
     @lru_cache(maxsize=most)
     def document(module: PassModule) -> Document:
@@ -69,7 +69,7 @@ def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Document
 def steps(passes: Sequence[Pass]) -> list[PassStep]:
     """The passes of a variant with the modules before and after each, in order.
 
-    What a stage received is no step, unless it is another module than the stage before it left.
+    The input of a stage is a step only if it is not the output of the stage before it.
     """
     found: list[PassStep] = []
     module: PassModule | None = None
@@ -89,7 +89,7 @@ def steps(passes: Sequence[Pass]) -> list[PassStep]:
 
 
 def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
-    """What a pass changed; None where that is nothing, or the module went to another language."""
+    """What a pass changed; None if it changed nothing or translated the module to another language."""
     if step.before is None or step.after is None or not step.changed:
         return None
     if step.before.language != step.after.language:
@@ -98,7 +98,7 @@ def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
 
 
 def summary(step: PassStep, document: Documents) -> str:
-    """What a pass did, in a line: the operations that it made and took away, layouts, attributes."""
+    """What a pass did, in one line: operations added and removed, layouts, attributes."""
     if step.failed:
         return "failed"
     if not step.changed or step.before is None or step.after is None:
@@ -114,12 +114,12 @@ def summary(step: PassStep, document: Documents) -> str:
 
 
 def large(before: Document, after: Document) -> bool:
-    """Whether it takes long to align two modules, which then says no more than their opcodes do."""
+    """Whether aligning two modules takes too long; their opcodes say as much."""
     return len(before.operations) + len(after.operations) > _LARGE
 
 
 def opcode_changes(before: Document, after: Document) -> list[str]:
-    """How many more or fewer there are of each operation, most first."""
+    """The change in the number of each operation, the largest first."""
     net = Counter(operation.opcode for operation in after.operations)
     net.subtract(operation.opcode for operation in before.operations)
     moved = sorted((opcode for opcode in net if net[opcode]), key=lambda opcode: (-abs(net[opcode]), opcode))
@@ -129,7 +129,7 @@ def opcode_changes(before: Document, after: Document) -> list[str]:
 
 
 def _layouts(diff: StageDiff) -> list[str]:
-    """The layouts that are new, and those that became another."""
+    """The layouts that are new or changed."""
     parts = []
     for change in diff.layouts:
         if change.left is None and change.right is not None:
@@ -141,9 +141,9 @@ def _layouts(diff: StageDiff) -> list[str]:
 
 
 def _others(diff: StageDiff) -> list[str]:
-    """What to say where no operation and no layout is new."""
+    """The other changes, if no operation and no layout is new."""
     if diff.equal:
-        return ["names and locations alone"]
+        return ["only names and locations"]
     added = diff.counts.get(Change.ADDED, 0)
     if added and added == diff.counts.get(Change.REMOVED):
         return [f"{added:,} moved"]
@@ -151,9 +151,9 @@ def _others(diff: StageDiff) -> list[str]:
 
 
 def touched(step: PassStep, line: int, document: Documents) -> Mapping[Change, int]:
-    """How many operations of a source line a pass made, took away or changed; {} where none.
+    """How many operations of a source line a pass added, removed or changed; {} if none.
 
-    `line` is the kernel's own, counted from 1, whatever was inlined there.
+    `line` is a line of the kernel itself, counted from 1; operations inlined there count too.
     """
     diff = step_diff(step, document)
     counts: Counter[Change] = Counter()
@@ -172,7 +172,7 @@ def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class PassEvent:
-    """What a pass did to one operation: `line` is where that stands after it, counted from 0."""
+    """What a pass did to one operation; `line` is its line after the pass, counted from 0."""
 
     step: PassStep
     change: Change
@@ -180,9 +180,9 @@ class PassEvent:
 
 
 def history(through: Sequence[PassStep], stage: str, line: int, document: Documents) -> list[PassEvent]:
-    """The passes that touched the operation at `line` of what `stage` left, in the order they ran.
+    """The passes that touched the operation at `line` of the output of `stage`, in the order they ran.
 
-    From the pass that made it on: an operation that replaced another begins with that.
+    Starts with the pass that created the operation, even if it replaced another one.
     """
     events: list[PassEvent] = []
     last = max((index for index, step in enumerate(through) if step.stage == stage), default=-1)

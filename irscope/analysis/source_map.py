@@ -1,4 +1,4 @@
-"""Which lines of Python the lines of a stage came from, and what became of a line of Python there."""
+"""Maps the lines of a stage to the lines of Python they come from, and back."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.diff.opcode_counts import instruction_class
 from irscope.languages.document import OPAQUE, Document, Location
+from irscope.languages.registry import language_named
 from irscope.model import Kernel
 
-# A file by its name alone, as captures are read on other machines, and a line in it, from 1.
-Place = tuple[str, int]
+# A file name without its path, because captures move between machines, and a line from 1.
+SourcePlace = tuple[str, int]
 
 
-def place_of(location: Location) -> Place:
-    """The place that a location names, whatever it is inlined in."""
+def place_of(location: Location) -> SourcePlace:
+    """The place of a location itself, not of what it is inlined into."""
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
 
 class SourceMap:
-    """The operations of one stage by the Python lines they came from.
+    """The operations of one stage by the Python lines they come from.
 
-    What a helper was inlined for belongs to the helper's line and to each line that called it.
+    An operation of an inlined helper belongs to the helper's line and to each line of the call chain.
     """
 
     def __init__(self, document: Document) -> None:
+        self._language = language_named(document.language)
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._chains: list[tuple[Place, ...]] = []
+        self._chains: list[tuple[SourcePlace, ...]] = []
         self._parents: list[int] = []
-        self._at: dict[Place, list[int]] = defaultdict(list)
+        self._at: dict[SourcePlace, list[int]] = defaultdict(list)
         self._opcodes: list[str] = []
-        chains: dict[Location | None, tuple[Place, ...]] = {None: ()}
+        chains: dict[Location | None, tuple[SourcePlace, ...]] = {None: ()}
         for index, operation in enumerate(document.operations):
             location = operation.location
             if location not in chains:
@@ -49,37 +50,37 @@ class SourceMap:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def of_line(self, line: int) -> tuple[Place, ...]:
-        """The places a line (from 0) came from: the innermost helper first, the kernel's own line last.
+    def of_line(self, line: int) -> tuple[SourcePlace, ...]:
+        """The places that a line (from 0) comes from: the innermost helper first, the kernel's own line last.
 
-        A line on which no operation starts belongs to the one that it lies in.
+        A line on which no operation starts belongs to the operation around it.
         """
         index = bisect_right(self._starts, line) - 1
         while index >= 0 and self._ends[index] <= line:
             index = self._parents[index]
         return self._chains[index] if index >= 0 else ()
 
-    def lines(self, place: Place) -> Sequence[int]:
-        """The lines (from 0) of the operations that came from `place`, in order."""
+    def lines(self, place: SourcePlace) -> Sequence[int]:
+        """The lines (from 0) of the operations that come from `place`, in order."""
         return [self._starts[index] for index in self._at.get(place, ())]
 
-    def count(self, place: Place) -> int:
-        """How many operations came from `place`."""
+    def count(self, place: SourcePlace) -> int:
+        """How many operations come from `place`."""
         return len(self._at.get(place, ()))
 
-    def counts(self, place: Place) -> Counter[str]:
-        """How many operations or instructions of each class came from `place`."""
+    def counts(self, place: SourcePlace) -> Counter[str]:
+        """How many operations or instructions of each class come from `place`."""
         opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
-        return Counter(instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
+        return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
 
 
 @dataclass(frozen=True, slots=True)
 class PythonLine:
-    """A line of a kernel's Python: its text, and its number and place in its file (0 and None: in none)."""
+    """A line of a kernel's Python: its text, number and place in its file; 0 and None for a heading."""
 
     text: str
     number: int = 0
-    place: Place | None = None
+    place: SourcePlace | None = None
 
 
 def python_lines(kernel: Kernel) -> list[PythonLine]:
@@ -93,7 +94,7 @@ def python_lines(kernel: Kernel) -> list[PythonLine]:
     return lines
 
 
-def _chain(location: Location | None) -> Iterator[Place]:
+def _chain(location: Location | None) -> Iterator[SourcePlace]:
     while location is not None:
         yield place_of(location)
         location = location.inlined_at

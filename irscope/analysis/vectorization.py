@@ -1,29 +1,40 @@
-"""Why a variant's global loads and stores are narrower than 16 bytes, by line of the kernel, in words."""
+"""Why global loads and stores are narrower than 16 bytes, by line of the kernel.
+
+Based on the axis info of TTIR and, if recorded, on the log of Triton's coalescing pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
-from irscope.analysis.coalescing_log import CoalescingDecision, match_reasons, parse_reasons
-from irscope.analysis.global_accesses import WIDEST, Access, Blame, accesses, blamed, limits
-from irscope.analysis.instruction_mix import InstructionMix, Place
+from irscope.analysis.axis_info import shape_of
+from irscope.analysis.global_accesses import (
+    WIDEST,
+    Blame,
+    GlobalAccess,
+    blamed,
+    global_accesses,
+    width_limits,
+)
+from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
 from irscope.facts.occupancy import threads_of
 from irscope.languages.document import Document
 from irscope.model import Variant
 
-Key = tuple[str, Place]  # "global load" or "global store", and its place
+Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
 
-# More pointers than these in one line say nothing.
+# A line with more pointers is described without them.
 _MOST_POINTERS = 3
-# Three times what the largest of 3,290 real kernels has; the time grows faster than the text.
+# Three times the largest of 3,290 real kernels; the time grows faster than the text.
 _MOST_OPERATIONS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What TTIR says of the global loads and stores of a variant, by kind and place.
+    """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"); `narrow` says why they
     move less than 16 bytes at once, where that is known.
@@ -34,16 +45,16 @@ class MemoryUse:
 
 
 def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionMix]) -> MemoryUse:
-    """The memory use of a variant. `work` is what its assembly does: a reason that would give another
-    width than the one that is there is left out.
+    """The memory use of a variant. `work` is what its assembly does: a reason that implies another width
+    than the assembly has is left out.
     """
     if len(ttir.operations) > _MOST_OPERATIONS:
         return MemoryUse()
     flow = AxisFlow(ttir)
-    by_key: dict[Key, list[Access]] = {}
-    for access in accesses(ttir, flow):
+    by_key: dict[Key, list[GlobalAccess]] = {}
+    for access in global_accesses(ttir, flow):
         by_key.setdefault((access.kind, access.place), []).append(access)
-    told = match_reasons(parse_reasons(variant.reasons or ""), ttir)
+    decisions = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
     pointers, narrow = {}, {}
     for key, own in by_key.items():
@@ -51,22 +62,26 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
         if names and len(names) <= _MOST_POINTERS:
             pointers[key] = _listed(names)
         width = work[key].width if key in work else WIDEST
-        reasons = {_reason(access, flow, threads, width, told) for access in own} if threads else set()
-        # All accesses of the line, or none: the sentence is about the line.
+        reasons = {_reason(access, flow, threads, width, decisions) for access in own} if threads else set()
+        # The sentence is about the line, so the reason must hold for all of its accesses.
         if len(reasons) == 1 and (reason := reasons.pop()):
             narrow[key] = reason
     return MemoryUse(pointers, narrow)
 
 
 def _reason(
-    access: Access, flow: AxisFlow, threads: int, width: int, told: Mapping[int, CoalescingDecision]
+    access: GlobalAccess,
+    flow: AxisFlow,
+    threads: int,
+    width: int,
+    decisions: Mapping[int, CoalescingDecision],
 ) -> str:
-    """Why the access is `width` bytes wide and not 16; "" where that is not known."""
-    found = limits(access, flow.infos(), threads)
+    """Why the access is `width` bytes wide and not 16; "" if that is unknown."""
+    found = width_limits(access, flow.infos(), threads)
     if found is None or width >= WIDEST or found.width * access.size != width:
         return ""
     text = _blame_text(blamed(access, flow, threads))
-    reason = told.get(access.index)
+    reason = decisions.get(access.index)
     if reason is None or found.pointer > found.mask or found.pointer >= found.share:
         return text
     knew = _knew_text(access, reason)
@@ -74,7 +89,7 @@ def _reason(
 
 
 def _blame_text(blame: Blame) -> str:
-    """`the mask compares with n, which is not known to be divisible by 16`; "" where nothing is to blame."""
+    """`the mask compares with n, which is not known to be divisible by 16`; "" without a cause."""
     divisible = f"not known to be divisible by {ALIGNED}"
     if blame.mask and not blame.pointer:
         return f"the mask compares with {_listed(blame.mask)}, which {_are(blame.mask)} {divisible}"
@@ -82,8 +97,8 @@ def _blame_text(blame: Blame) -> str:
     return f"{_listed(names)} {_are(names)} {divisible}" if names else ""
 
 
-def _knew_text(access: Access, reason: CoalescingDecision) -> str:
-    """What the compiler knew of the pointer along its most contiguous dimension, as far as that limits it."""
+def _knew_text(access: GlobalAccess, reason: CoalescingDecision) -> str:
+    """What limited the access of all that the compiler knew about the pointer."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"
     known = [
@@ -102,3 +117,73 @@ def _listed(names: Iterable[str]) -> str:
 
 def _are(names: Iterable[str]) -> str:
     return "are" if len(list(names)) > 1 else "is"
+
+
+# The operations of TTIR that the pass considers if they take a tensor of pointers.
+_CONSIDERED = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas")
+_MARK = "[tritongpu-coalesce]: "
+_OPERATION = re.compile(r"Considering op: (?:%[\w#:]{1,99} = )?\"?([a-z_]+\.[a-z_]+)")
+_NUMBERS = re.compile(r"(contiguity|divisibility|constancy) = \[(\d{1,19}(?:, \d{1,19}){0,9})\]")
+_PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
+
+
+@dataclass(frozen=True, slots=True)
+class CoalescingDecision:
+    """What the compiler knew about the pointer of one operation, and what it decided.
+
+    `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.
+    `pointer_limit` is how many elements one thread may access at once by that, `per_thread` how many
+    the layout gives it: no more than there are for each thread.
+    """
+
+    opcode: str
+    shape: tuple[int, ...]
+    contiguity: tuple[int, ...]
+    divisibility: tuple[int, ...]
+    constancy: tuple[int, ...]
+    pointer_limit: int
+    per_thread: int
+
+
+def parse_decisions(text: str) -> list[CoalescingDecision]:
+    """The decisions in the log `text`, in order. Skips what it does not recognize; never fails."""
+    found: list[CoalescingDecision] = []
+    fields: dict[str, object] = {}
+    for line in text.splitlines():
+        message = line.removeprefix(_MARK)
+        if match := _OPERATION.match(message):
+            found += _finished(fields)
+            fields = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
+        elif match := _PER_THREAD.match(message):
+            fields["pointer_limit" if match[1] else "per_thread"] = int(match[2])
+        elif message.startswith("axis info of pointer"):
+            for name, numbers in _NUMBERS.findall(message):
+                fields[name] = tuple(map(int, numbers.split(", ")))
+    return [*found, *_finished(fields)]
+
+
+def match_decisions(
+    decisions: Sequence[CoalescingDecision], ttir: Document
+) -> Mapping[int, CoalescingDecision]:
+    """The decisions by the index of their TTIR operation; none if they do not match the text."""
+    considered = [
+        (index, operation)
+        for index, operation in enumerate(ttir.operations)
+        if operation.opcode in _CONSIDERED and "tensor<" in operation.normalized
+    ]
+    if len(considered) > len(decisions):
+        return {}
+    pairs = list(zip(considered, decisions, strict=False))
+    for (_, operation), decision in pairs:
+        if operation.opcode != decision.opcode or shape_of(operation.normalized) != decision.shape:
+            return {}
+    return {index: decision for (index, _), decision in pairs}
+
+
+def _finished(fields: Mapping[str, object]) -> list[CoalescingDecision]:
+    """The reason that was read, if it is whole and its parts fit each other."""
+    if len(fields) != len(CoalescingDecision.__slots__):
+        return []
+    reason = CoalescingDecision(**fields)  # type: ignore[arg-type]
+    sizes = {len(reason.shape), len(reason.contiguity), len(reason.divisibility), len(reason.constancy)}
+    return [reason] if len(sizes) == 1 else []

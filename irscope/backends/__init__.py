@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,7 +72,7 @@ def target_named(text: str) -> Target:
     """The target called `text`, even if Triton cannot compile for it (gfx908, sm_70). Raises ValueError."""
     name, _, arch = text.partition(":")
     backend = _BY_NAME.get(name)
-    if backend is None or backend.arch.fullmatch(arch) is None:
+    if backend is None or re.fullmatch(backend.arch, arch) is None:
         raise ValueError(f"unknown target '{text}'")
     return Target(name, arch, backend.warp_size(arch))
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from irscope.backends.instructions import InstructionKind, InstructionSet
 
-# LLVM prints an instruction of AMDGCN behind a tab, labels at the start of a line.
+# LLVM prints a tab before an instruction, and labels at the start of a line.
 _INSTRUCTION = re.compile(r"\t([a-z]\w*)(?=[ \t]|$)")
 _MEMORY = re.compile(r"(global|buffer|flat|scratch)_(load|store)_(\w+)")
 _LDS = re.compile(r"ds_(read|load|write|store)(2|2st64|_2addr|_2addr_stride64)?_(?:tr\d+_)?[bui](\d+)")

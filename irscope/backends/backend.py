@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irscope.backends.instructions import InstructionSet
 from irscope.model import Stage, Target, Variant
+
+if TYPE_CHECKING:
+    from irscope.backends.instructions import InstructionSet
 
 # Both vendors: CUDA Programming Guide, table 30; AMD's ISA documents, "work-group".
 MAX_THREADS_PER_BLOCK = 1024
@@ -17,16 +18,16 @@ MIB = 1024**2
 GIB = 1024**3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Device:
     """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
 
-    `warps` and `blocks` are the most that may be resident. A multiprocessor has `partitions`, each with
-    `lane_registers` 32-bit registers a lane, handed to a warp in multiples of `register_unit` a lane.
-    `shared` is the bytes of shared memory (LDS), `block_shared` the most that one block may have after
-    opting in; a block's share is its own plus `reserved_shared`, rounded up to `shared_unit`.
-    `barriers` is the pool of barrier resources (None: no limit), `scalar_registers` those of one
-    partition (None: no limit).
+    `warps` and `blocks` limit how many are resident. A multiprocessor has `partitions`, each with
+    `lane_registers` 32-bit registers per lane, allocated to a warp in multiples of `register_unit` per
+    lane. `shared` is the bytes of shared memory (LDS), `block_shared` the maximum per block after opting
+    in; a block is allocated its own plus `reserved_shared` bytes, rounded up to `shared_unit`.
+    `barriers` is the pool of barrier resources and `scalar_registers` the registers per partition (None:
+    no limit).
     """
 
     warps: int
@@ -42,11 +43,11 @@ class Device:
     scalar_registers: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReferenceDevice:
     """A device as its driver describes it.
 
-    `multiprocessors` is what the driver counts as such (RDNA: work-group processors); `memory` and
+    `multiprocessors` is the number that the driver reports (RDNA: work-group processors); `memory` and
     `l2` are in bytes.
     """
 
@@ -56,14 +57,14 @@ class ReferenceDevice:
     l2: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resources:
-    """What one kernel takes; None where it is not known.
+    """The resources that one kernel uses; None if unknown.
 
-    `registers` are 32-bit registers a thread (AMD: vector registers, accumulation registers among them),
-    `stack` bytes of local memory (scratch) a thread, `barriers` a block. `spill_store_bytes` and
-    `spill_load_bytes` are ptxas' count over the code of one thread; `vector_spills` and `scalar_spills`
-    AMD's spilled registers; `scalar_registers` those of a wave.
+    `registers` are 32-bit registers per thread (AMD: vector registers, including accumulation registers),
+    `stack` is bytes of local memory (scratch) per thread, `barriers` are per block. `spill_store_bytes`
+    and `spill_load_bytes` are counted by ptxas in the code of one thread; `vector_spills` and
+    `scalar_spills` are AMD's spilled registers; `scalar_registers` are per wave.
     """
 
     registers: int | None = None
@@ -91,11 +92,11 @@ class Backend:
       assembly: the stage with the assembly text, whose lines carry source locations.
       binary: the stage that a device loads, an ELF file.
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
-      instruction_set: what the instructions of the assembly do.
+      instruction_set: returns what the instructions of the assembly do; imports that only when called.
 
     Targets:
       targets: the targets that Triton can compile for.
-      arch: matches the name of any architecture, also of one that Triton cannot compile for.
+      arch: a regular expression for architectures, including those that Triton cannot compile for.
       warp_size: threads per warp of an architecture.
       triton_arch: the architecture as Triton's GPUTarget has it.
 
@@ -116,9 +117,9 @@ class Backend:
     assembly: str
     binary: str
     machine_code: str
-    instruction_set: InstructionSet
+    instruction_set: Callable[[], InstructionSet]
     targets: tuple[Target, ...]
-    arch: re.Pattern[str]
+    arch: str
     warp_size: Callable[[str], int]
     device: Callable[[str, Mapping[str, Any]], Device | None]
     resources: Callable[[Variant, bytes | None, str | None], Resources]

@@ -6,12 +6,14 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
-from irscope.backends.elf import ElfSection, sections
-from irscope.backends.ptx_instructions import PTX
 from irscope.model import Stage, Target, Variant
+
+if TYPE_CHECKING:
+    from irscope.backends.elf import ElfSection
+    from irscope.backends.instructions import InstructionSet
 
 _NAME = "cuda"
 _WARP_SIZE = 32
@@ -23,14 +25,13 @@ _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE, _NUM_BARRIERS = 0x2F, 0x11, 0x12, 0x4C
 _SYMBOL = struct.Struct("<IB19x")  # the name and kind of an Elf64_Sym
 _FUNC = 2  # STT_FUNC
 
-# ptxas -v, from "Function properties for NAME" on; the names of its own are ptxas and ptxas-blackwell.
-_PROPERTIES = re.compile(
+# The output of ptxas -v, which calls itself ptxas or ptxas-blackwell. Patterns are text because listing
+# a capture uses none of them.
+_PROPERTIES = (
     r"Function properties for (\S+)\s+\d+ bytes stack frame, "
     r"(\d+) bytes spill stores, (\d+) bytes spill loads"
 )
-_WARNING = re.compile(
-    r"^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$", re.M
-)
+_WARNING = r"(?m)^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$"
 
 
 def _volta(blocks: int, warps: int, shared_kib: int) -> Device:
@@ -51,9 +52,9 @@ def _ampere(blocks: int, warps: int, shared_kib: int, barriers: int | None = Non
 
 
 # CUDA Programming Guide 13, section 5.1.3, tables 30 (resident blocks and warps) and 31 (registers: 64 K
-# an SM on all; shared memory an SM and a block); cc 7.0 and 7.2 from the CUDA C++ Programming Guide 12,
+# per SM on all; shared memory per SM and block); cc 7.0 and 7.2 from the CUDA C++ Programming Guide 12,
 # "Technical Specifications per Compute Capability". Allocation units, sub-partitions (4, so 16,384
-# registers for 32 lanes each, allocated 256 a warp) and barriers (limit from cc 9.0 on) from NVIDIA's
+# registers for 32 lanes each, allocated 256 per warp) and barriers (limit from cc 9.0 on) from NVIDIA's
 # cuda_occupancy.h of CUDA 13. cc 10.1 is what CUDA 12 called 11.0.
 _DEVICES = {
     "70": _volta(32, 64, 96),
@@ -91,11 +92,11 @@ _REFERENCE_DEVICES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelInfo:
-    """What a cubin says of one kernel: registers and stack bytes a thread, barriers a block.
+    """What a cubin says about one kernel: registers and stack bytes per thread, barriers per block.
 
-    None where the cubin does not say.
+    None if the cubin does not say.
     """
 
     registers: int | None
@@ -104,7 +105,9 @@ class KernelInfo:
 
 
 def kernel_info(content: bytes, kernel: str) -> KernelInfo:
-    """What the cubin `content` says of the kernel named `kernel`. Raises ValueError for a damaged one."""
+    """What the cubin `content` says about the kernel named `kernel`. Raises ValueError if it is damaged."""
+    from irscope.backends.elf import sections
+
     by_name = {section.name: section for section in sections(content)}
     code = by_name.get(f".text.{kernel}")
     if code is None:
@@ -122,7 +125,7 @@ def kernel_info(content: bytes, kernel: str) -> KernelInfo:
         if attribute == _NUM_BARRIERS and data:
             barriers = data[0]
     if barriers is None:
-        barriers = code.flags >> 20 & 0x7F  # where ptxas kept it before it wrote the attribute
+        barriers = code.flags >> 20 & 0x7F  # older versions of ptxas have no attribute
     return KernelInfo(registers, stack, barriers)
 
 
@@ -155,21 +158,17 @@ def _symbol_index(by_name: dict[str, ElfSection], kernel: str) -> int | None:
 
 
 def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
+    """From the cubin and the log of ptxas, as far as the variant has them and they are undamaged."""
     kernel = str(variant.metadata.get("name", variant.kernel.name))
-    return cuda_resources(binary, variant.log, kernel)
-
-
-def cuda_resources(cubin: bytes | None, log: str | None, kernel: str) -> Resources:
-    """What the kernel named `kernel` takes, as far as its cubin and the ptxas log are there and sound."""
     registers = stack = barriers = None
-    if cubin is not None:
+    if binary is not None:
         try:
-            info = kernel_info(cubin, kernel)
+            info = kernel_info(binary, kernel)
         except ValueError:
             info = None
         if info:
             registers, stack, barriers = info.registers, info.stack, info.barriers
-    spills = {match[1]: match for match in _PROPERTIES.finditer(log or "")}.get(kernel)
+    spills = {match[1]: match for match in re.finditer(_PROPERTIES, variant.log or "")}.get(kernel)
     return Resources(
         registers=registers,
         stack=stack,
@@ -180,8 +179,14 @@ def cuda_resources(cubin: bytes | None, log: str | None, kernel: str) -> Resourc
 
 
 def ptxas_warnings(log: str | None) -> tuple[str, ...]:
-    """What ptxas itself says costs performance, each once, in the order of the log."""
-    return tuple(dict.fromkeys(match[1].strip() for match in _WARNING.finditer(log or "")))
+    """The performance warnings of ptxas without duplicates, in the order of the log."""
+    return tuple(dict.fromkeys(match[1].strip() for match in re.finditer(_WARNING, log or "")))
+
+
+def _instruction_set() -> InstructionSet:
+    from irscope.backends.ptx_instructions import PTX
+
+    return PTX
 
 
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
@@ -198,9 +203,9 @@ CUDA = Backend(
     assembly="ptx",
     binary="cubin",
     machine_code="sass",
-    instruction_set=PTX,
+    instruction_set=_instruction_set,
     targets=tuple(Target(_NAME, arch, _WARP_SIZE) for arch in _DEVICES),
-    arch=re.compile(r"[1-9][0-9]{1,2}"),
+    arch=r"[1-9][0-9]{1,2}",
     warp_size=lambda arch: _WARP_SIZE,
     device=_device,
     resources=_resources,

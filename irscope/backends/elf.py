@@ -5,7 +5,6 @@ Read with struct: the few headers needed here do not earn the import time of a g
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import NamedTuple
 
@@ -54,6 +53,8 @@ def code_digest(content: bytes) -> str:
     Names are left out, so a renamed kernel has an equal digest. Raises ValueError where `content` is no
     sound ELF file.
     """
+    import hashlib  # here, because listing a capture needs the backends and not this
+
     digest = hashlib.sha256()
     for section in sections(content):
         prefix = next((prefix for prefix in _LOADED if section.name.startswith(prefix)), None)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irscope.backends.amdgcn_instructions import AMDGCN
 from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
 from irscope.model import Stage, Target, Variant
+
+if TYPE_CHECKING:
+    from irscope.backends.instructions import InstructionSet
 
 _NAME = "hip"
 
 # The keys of code object V5 metadata, "amdhsa.kernels" (LLVM, User Guide for AMDGPU Backend). From gfx90a
 # on .vgpr_count holds the accumulation registers too.
-_AMDGPU_METADATA = re.compile(r"^ +(?:- )?\.(\w+): +(\d+)$", re.M)
+_AMDGPU_METADATA = r"(?m)^ +(?:- )?\.(\w+): +(\d+)$"
 
 # CDNA: 4 SIMDs a compute unit with 512 vector registers a lane, architectural and accumulation together,
 # in units of 8; 8 waves and 800 scalar registers a SIMD; 16 barriers (LLVM, AMDGPUBaseInfo.cpp, IsaInfo,
@@ -61,17 +63,14 @@ _REFERENCE_DEVICES = {
 
 
 def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
-    # A block of a single wave needs no barrier.
-    return replace(hip_resources(assembly), barriers=int(variant.metadata.get("num_warps") != 1))
-
-
-def hip_resources(amdgcn: str | None) -> Resources:
-    """What the kernel takes, by the metadata at the end of its AMDGCN text."""
-    text = amdgcn or ""
+    """From the metadata at the end of the AMDGCN text."""
+    text = assembly or ""
     start = text.rfind("amdhsa.kernels:")
-    found = dict(_AMDGPU_METADATA.findall(text[start:])) if start >= 0 else {}
+    found = dict(re.findall(_AMDGPU_METADATA, text[start:])) if start >= 0 else {}
     values = {name: int(value) for name, value in found.items()}
     return Resources(
+        # A block of a single wave needs no barrier.
+        barriers=int(variant.metadata.get("num_warps") != 1),
         registers=values.get("vgpr_count"),
         stack=values.get("private_segment_fixed_size"),
         accumulation_registers=values.get("agpr_count"),
@@ -79,6 +78,12 @@ def hip_resources(amdgcn: str | None) -> Resources:
         vector_spills=values.get("vgpr_spill_count"),
         scalar_spills=values.get("sgpr_spill_count"),
     )
+
+
+def _instruction_set() -> InstructionSet:
+    from irscope.backends.amdgcn_instructions import AMDGCN
+
+    return AMDGCN
 
 
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
@@ -99,9 +104,9 @@ HIP = Backend(
     assembly="amdgcn",
     binary="hsaco",
     machine_code="amdgcn",
-    instruction_set=AMDGCN,
+    instruction_set=_instruction_set,
     targets=tuple(Target(_NAME, arch, _wave(arch)) for arch in _DEVICES),
-    arch=re.compile(r"gfx[1-9][0-9a-f]{2,4}"),
+    arch=r"gfx[1-9][0-9a-f]{2,4}",
     warp_size=_wave,
     device=_device,
     resources=_resources,

@@ -13,7 +13,7 @@ class InstructionKind:
 
     `kind` is "global load", "global store", "shared load", "shared store", "local load", "local store",
     "matrix", "async copy" or "ldmatrix". `name` is a matrix instruction's kind and shape, or how an
-    async copy is made. `width` is the bytes that one instruction moves for one thread (0: none).
+    async copy is made. `width` is the bytes that one instruction moves per thread (0: none).
     """
 
     kind: str
@@ -21,7 +21,7 @@ class InstructionKind:
     width: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan:
     """How many instructions a text has, and the lines (index from 0) of those that do something."""
 
@@ -29,7 +29,7 @@ class Scan:
     lines: Mapping[InstructionKind, list[int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InstructionSet:
     """How to recognize instructions in an assembly text.
 

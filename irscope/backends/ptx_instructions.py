@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from irscope.backends.instructions import InstructionKind, InstructionSet
 
-# An instruction of PTX, behind the brace that opens a scope and its predicate; labels end in a colon.
+# An instruction after an opening brace and a predicate, if any. Labels end in a colon.
 _INSTRUCTION = re.compile(r"[ \t{]*(?:@!?%?\w+[ \t]+)?([a-z][\w.:]*)(?<!:)(?=[ \t;]|$)")
 _TYPE = re.compile(r"\.b?[busf](\d+)(?:x2)?$")
 _VECTOR = re.compile(r"\.v([248])\.")
@@ -35,7 +35,7 @@ def _of_opcode(opcode: str, size: int) -> tuple[InstructionKind, ...]:
 
 
 def _matrix(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`mma.sync.aligned.m16n8k16...`; the shape of tcgen05.mma stands in a descriptor, not the opcode."""
+    """`mma.sync.aligned.m16n8k16...`; the shape of tcgen05.mma is in a descriptor, not in the opcode."""
     if opcode.startswith("tcgen05.mma"):
         kinds = [part for part in parts if part.startswith("kind::")]
         return (InstructionKind("matrix", ".".join(["tcgen05.mma", *kinds])),)
@@ -58,7 +58,7 @@ def _access(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _copy(opcode: str, parts: list[str], size: int) -> tuple[InstructionKind, ...]:
-    """`cp.async.cg` always copies 16 bytes, `.ca` says how many; bulk copies are the tensor unit's."""
+    """`cp.async.cg` always copies 16 bytes, `.ca` names a size; bulk copies are made by the TMA unit."""
     if opcode.startswith("cp.async.cg."):
         return InstructionKind("async copy", "cp.async"), InstructionKind("global load", width=16)
     if opcode.startswith("cp.async.ca."):

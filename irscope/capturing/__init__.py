@@ -1,1 +1,1 @@
-"""How variants get into a capture: sweeps, recorded programs, imported caches."""
+"""How variants get into a capture: compiled sweeps, recorded programs, imported caches."""

@@ -1,18 +1,87 @@
-"""What a running program tells whoever writes its capture: plain data, sent over a pipe or a queue."""
+"""Every message that irscope's processes send each other, and the functions that send and receive one.
+
+Two conversations use them. A worker receives a SweepRequest or a Job and answers with a Plan, or with
+compiler events and JobDone. A running program receives a StartProgram and sends what it compiles to the
+process that writes the capture; it waits for an Answer after each Question.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
 
-from irscope.capturing.compile.request import Job
-from irscope.model import Benchmark, Launch, SourceFunction, Target, Value
+from irscope.model import Benchmark, Failure, Launch, SourceFunction, Target, Value
 from irscope.store.writer import NewVariant
+from irscope.toolchain.job import CompilerEvent, Job
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequest:
+    """What the user asked to compile.
+
+    `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
+    product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
+    records the coalescing pass's debug output, `passes` each compiler pass.
+    """
+
+    file: Path
+    kernel: str | None
+    signature: str | None
+    constants: Mapping[str, Value]
+    axes: Mapping[str, tuple[Value, ...]]
+    targets: tuple[Target, ...]
+    reasons: bool = False
+    passes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The jobs of a request, and the kernel and toolchain that they belong to.
+
+    `notes` are lines for the user, for example that a prune function was not run.
+    """
+
+    source: SourceFunction
+    helpers: tuple[SourceFunction, ...]
+    parameters: tuple[str, ...]
+    versions: Mapping[str, str]
+    jobs: tuple[Job, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobDone:
+    """The job succeeded; all its events were sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRejected:
+    """The request or job does not fit the file; `argument` is the one at fault, if it is one."""
+
+    problem: str
+    argument: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailed:
+    """The request or job raised an exception."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJob(Job):
+    """A job for a compilation that a program asked for; `number` is that of the recorded compilation."""
+
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run: `kind` is "script", "module" or "code"; `arguments` are the program's own."""
+    """The program to run: `kind` is "script", "module" or "code"; `arguments` are the program's own."""
 
     kind: str
     name: str
@@ -23,10 +92,10 @@ class Program:
 class RunOptions:
     """How to capture a program.
 
-    `target` of None: the GPU that is there. `sweep` maps (kernel, name) to the values under which that
+    `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that
     kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
-    variants. `processes` of None is one a core; `seconds` is the time limit of one compilation. `passes`
-    asks for the compiler's passes one by one.
+    variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
+    records each compiler pass.
     """
 
     target: Target | None
@@ -39,22 +108,44 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RunJob(Job):
-    """A variant that waits to be compiled; `number` is the one it is recorded under."""
+class SubprocessOptions:
+    """How to capture the processes that a program starts.
 
-    number: int = 0
+    `stem` is the capture's absolute path without its suffix, `existing` what to do with a file that
+    exists: "force", "resume" or "" (refuse). `rank` is the RANK of the process that starts them.
+    """
+
+    options: RunOptions
+    stem: str
+    existing: str
+    command: str
+    rank: str | None = None
+
+    def path(self) -> Path:
+        """The capture of this process: STEM.rankN if it has another RANK than its parent, else STEM.PID."""
+        rank = os.environ.get("RANK")
+        name = f"rank{rank}" if rank is not None and rank != self.rank else str(os.getpid())
+        return Path(f"{self.stem}.{name}.irscope")
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """The toolchain of everything that follows: name -> version."""
+class StartProgram:
+    """Runs the program, and captures it and the processes that it starts."""
+
+    program: Program
+    subprocesses: SubprocessOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ToolchainUsed:
+    """The toolchain of all later messages: name -> version."""
 
     versions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class KernelSeen:
-    """A kernel, under the number that its variants name."""
+class KernelRecorded:
+    """A kernel; its variants refer to it by `number`."""
 
     number: int
     source: SourceFunction
@@ -64,7 +155,7 @@ class KernelSeen:
 
 @dataclass(frozen=True, slots=True)
 class VariantDone:
-    """A finished variant. `files` are artifacts that lie in Triton's cache: stage -> path."""
+    """A finished variant. `files` are artifacts in Triton's cache: stage -> path."""
 
     number: int
     kernel: int
@@ -73,15 +164,15 @@ class VariantDone:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchSeen:
-    """The variant with this number was launched so."""
+class LaunchRecorded:
+    """The program launched the variant with this number."""
 
     number: int
     launch: Launch
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkSeen:
+class BenchmarkRecorded:
     """An autotuner measured the variant with this number."""
 
     number: int
@@ -89,31 +180,70 @@ class BenchmarkSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiling:
-    """So many variants are compiled from here on."""
+class CompilationsStarted:
+    """The program begins to compile this many variants."""
 
     total: int
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line that the user should read."""
+    """A line for the user."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Asks which of these variants the capture does not have yet: a list of bools is the answer."""
+class MissingQuery:
+    """Asks which of these variants (kernel number, variant) the capture does not have yet."""
 
     variants: tuple[tuple[int, NewVariant], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last message; answered when everything before it is in the capture."""
+    """The last message of a program; its answer comes when the capture has everything before it."""
 
 
-Message = (
-    Versions | KernelSeen | VariantDone | LaunchSeen | BenchmarkSeen | Compiling | Note | Wanted | Finished
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a Question; `missing` has one entry per variant of a MissingQuery."""
+
+    missing: tuple[bool, ...] = ()
+
+
+WorkerTask = SweepRequest | Job
+WorkerReply = Plan | CompilerEvent | JobDone | RequestRejected | JobFailed
+Question = MissingQuery | Finished
+Record = (
+    ToolchainUsed
+    | KernelRecorded
+    | VariantDone
+    | LaunchRecorded
+    | BenchmarkRecorded
+    | CompilationsStarted
+    | Note
+    | Question
 )
+Message = WorkerTask | WorkerReply | StartProgram | Record | Answer
+
+
+class DisconnectedError(Exception):
+    """The process at the other end of the pipe has ended."""
+
+
+def send(pipe: Connection, message: Message) -> None:
+    """Sends a message. Raises DisconnectedError."""
+    try:
+        pipe.send(message)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise DisconnectedError from error
+
+
+def receive(pipe: Connection) -> Message:
+    """Waits for the next message. Raises DisconnectedError."""
+    try:
+        message: Message = pipe.recv()
+    except (EOFError, OSError) as error:  # OSError if it ended in the middle of a message
+        raise DisconnectedError from error
+    return message

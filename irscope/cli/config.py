@@ -1,4 +1,4 @@
-"""Print where the config file of the app is, and what it says.
+"""Print the path of the app's config file and its settings.
 
 example: irscope config
 """
@@ -9,20 +9,20 @@ import argparse
 import sys
 
 NAME = "config"
-SUMMARY = "print where the app's config file is, and what it says"
+SUMMARY = "print the path of the app's config file and its settings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """Declares no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the path and the settings. Raises UserError, after the path, where the file is broken."""
+    """Prints the path and the settings. Raises UserError, after printing the path, if the file is invalid."""
     from irscope.model.text import one_line
     from irscope.tui.settings import config_path, load
 
     path = config_path()
-    print(one_line(f"{path}{'' if path.exists() else '  (not there yet)'}"))
+    print(one_line(f"{path}{'' if path.exists() else '  (does not exist yet)'}"))
     sys.stdout.flush()
     settings = load(path)
     print(one_line(f"theme  {settings.theme or 'textual-dark (default)'}"))

@@ -1,4 +1,4 @@
-"""Say which versions and tools are there, and what works on this machine.
+"""Print the versions of tools and packages, and what works on this machine.
 
 example: irscope doctor
 """
@@ -15,25 +15,25 @@ from pathlib import Path
 from irscope import __version__
 
 NAME = "doctor"
-SUMMARY = "say which versions and tools are there and what works here"
+SUMMARY = "print the versions of tools and packages, and what works here"
 
 _PACKAGES = ("triton", "torch", "textual", "rich", "pygments", "rapidfuzz", "zstandard")
 _TRITON_VERSIONS = ("3.6", "3.7", "3.8", "3.9")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """Declares no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report; 0 also where something is missing, since what is there works."""
+    """Prints the report. Returns 0 even if something is missing, because the rest works."""
     for line in _report():
         print(line)
     return 0
 
 
 def _report() -> Iterator[str]:
-    from irscope.toolchain.disassembler import find_nvdisasm
+    from irscope.workspace import find_nvdisasm
 
     found = {name: _version(name) for name in _PACKAGES}
     yield f"irscope   {__version__}"
@@ -46,7 +46,8 @@ def _report() -> Iterator[str]:
     yield ""
     yield "browse, table, show, diff, dump   yes"
     yield f"compile                           {_can_compile(found['triton'])}"
-    yield f"sass                              {'yes' if nvdisasm else 'no: needs nvdisasm, as in triton'}"
+    sass = "yes" if nvdisasm else "no: needs nvdisasm, which triton includes"
+    yield f"sass                              {sass}"
 
 
 def _version(package: str) -> str | None:
@@ -60,8 +61,8 @@ def _can_compile(triton: str | None) -> str:
     if triton is None:
         return "no: pip install 'irscope[compile]' (Linux)"
     if not triton.startswith(tuple(f"{version}." for version in _TRITON_VERSIONS)):
-        return f"perhaps: made for triton {_TRITON_VERSIONS[0]} to {_TRITON_VERSIONS[-1]}, this is {triton}"
-    return "yes, for every target, with no GPU"
+        return f"maybe: tested with triton {_TRITON_VERSIONS[0]} to {_TRITON_VERSIONS[-1]}, not with {triton}"
+    return "yes, for every target, without a GPU"
 
 
 def _gpu() -> str:

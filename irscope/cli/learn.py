@@ -1,9 +1,9 @@
-"""Lessons on why autotune recompiles, on IR that this machine just made.
+"""Learn why autotune recompiles, in lessons with IR that this machine compiles.
 
-Without LESSON it lists them. Each compiles its own capture, asks, lets you look, then shows the answer:
-in the app, where . goes on and , goes back; with --text, or where there is no terminal, as Markdown.
+Without LESSON, lists the lessons. A lesson compiles its own capture, asks a question, shows the IR and then
+the answer: in the app, where . goes forward and , back; with --text, or without a terminal, as Markdown.
 
-  irscope learn 2
+example: irscope learn 2
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from irscope import __version__
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.request import SweepRequest
     from irscope.capturing.compile.sweep import Progress
+    from irscope.capturing.messages import SweepRequest
     from irscope.learn.lesson import Lesson, LessonSweep
 
 NAME = "learn"
-SUMMARY = "learn why autotune recompiles, lesson by lesson, on IR made here"
+SUMMARY = "learn why autotune recompiles, in lessons with IR compiled here"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares LESSON and how to take it."""
-    parser.add_argument("lesson", metavar="LESSON", nargs="?", help="its number or name; none: list them")
+    """Declares LESSON and how to show it."""
+    parser.add_argument("lesson", metavar="LESSON", nargs="?", help="its number or name; omit it to list all")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--text", action="store_true", help="print it, questions and answers, as Markdown")
+    how.add_argument("--text", action="store_true", help="print questions and answers as Markdown")
     how.add_argument(
-        "--check", action="store_true", help="check what the lesson says on what was compiled here"
+        "--check", action="store_true", help="check the lesson's claims against what was compiled here"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="where its capture goes")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the lesson's capture")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists the lessons, or gives one; 1 where --check finds something that is not so."""
+    """Lists the lessons or shows one; returns 1 if --check finds a wrong claim."""
     from irscope.learn.lesson import find_lesson, lessons
 
     if args.lesson is None:
@@ -66,22 +66,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compile_lesson(lesson: Lesson, path: Path) -> None:
-    """Compiles what the capture at `path` lacks of a lesson.
+    """Compiles the variants of a lesson that the capture at `path` lacks.
 
-    Raises UserError where a variant fails that was not meant to.
+    Raises UserError if a variant fails unexpectedly.
     """
     with tempfile.TemporaryDirectory() as cache:
-        # What the compiler prints is part of a lesson; a cache that has the kernel would keep it silent.
+        # The compiler's output is part of a lesson; if the cache has the kernel, it prints nothing.
         os.environ["TRITON_CACHE_DIR"] = cache  # the workers inherit it
         for sweep in lesson.sweeps:
             progress = _compile(_request(sweep), path)
             if progress.failed and not sweep.fails:
-                raise UserError(f"{sweep.kernel} did not compile; irscope list {path} says why")
+                raise UserError(f"{sweep.kernel} did not compile; irscope list {path} shows why")
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
-    from irscope.backends import parse_target
-    from irscope.capturing.compile.request import SweepRequest
+    from irscope.capturing.messages import SweepRequest
+    from irscope.workspace import parse_target
 
     return SweepRequest(
         file=sweep.file,
@@ -96,12 +96,12 @@ def _request(sweep: LessonSweep) -> SweepRequest:
 
 def _compile(request: SweepRequest, path: Path) -> Progress:
     from irscope.capturing.compile.sweep import compile_plan, planned
-    from irscope.cli.progress import progress_bar
-    from irscope.store import CaptureWriter
+    from irscope.cli.progress import compilation_bar
+    from irscope.workspace import CaptureWriter
 
     with planned(request, None) as (plan, workers):
         writer = CaptureWriter.resume(path) if path.exists() else CaptureWriter.create(path)
-        with writer, progress_bar(plan) as report:
+        with writer, compilation_bar(plan) as report:
             return compile_plan(plan, workers, writer, "irscope learn", 300.0, report)
 
 
@@ -110,16 +110,16 @@ def _print(lesson: Lesson, path: Path) -> None:
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
-        print(markdown(lesson, workspace.variants, workspace.find_content), end="")
+        print(markdown(lesson, workspace), end="")
 
 
 def _check(lesson: Lesson, path: Path) -> int:
-    from irscope.learn.assertions import broken_claims
+    from irscope.learn.assertions import failed_assertions
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
-        broken = list(broken_claims(lesson, workspace.variants, workspace.find_content))
-    claims = sum(len(step.claims) for step in lesson.steps)
+        broken = list(failed_assertions(lesson, workspace))
+    claims = sum(len(step.assertions) for step in lesson.steps)
     for line in broken:
         print(line)
     print(f"lesson {lesson.number}: {claims - len(broken)} of {claims} claims hold")
@@ -127,7 +127,7 @@ def _check(lesson: Lesson, path: Path) -> int:
 
 
 def _home() -> Path:
-    """Where captures of lessons are kept, by version: a second visit compiles nothing."""
+    """The folder of the lessons' captures, per version, so that a lesson is compiled only once."""
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs

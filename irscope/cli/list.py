@@ -1,6 +1,6 @@
 """List the kernels and variants of a capture, with the names that other commands take.
 
-A variant is called by its number (#3), its short name, or any part of the name that fits only one.
+A variant is named by its number (#3), its short name, or any part of the name that matches only one.
 
 example: irscope list matmul.irscope
 """
@@ -24,15 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the list. Raises UserError where the capture cannot be read."""
-    from irscope.report.json.records import to_json
-    from irscope.report.terminal.listing import list_document, list_text
+    """Prints the list. Raises UserError if the capture cannot be read."""
     from irscope.workspace import Workspace
 
     with Workspace(args.capture) as workspace:
-        names, chosen = workspace.names, workspace.select(args.kernel, args.target)
+        names, variants = workspace.names, workspace.select(args.kernel, args.target)
     if args.format == "json":
-        sys.stdout.write(to_json(list_document(chosen, names, str(args.capture))))
+        from irscope.report.json.list_json import list_document
+
+        options.print_json(list_document(variants, names, str(args.capture)))
     else:
-        sys.stdout.write(list_text(chosen, names, options.width_of(args)))
+        from irscope.report.terminal.list_text import list_text
+
+        sys.stdout.write(list_text(variants, names, options.width_of(args)))
     return 0

@@ -11,11 +11,12 @@ from pathlib import Path
 from threading import Thread
 
 from irscope.capturing.compile.pool import Stop, Stopped, Worker
-from irscope.capturing.compile.request import Job, Plan, SweepRequest
 from irscope.capturing.compile.sweep import Sweep, compile_sweep, lay_out, planned
+from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
+from irscope.toolchain.job import Job
 from irscope.tui.live import Tell
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 

@@ -1,7 +1,8 @@
-"""The command line: one flat list of commands, of which only the one that is asked for is imported.
+"""The command line: a flat list of commands, of which only the requested one is imported.
 
-A command is a module with NAME, SUMMARY, `add_arguments(parser)`, which declares its own arguments, and
-`run(args)`, which does it, returns the exit code and may raise UserError. Its docstring is its help.
+A command is a module of this package with NAME and SUMMARY (string literals on one line),
+`add_arguments(parser)`, and `run(args)`, which returns the exit code and may raise UserError. Its
+docstring is its help. To add a command, add such a module.
 """
 
 from __future__ import annotations
@@ -16,61 +17,55 @@ from irscope import __version__
 
 TYPE_CHECKING = False  # typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NoReturn
 
-# Name, module and summary; the summary stands in the module as well (a test compares them), so that
-# `irscope --help` needs to import none.
-COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("compile", "irscope.cli.compile", "compile a kernel under each of its configs and keep every stage"),
-    ("run", "irscope.cli.run", "run a script as it is and capture every kernel it launches"),
-    ("import", "irscope.cli.import_", "import a Triton cache, a dump folder or a tritonparse trace"),
-    ("tui", "irscope.cli.tui", "browse a capture in the terminal (also: irscope CAPTURE)"),
-    ("list", "irscope.cli.list", "list the kernels and variants of a capture"),
-    ("table", "irscope.cli.table", "compare the variants: registers, spills, shared memory, ..."),
-    ("show", "irscope.cli.show", "print one stage of a variant"),
-    ("diff", "irscope.cli.diff", "say and show what differs between two variants"),
-    ("why", "irscope.cli.why", "say why a kernel was compiled again, and whether that was worth it"),
-    ("passes", "irscope.cli.passes", "say what each compiler pass did, or in which one two variants part"),
-    ("layout", "irscope.cli.layout", "draw which thread holds which element, and the banks of shared memory"),
-    ("check", "irscope.cli.check", "check facts against what is expected of them, for CI"),
-    ("lint", "irscope.cli.lint", "find the mistakes that people make, in kernels' source or in a capture"),
-    ("report", "irscope.cli.report", "write a page to hand on: table, plots, findings and diffs"),
-    ("learn", "irscope.cli.learn", "learn why autotune recompiles, lesson by lesson, on IR made here"),
-    ("explain", "irscope.cli.explain", "explain a word of the stages, the table or the tuning"),
-    ("dump", "irscope.cli.dump", "write every stage of every variant under a readable name"),
-    ("serve", "irscope.cli.serve", "show the app in a browser, on this machine alone unless told otherwise"),
-    ("config", "irscope.cli.config", "print where the app's config file is, and what it says"),
-    ("merge", "irscope.cli.merge", "join captures: the ranks of a run, several sweeps"),
-    ("doctor", "irscope.cli.doctor", "say which versions and tools are there and what works here"),
-)
 
-EPILOG = "irscope CAPTURE opens the capture as irscope tui does; irscope COMMAND --help has an example each."
+def _commands() -> Iterator[tuple[str, str, str]]:
+    """Name, module and summary of each command: every module here that defines NAME and SUMMARY.
+
+    Reads the modules instead of importing them, which takes 1 ms for all.
+    """
+    folder = os.path.dirname(__file__)  # noqa: PTH120 - no pathlib for --help
+    for file in sorted(os.listdir(folder)):  # noqa: PTH208
+        if file.endswith(".py"):
+            with open(os.path.join(folder, file), encoding="utf-8") as lines:  # noqa: PTH118, PTH123
+                found = dict(
+                    line.split(" = ", 1) for line in lines if line.startswith(("NAME = ", "SUMMARY = "))
+                )
+            if found:
+                name, summary = (found[key].strip().strip('"') for key in ("NAME", "SUMMARY"))
+                yield name, f"irscope.cli.{file[:-3]}", summary
+
+
+COMMANDS = tuple(_commands())
+EPILOG = "irscope CAPTURE opens the capture in the app; irscope COMMAND --help shows an example."
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong in one line."""
+    """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Exits with 2; `message` is argparse's."""
+        """Exits with code 2."""
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command that `argv` (default: the process's own arguments) names; returns the exit code.
+    """Runs the command in `argv` (default: the process's arguments) and returns the exit code.
 
-    0 done; 1 done, but some variant failed; 2 wrong use or unreadable input; 130 interrupted; 141 the
-    reader of the output went away.
+    0: done; 1: done, but a variant failed or a check did not hold; 2: wrong use or unreadable input; 130:
+    interrupted; 141: the reader of the output exited.
     """
     words = _with_command(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
-        # A character that the terminal's encoding lacks must not end the program.
+        # A character that the terminal cannot encode must not end the program.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     try:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered would raise again when Python exits.
+        # Python would flush the buffered output at exit and raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -83,7 +78,7 @@ def _run(words: list[str]) -> int:
     parser = _parser(words[0] if words else "", module)
     if module is None:
         parser.parse_args(words or ["--help"])
-        parser.error("name a command")
+        parser.error("specify a command")
     args = parser.parse_args(words)
 
     from irscope.model.errors import UserError
@@ -93,13 +88,13 @@ def _run(words: list[str]) -> int:
     except UserError as error:
         from irscope.model.text import one_line
 
-        print(f"irscope: {one_line(str(error))}", file=sys.stderr)
+        print(f"irscope: {one_line(error.command_line_text)}", file=sys.stderr)
         return 2
     return code
 
 
 def _parser(command: str, module: ModuleType | None) -> Parser:
-    """The parser of all commands, of which only `command` has its arguments."""
+    """The parser of all commands; only `command` has arguments."""
     parser = Parser(
         prog="irscope",
         description="See what the Triton compiler made of a kernel under each config, and what differs.",
@@ -129,7 +124,7 @@ def _module(command: str) -> ModuleType | None:
 
 
 def _with_command(words: list[str]) -> list[str]:
-    """`words` with `tui` put before a first word that is no command but a capture's path."""
+    """`words`, with `tui` in front if the first word is not a command but the path of a capture."""
     if not words or words[0].startswith("-") or any(words[0] == name for name, _, _ in COMMANDS):
         return words
     is_path = words[0].endswith(".irscope") or os.path.exists(words[0])  # noqa: PTH110 - no pathlib for --help

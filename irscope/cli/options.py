@@ -1,4 +1,7 @@
-"""Arguments that several commands share, and what they select. Standard library and store only."""
+"""Arguments that several commands share, and their values.
+
+`irscope list` imports this module, so anything slow is imported inside the functions.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from irscope.capturing.messages import SweepRequest
+    from irscope.model import Target, Value
     from irscope.report.terminal.paint import Paint
+    from irscope.workspace import CaptureWriter
+
+# A parser, or a group of its arguments.
+Arguments = argparse._ActionsContainer
 
 _CONTEXT = 3
+
+
+# Arguments about a capture.
 
 
 def add_capture(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +34,19 @@ def add_capture(parser: argparse.ArgumentParser) -> None:
 
 
 def add_variant(parser: argparse.ArgumentParser, name: str, metavar: str) -> None:
-    """A variant's name."""
+    """The name of a variant."""
     parser.add_argument(name, metavar=metavar, help="#3, or any part of its name in irscope list")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """--kernel and --target."""
-    parser.add_argument("--kernel", metavar="NAME", help="only the variants of this kernel")
-    parser.add_argument("--target", metavar="TARGET", help="only those for this target, such as cuda:90")
+    parser.add_argument("--kernel", metavar="GLOB", help="only kernels matching GLOB")
+    parser.add_argument(
+        "--target", metavar="TARGET", help="only variants for this target, for example cuda:90"
+    )
+
+
+# Arguments about the output.
 
 
 def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
@@ -38,7 +55,7 @@ def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:
-    """--context: how many equal rows are shown around a change."""
+    """--context: the number of equal rows around a change."""
     parser.add_argument(
         "--context",
         metavar="N",
@@ -54,12 +71,12 @@ def add_width(parser: argparse.ArgumentParser) -> None:
         "--width",
         metavar="COLUMNS",
         type=_columns,
-        help="fit this width (default: the terminal's; a pipe's is unlimited)",
+        help="fit this width (default: the terminal's; unlimited in a pipe)",
     )
 
 
 def width_of(args: argparse.Namespace, file: TextIO | None = None) -> int | None:
-    """The columns to fit: --width, or the terminal's; None where `file` (stdout) is no terminal."""
+    """The columns to fit: --width, or the terminal's; None if `file` (stdout) is not a terminal."""
     if getattr(args, "width", None) is not None:
         return int(args.width)
     if (file or sys.stdout).isatty():
@@ -68,18 +85,155 @@ def width_of(args: argparse.Namespace, file: TextIO | None = None) -> int | None
 
 
 def paint(file: TextIO | None = None) -> Paint:
-    """How to style what goes to `file` (stdout): not at all where it is no terminal.
+    """The styles for output to `file` (stdout): none if it is not a terminal.
 
-    NO_COLOR (https://no-color.org) takes the colours, not bold and reverse.
+    NO_COLOR (https://no-color.org) removes colors, but not bold and reverse.
     """
     from irscope.report.terminal.paint import Paint
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
-    return Paint(attributes=terminal, colour=terminal and not os.environ.get("NO_COLOR"))
+    return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
+
+
+def print_json(document: dict[str, object]) -> None:
+    """Prints a JSON document."""
+    from irscope.report.json.records import to_json
+
+    sys.stdout.write(to_json(document))
+
+
+def write_output(path: Path, content: bytes, force: bool) -> None:
+    """Writes a file. Raises UserError if it exists (unless `force`) or cannot be written."""
+    from irscope.model import UserError
+
+    try:
+        with path.open("wb" if force else "xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise UserError(f"{path} exists; choose another name with -o or replace it with --force") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+# Arguments about compiling into a capture.
+
+
+def add_compilation(parser: Arguments) -> None:
+    """--signature, --const, --config, --target, --reasons, --passes, -j and --timeout."""
+    from irscope.workspace import TARGETS
+
+    parser.add_argument(
+        "--signature", metavar="SIG", help='argument types, for example "*fp16:16, i32:16, i32, 1"'
+    )
+    parser.add_argument(
+        "--const",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a constexpr that no config sets",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="NAME=V1,V2",
+        action="append",
+        default=[],
+        help="values of a constexpr or of num_warps, num_stages, num_ctas, maxnreg; repeat for the product",
+    )
+    parser.add_argument(
+        "--target",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help=f"one of {', '.join(map(str, TARGETS))}; can be repeated (default: cuda:90)",
+    )
+    add_workers(parser)
+    parser.add_argument(
+        "--reasons",
+        action="store_true",
+        help="record the coalescing pass's decision for each load and store",
+    )
+    add_passes(parser)
+
+
+def add_workers(parser: Arguments) -> None:
+    """-j and --timeout."""
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=int, help="worker processes (default: one per core)"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="per variant (300)")
+
+
+def add_passes(parser: Arguments) -> None:
+    """--passes."""
+    parser.add_argument(
+        "--passes", action="store_true", help="record each compiler pass and the module after it"
+    )
+
+
+def add_output(parser: Arguments, default: str) -> None:
+    """-o, --force and --resume. `default` describes where the capture goes without -o."""
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=f"the capture ({default})")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    existing.add_argument("--resume", action="store_true", help="add to FILE what it does not have yet")
+
+
+def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
+    """Creates the capture, or resumes it. Raises UserError if it exists without --force or --resume."""
+    from irscope.workspace import CaptureWriter
+
+    resume = args.resume and path.exists()
+    return CaptureWriter.resume(path) if resume else CaptureWriter.create(path, args.force)
+
+
+def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
+    """The request in the arguments for `kernel`: FILE.py::KERNEL. Raises UserError if they are invalid."""
+    from irscope.capturing.messages import SweepRequest
+    from irscope.model import UserError, parse_value
+
+    check_positive(args, "-j")
+    file, _, name = kernel.partition("::")
+    request = SweepRequest(
+        file=Path(file),
+        kernel=name or None,
+        signature=args.signature,
+        constants={name: parse_value(value) for name, value in map(_assignment, args.const)},
+        axes=_axes(args.config),
+        targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
+        reasons=args.reasons,
+        passes=args.passes,
+    )
+    if not request.file.is_file():
+        raise UserError(f"{request.file}: no such file")
+    return request
+
+
+def check_positive(args: argparse.Namespace, *options: str) -> None:
+    """Raises UserError if one of these options is less than 1; "-j" stands for --jobs."""
+    from irscope.model import UserError
+
+    for option in options:
+        number = getattr(args, "jobs" if option == "-j" else option.strip("-").replace("-", "_"))
+        if number is not None and number < 1:
+            raise UserError(f"{option} must be at least 1")
+
+
+# Values.
+
+
+def target(text: str) -> Target:
+    """The target called `text`. Raises UserError if it is unknown."""
+    from irscope.model import UserError
+    from irscope.workspace import parse_target
+
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
 def split_names(values: Sequence[str] | None) -> list[str] | None:
-    """The names in the values of a repeated option such as `--stage a,b`, None where it was not given."""
+    """The names in the values of a repeated option such as `--stage a,b`; None if it was not given."""
     if not values:
         return None
     return list(dict.fromkeys(name for value in values for name in value.split(",") if name))
@@ -88,11 +242,33 @@ def split_names(values: Sequence[str] | None) -> list[str] | None:
 def count(text: str) -> int:
     """A number that is 0 or more, for argparse."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("a number, 0 or more")
+        raise argparse.ArgumentTypeError("must be a number, 0 or more")
     return int(text)
 
 
 def _columns(text: str) -> int:
     if not text.isdecimal() or int(text) < 20:
-        raise argparse.ArgumentTypeError("a number of columns, 20 or more")
+        raise argparse.ArgumentTypeError("must be a number of columns, 20 or more")
     return int(text)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    from irscope.model import UserError
+
+    name, equals, value = text.partition("=")
+    if not (equals and name.strip().isidentifier()):
+        raise UserError(f"'{text}' is not NAME=VALUE")
+    return name.strip(), value
+
+
+def _axes(texts: list[str]) -> dict[str, tuple[Value, ...]]:
+    """The values of each `--config`, by name. Raises UserError if a name has none."""
+    from irscope.model import UserError, parse_value
+    from irscope.workspace import split_signature
+
+    axes: dict[str, tuple[Value, ...]] = {}
+    for name, values in map(_assignment, texts):
+        axes[name] = tuple(parse_value(value) for value in split_signature(values))
+        if not axes[name]:
+            raise UserError(f"--config {name}=: specify at least one value")
+    return axes

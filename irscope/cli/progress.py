@@ -1,17 +1,32 @@
-"""The progress bar of a compilation, on stderr where that is a terminal."""
+"""Progress on stderr, if that is a terminal."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from irscope.capturing.compile.request import Plan
-from irscope.capturing.compile.sweep import Progress, Report
+if TYPE_CHECKING:
+    from irscope.capturing.compile.sweep import Progress, Report
+    from irscope.capturing.messages import Plan
+    from irscope.capturing.record.background_writer import WrittenCounts
+
+
+def count_on_stderr(what: str) -> Callable[[int, int], None]:
+    """A counter on the terminal's last line; the returned function takes a number from 1 and the total."""
+
+    def report(number: int, total: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if number == total else ""
+            print(f"\r{what}{number} of {total}", end=end, file=sys.stderr, flush=True)
+
+    return report
 
 
 @contextmanager
 def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar that is told how many are done, and of how many; shows nothing where nobody looks."""
+    """A bar; the function takes how many are done, and the total."""
     from rich.console import Console
     from rich.progress import Progress as Bar
 
@@ -22,8 +37,8 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def progress_bar(plan: Plan) -> Iterator[Report]:
-    """A bar with the variant under way and the failures so far; shows nothing where nobody looks."""
+def compilation_bar(plan: Plan) -> Iterator[Report]:
+    """A bar with the variant that is being compiled and the number of failures."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -47,3 +62,31 @@ def progress_bar(plan: Plan) -> Iterator[Report]:
             bar.update(task, completed=progress.kept + progress.done, running=shown)
 
         yield report
+
+
+@contextmanager
+def recording_bar() -> Iterator[Callable[[WrittenCounts], None]]:
+    """Prints the notes of a recording as they arrive, and shows a bar while variants are compiled."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    columns = (TextColumn("irscope"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Bar(*columns, console=console, disable=not console.is_terminal, transient=True)
+    task = bar.add_task("", total=None)
+    printed = 0
+
+    def report(written: WrittenCounts) -> None:
+        nonlocal printed
+        for note in written.notes[printed:]:
+            print(f"irscope: {note}", file=sys.stderr)
+        printed = len(written.notes)
+        if written.total is not None:
+            bar.start()
+            bar.update(task, total=written.total, completed=written.variants)
+
+    try:
+        yield report
+    finally:
+        bar.stop()

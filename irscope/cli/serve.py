@@ -1,6 +1,6 @@
-"""Show the app in a browser, on this machine alone unless told otherwise.
+"""Serve the app to a browser, only on this machine unless --host says otherwise.
 
-Needs `pip install 'irscope[serve]'`. Everyone who can open the address sees the capture.
+Needs `pip install 'irscope[serve]'`. Everyone who can open the address can see the capture.
 
 example: irscope serve matmul.irscope --port 8000
 """
@@ -18,7 +18,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 NAME = "serve"
-SUMMARY = "show the app in a browser, on this machine alone unless told otherwise"
+SUMMARY = "serve the app to a browser, by default only on this machine"
 
 _Handler = Callable[[Any], Awaitable[Any]]
 
@@ -30,21 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     options.add_capture(parser)
     parser.add_argument("--host", default=_LOOPBACK, help=f"the address to listen on; default: {_LOOPBACK}")
-    parser.add_argument("--port", type=_port, default=_PORT, help=f"default: {_PORT}; 0 for one that is free")
+    parser.add_argument("--port", type=_port, default=_PORT, help=f"default: {_PORT}; 0 for a free one")
     parser.add_argument(
-        "--public-url", metavar="URL", help="what browsers call it; default: http://HOST:PORT"
+        "--public-url", metavar="URL", help="the address that browsers use; default: http://HOST:PORT"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until it is interrupted. Raises UserError where it cannot."""
+    """Serves until interrupted. Raises UserError if textual-serve is missing or the port cannot be used."""
     try:
         from textual_serve.server import Server
     except ImportError:
         raise UserError("irscope serve needs textual-serve: pip install 'irscope[serve]'") from None
-    from irscope.store import CaptureReader
+    from irscope.workspace import CaptureReader
 
-    with CaptureReader(args.capture):  # what cannot be opened is said here, not in the browser
+    with CaptureReader(args.capture):  # raises here, not in the browser, if it cannot be opened
         pass
     port = _bindable(args.host, args.port)
     host = f"[{args.host}]" if ":" in args.host else args.host
@@ -57,23 +57,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _same_site(handle: _Handler, origins: set[str]) -> _Handler:
-    """`handle`, but only for our own page: any page that a browser shows can connect to loopback.
+    """`handle`, but only for our own page, because any page in a browser can connect to loopback.
 
-    A program that is no browser sends no Origin and is let through.
+    Programs other than browsers send no Origin and are allowed.
     """
     from aiohttp.web import HTTPForbidden
 
     async def guarded(request: Any) -> Any:
         origin = request.headers.get("Origin")
         if origin is not None and origin not in origins:
-            raise HTTPForbidden(text="this page is not the one that irscope serves")
+            raise HTTPForbidden(text="this page is not served by irscope")
         return await handle(request)
 
     return guarded
 
 
 def _bindable(host: str, port: int) -> int:
-    """The port to listen on, a free one for 0. Raises UserError where host or port cannot be had."""
+    """The port to listen on, a free one for 0. Raises UserError if host or port cannot be used."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -86,5 +86,5 @@ def _bindable(host: str, port: int) -> int:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError("a port, 0 to 65535")
+        raise argparse.ArgumentTypeError("must be a port, 0 to 65535")
     return int(text)

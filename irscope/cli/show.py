@@ -1,7 +1,7 @@
-"""Print one stage of a variant: source, ttir, ttgir, llir, ptx, sass, amdgcn, cubin, hsaco.
+"""Print a stage of a variant: source, ttir, ttgir, llir, ptx, sass, amdgcn, cubin, hsaco.
 
---stage python prints the kernel's own source, error a failed variant's whole message, log what ptxas
-said. SASS is made from the cubin when it is first asked for. A binary stage goes to a pipe or to -o FILE.
+--stage python prints the kernel's own source, error the whole message of a failed variant, log what ptxas
+printed. SASS is derived from the cubin when it is first needed. A binary stage needs a pipe or -o FILE.
 
 example: irscope show matmul.irscope BLOCK_M=64,num_warps=4 --stage ttgir
 """
@@ -18,7 +18,7 @@ from irscope.model.text import printable
 from irscope.workspace import Workspace, check_stage
 
 NAME = "show"
-SUMMARY = "print one stage of a variant"
+SUMMARY = "print a stage of a variant"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,26 +26,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("--stage", default="ttgir", help="default: ttgir")
-    parser.add_argument("--no-loc", action="store_true", help="leave source locations out")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the stage to FILE as it is")
-    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    parser.add_argument("--no-loc", action="store_true", help="omit source locations")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write the stage to FILE, byte for byte"
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints or writes the stage. Raises UserError where there is no such thing."""
+    """Prints or writes the stage. Raises UserError if the variant lacks it."""
     stage = check_stage(args.stage, with_texts=True)
     with Workspace(args.capture) as workspace:
         content = workspace.content(workspace.variant(args.variant), stage.name)
     if args.no_loc and stage.language:
-        from irscope.languages.strip_debug import strip_debug
+        from irscope.workspace import strip_debug
 
-        text = strip_debug(content.decode("utf-8", "replace"), stage.language)
-        content = text.encode()
+        content = strip_debug(content.decode("utf-8", "replace"), stage.language).encode()
     if args.output:
-        _write(args.output, content, args.force)
+        options.write_output(args.output, content, args.force)
     elif stage.language is None:
         if sys.stdout.isatty():
-            raise UserError(f"{stage.name} is binary: send it to a pipe or name a file with -o")
+            raise UserError(f"{stage.name} is binary: write it to a pipe, or to a file with -o")
         sys.stdout.buffer.write(content)
     else:
         _print(content.decode("utf-8", "replace"), stage.language)
@@ -54,18 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(text: str, language: str) -> None:
     text = printable(text)
-    if options.paint().colour:
+    if options.paint().color:
         from irscope.report.terminal.highlight import highlighted
 
         text = highlighted(text, language)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
-
-
-def _write(path: Path, content: bytes, force: bool) -> None:
-    try:
-        with path.open("wb" if force else "xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UserError(f"{path} exists; choose another name with -o or replace it with --force") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,7 +1,8 @@
-"""Compare the variants of a capture: what each takes of the device and what it was compiled to.
+"""Compare the variants of a capture: registers, spills, shared memory, occupancy, instructions.
 
-A best value is marked; what failed or cannot launch is not ranked and says why; variants with the same
-machine code point at the first of them. A terminal gets the columns that fit, a pipe gets all.
+The best value of a column is marked. Variants that failed or cannot launch are not ranked, and the table
+says why; variants with identical machine code refer to the first of them. On a terminal, the table has the
+columns that fit; in a pipe, all.
 
 example: irscope table matmul.irscope --sort registers
 """
@@ -10,13 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from irscope.cli import options
-from irscope.facts.fact import FactKind
-from irscope.facts.registry import FACT_KINDS, kinds_for
-from irscope.workspace import Workspace
-from irscope.workspace.table import TableSection, chosen_kinds, default_kinds
+from irscope.workspace import Workspace, all_kinds, chosen_kinds, table_view
 
 NAME = "table"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
@@ -26,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     options.add_capture(parser)
     options.add_selection(parser)
-    parser.add_argument("--sort", metavar="NAME", help="sort by a fact or a config's value, best first")
+    parser.add_argument("--sort", metavar="NAME", help="sort by a fact or config value, best first")
     parser.add_argument(
         "--columns", metavar="NAME,...", action="append", help="only these facts, in this order"
     )
@@ -35,34 +32,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the table. Raises UserError where a name fits nothing."""
+    """Prints the table. Raises UserError if a name matches nothing."""
     columns = options.split_names(args.columns)
-    chosen = None if columns is None else chosen_kinds(columns, FACT_KINDS)
+    kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
-        tables = workspace.sections(args.kernel, args.target, args.sort)
-    sys.stdout.write(_formatted(args, tables, chosen))
-    return 0
-
-
-def _formatted(
-    args: argparse.Namespace, tables: Sequence[TableSection], chosen: list[FactKind] | None
-) -> str:
-    from irscope.report import table_formats
-
-    backends = {section.backend for section in tables}
-    every = chosen or [kind for kind in FACT_KINDS if any(kind in kinds_for(b) for b in backends)]
+        sections = workspace.sections(args.kernel, args.target, args.sort)
     if args.format == "json":
-        from irscope.report.json.records import to_json
+        from irscope.report.json.table_json import table_document
 
-        return to_json(table_formats.table_document(tables, every, str(args.capture)))
+        options.print_json(table_document(sections, kinds or all_kinds(sections), str(args.capture)))
+        return 0
     if args.format == "csv":
-        return table_formats.table_csv(tables, every)
-    if args.format == "markdown":
-        return "\n".join(
-            table_formats.table_markdown(section, chosen or default_kinds(section)) for section in tables
-        )
-    from irscope.report.terminal.table_text import table_text
+        from irscope.report.table_csv import table_csv
 
-    width, paint = options.width_of(args), options.paint()
-    texts = (table_text(section, chosen or default_kinds(section), width, paint) for section in tables)
-    return "\n".join(texts) or "no variants\n"
+        text = table_csv(sections, kinds or all_kinds(sections))
+    elif args.format == "markdown":
+        from irscope.report.markdown.table_markdown import table_markdown
+
+        text = "\n".join(table_markdown(table_view(section, kinds)) for section in sections)
+    else:
+        from irscope.report.terminal.table_text import table_text
+
+        width, paint = options.width_of(args), options.paint()
+        tables = (table_text(table_view(section, kinds), width, paint) for section in sections)
+        text = "\n".join(tables) or "no variants\n"
+    sys.stdout.write(text)
+    return 0

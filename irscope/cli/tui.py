@@ -1,8 +1,8 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
-With a capture, `irscope CAPTURE` is the same. With FILE.py[::KERNEL] and what irscope compile takes, the
-app opens at once and compiles while you look; r compiles again after an edit, old against new.
-In the app, ? lists the keys and q quits.
+`irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
+immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
+with new. In the app, ? lists the keys and q quits.
 
 example: irscope tui matmul.irscope
 """
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import request
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.workspace import Workspace
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
 
-# The arguments that a capture has no use for.
+# The arguments that apply only to FILE.py.
 _COMPILING = (
     "signature", "const", "config", "target", "jobs", "reasons", "passes", "output", "force", "resume",
 )  # fmt: skip
@@ -39,34 +39,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "capture", metavar="CAPTURE|FILE.py[::KERNEL]", help="the capture file, or a kernel to compile"
     )
     compiling = parser.add_argument_group("to compile FILE.py[::KERNEL]")
-    request.add_request(compiling)
-    request.add_output(compiling, "default: a temporary file")
+    options.add_compilation(compiling)
+    options.add_output(compiling, "default: a temporary file")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the app until the user quits. Raises UserError where there is no terminal or no capture."""
+    """Runs the app until the user quits. Raises UserError if there is no terminal or no capture."""
     if args.capture.partition("::")[0].endswith(".py"):
         return _compile(args)
     for name in _COMPILING:
         if getattr(args, name):
-            raise UserError(f"--{name} is for FILE.py[::KERNEL], to be compiled; {args.capture} is a capture")
+            raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
     path = Path(args.capture)
     with Workspace(path) as workspace:
-        _check_terminal(f"irscope table {path} prints to a pipe")
+        _check_terminal(f"irscope table {path} works without one")
         return _show(workspace)
 
 
 def _compile(args: argparse.Namespace) -> int:
-    """Compiles while the app runs, then says where the capture is."""
+    """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live import LiveSweep
-    from irscope.store import CaptureWriter
 
-    wanted = request.sweep_request(args, args.capture)
-    _check_terminal("irscope compile needs none")
-    path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{wanted.file.stem}.irscope")
-    again = args.resume and path.exists()
-    (CaptureWriter.resume(path) if again else CaptureWriter.create(path, args.force)).close()
-    sweep = LiveSweep(wanted, path, args.jobs, args.timeout)
+    request = options.sweep_request(args, args.capture)
+    _check_terminal("irscope compile works without one")
+    path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
+    options.open_writer(args, path).close()
+    sweep = LiveSweep(request, path, args.jobs, args.timeout)
     try:
         with Workspace(path) as workspace:
             try:
@@ -74,11 +72,11 @@ def _compile(args: argparse.Namespace) -> int:
             finally:
                 sweep.stop()
     finally:
-        empty = _put_away(path, temporary=args.output is None)
+        empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        left = f", {sweep.left} not compiled yet" if sweep.left else ""
+        remaining = f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
-        print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{left}")
+        print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
         print(f"browse: irscope {name}   compare: irscope table {name}")
     elif sweep.problem:
         raise UserError(sweep.problem)
@@ -86,8 +84,8 @@ def _compile(args: argparse.Namespace) -> int:
 
 
 def _check_terminal(instead: str) -> None:
-    """Raises UserError, saying what to do `instead`, where the app has nothing to draw on."""
-    # A driver of its own is what textual-serve draws with, on pipes.
+    """Raises UserError, which suggests what to do `instead`, if there is no terminal."""
+    # textual-serve runs the app on pipes, with a driver of its own.
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise UserError(f"the app needs a terminal; {instead}")
 
@@ -99,12 +97,11 @@ def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
     return run_app(workspace, producer)
 
 
-def _put_away(path: Path, temporary: bool) -> bool:
-    """Leaves the capture as one file, or none at all where nothing is in it; whether that is so."""
-    from irscope.store import CaptureReader, CaptureWriter
-    from irscope.store.writer import remove_capture
+def _tidy(path: Path, temporary: bool) -> bool:
+    """Leaves the capture as a single file, or removes it if it is empty; returns whether it was."""
+    from irscope.workspace import CaptureReader, CaptureWriter, remove_capture
 
-    with CaptureWriter.resume(path):  # folds SQLite's log in, which the app's reading put off
+    with CaptureWriter.resume(path):  # merges SQLite's log, which was open while the app was reading
         pass
     with CaptureReader(path) as capture:
         empty = not capture.variants()

@@ -1,8 +1,8 @@
-"""Say why a kernel was compiled again, and whether that was worth it.
+"""Explain why a kernel was compiled again, and whether that was worth it.
 
-With two variants: every component of Triton's cache key that differs, in Triton's words; what it led to;
-and, where the machine code is identical, what would have spared the compilation. Without: how often each
-kernel was compiled and for which reasons, how much of it was for nothing, what a warm-up has to cover.
+With two variants: every component of Triton's cache key that differs; the effects; and, if the machine code
+is identical, how to avoid the compilation. Without: how often each kernel was compiled and why, how much of
+that was redundant, and which arguments a warm-up has to cover.
 
 example: irscope why serving.irscope '#1' '#2'
 """
@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.report.pair_report import pair_report
-from irscope.report.why import Story, Why
 from irscope.workspace import Workspace
 
 NAME = "why"
-SUMMARY = "say why a kernel was compiled again, and whether that was worth it"
+SUMMARY = "explain why a kernel was compiled again, and whether that was worth it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,44 +29,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError where there is no such variant."""
+    """Prints the report. Raises UserError if there is no such variant."""
     if args.a is not None and args.b is None:
         raise UserError("name two variants, or none for the whole capture")
     with Workspace(args.capture) as workspace:
-        lines = list(_of_capture(workspace, args) if args.a is None else _of_pair(workspace, args))
-    for line in lines:
-        sys.stdout.write(line + "\n")
+        if args.a is None:
+            _print_capture(workspace, args.format)
+        else:
+            _print_pair(workspace, args)
     return 0
 
 
-def _of_pair(workspace: Workspace, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.report.json.why_json import why_document
-    from irscope.report.terminal.why_text import why_markdown, why_text
-
+def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
     comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
-    why = Why(pair_report(comparison, "none"), comparison.recompilation, comparison.remedies)
     if args.format == "json":
-        yield from _json(why_document(why))
-    elif args.format == "markdown":
-        yield from why_markdown(why)
+        from irscope.report.json.why_json import why_document
+
+        options.print_json(why_document(comparison))
+        return
+    if args.format == "markdown":
+        from irscope.report.markdown.why_markdown import why_markdown
+
+        lines = list(why_markdown(comparison))
     else:
-        yield from why_text(why, options.paint())
+        from irscope.report.terminal.why_text import why_text
+
+        lines = list(why_text(comparison, options.paint()))
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _of_capture(workspace: Workspace, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.report.json.why_json import story_document
-    from irscope.report.terminal.why_text import story_markdown, story_text
+def _print_capture(workspace: Workspace, format_: str) -> None:
+    kernels = workspace.compilations()
+    if format_ == "json":
+        from irscope.report.json.why_json import compilations_document
 
-    story = Story(str(args.capture), workspace.compilations())
-    if args.format == "json":
-        yield from _json(story_document(story))
-    elif args.format == "markdown":
-        yield from story_markdown(story)
+        options.print_json(compilations_document(str(workspace.path), kernels))
+        return
+    if format_ == "markdown":
+        from irscope.report.markdown.why_markdown import compilations_markdown
+
+        lines = compilations_markdown(kernels)
     else:
-        yield from story_text(story, options.paint())
+        from irscope.report.terminal.why_text import compilations_text
 
-
-def _json(document: dict[str, object]) -> Iterator[str]:
-    from irscope.report.json.records import to_json
-
-    yield to_json(document).rstrip("\n")
+        lines = compilations_text(kernels, options.paint())
+    sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -1,8 +1,10 @@
-"""Sequence alignment: which elements of two sequences correspond, in order.
+"""Sequence alignment: which elements of two sequences correspond, in order (patience diff, then LCS).
 
-Trim the common head and tail, split at elements that are unique on both sides, repeat inside the gaps,
-and give what is left to rapidfuzz. Intermediate code repeats itself, so unique elements alone leave large
-gaps; rapidfuzz alone takes quadratic time on whole stages.
+    a b c d e        a x c d        -> Block(0, 0, 1), Block(2, 2, 2)
+
+Trim the common head and tail, split at elements that are unique on both sides, repeat inside the gaps, and
+pass the rest to rapidfuzz. Intermediate code is repetitive, so only splitting at unique elements leaves large
+gaps; only rapidfuzz takes quadratic time on whole stages.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 # Below this product of lengths the LCS costs less than counting unique elements (measured: 20 us each).
 _SMALL = 64 * 64
-# The LCS needs a bit for each product of lengths: 2^32 is 512 MB. Above, Levenshtein divides and conquers
-# in linear memory; its common elements are in order too, only perhaps not the most there could be.
+# The LCS needs a bit per pair of elements: 2^32 is 512 MB. Above, Levenshtein divides and conquers in linear
+# memory; its common elements are in order too, but may not be the longest sequence.
 _LARGE = 2**32
-# Head and tail are compared a slice of this length at a time, and the first that differs by element.
+# Head and tail are compared in slices of this length; the first slice that differs, by element.
 _CHUNK = 512
 
 
 class Block(NamedTuple):
-    """`size` elements in a row that correspond, from `left` and `right` on."""
+    """`size` consecutive elements that correspond, starting at `left` and `right`."""
 
     left: int
     right: int
@@ -33,7 +35,7 @@ class Block(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A stretch of both sequences between two blocks; either side may be empty."""
+    """The part of both sequences between two blocks; either side may be empty."""
 
     left: int
     left_end: int
@@ -42,11 +44,11 @@ class Gap(NamedTuple):
 
 
 def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
-    """Blocks of equal elements, rising on both sides.
+    """Blocks of equal elements, in the order of both sequences.
 
-    Where one sequence is the other with elements removed, every element left is in a block.
+    If one sequence is the other with elements removed, every remaining element is in a block.
     """
-    left, right = list(left), list(right)  # slices of both are compared: a tuple is equal to no list
+    left, right = list(left), list(right)  # slices are compared, and a tuple never equals a list
     blocks: list[Block] = []
     open_gaps = [Gap(0, len(left), 0, len(right))]
     while open_gaps:
@@ -65,7 +67,7 @@ def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[B
 
 
 def refined(blocks: Iterable[Block], left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
-    """`blocks` and those that the gaps between them have in common, in order."""
+    """`blocks` and the common blocks of the gaps between them, in order."""
     found = list(blocks)
     for gap in list(gaps_between(found, Gap(0, len(left), 0, len(right)))):
         inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
@@ -75,7 +77,7 @@ def refined(blocks: Iterable[Block], left: Sequence[Hashable], right: Sequence[H
 
 
 def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
-    """The gaps before, between and behind `blocks` inside `whole` that have elements on both sides."""
+    """The gaps before, between and after `blocks` inside `whole` that have elements on both sides."""
     at_left, at_right = whole.left, whole.right
     for block in (*blocks, Block(whole.left_end, whole.right_end, 0)):
         if at_left < block.left and at_right < block.right:
@@ -84,7 +86,7 @@ def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
 
 
 def _trimmed(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> tuple[Gap, list[Block]]:
-    """`gap` without its common head and tail, and those as blocks."""
+    """`gap` without its common head and tail, and these as blocks."""
     blocks = []
     room = min(gap.left_end - gap.left, gap.right_end - gap.right)
     head = _common_head(left, right, gap.left, gap.right, room)
@@ -120,20 +122,19 @@ def _common_tail(left: Sequence[Hashable], right: Sequence[Hashable], i: int, j:
 
 
 def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
-    """The elements that are unique on both sides of `gap`, as many as stand in the same order."""
+    """A longest common subsequence of the elements that are unique on both sides of `gap`."""
     if (gap.left_end - gap.left) * (gap.right_end - gap.right) <= _SMALL:
         return []
     ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
     counts, other_counts = Counter(ours), Counter(theirs)
     unique = [key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1]
-    places = dict(zip(ours, count(gap.left)))
-    other_places = dict(zip(theirs, count(gap.right)))
-    pairs = sorted((places[key], other_places[key]) for key in unique)
-    return [Block(*pairs[n], 1) for n in _longest_rising([j for _, j in pairs])]
+    index, other_index = dict(zip(ours, count(gap.left))), dict(zip(theirs, count(gap.right)))
+    pairs = sorted((index[key], other_index[key]) for key in unique)
+    return [Block(*pairs[n], 1) for n in _longest_increasing([j for _, j in pairs])]
 
 
-def _longest_rising(values: Sequence[int]) -> list[int]:
-    """The indices of a longest rising subsequence of distinct values (patience sorting)."""
+def _longest_increasing(values: Sequence[int]) -> list[int]:
+    """The indices of a longest increasing subsequence of distinct values (patience sorting)."""
     tops: list[int] = []
     top_index: list[int] = []
     before: list[int] = []
@@ -146,13 +147,13 @@ def _longest_rising(values: Sequence[int]) -> list[int]:
         else:
             tops[pile] = value
             top_index[pile] = index
-    rising = []
+    chosen = []
     index = top_index[-1] if top_index else -1
     while index >= 0:
-        rising.append(index)
+        chosen.append(index)
         index = before[index]
-    rising.reverse()
-    return rising
+    chosen.reverse()
+    return chosen
 
 
 def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:

@@ -1,34 +1,50 @@
-"""Aligned operations -> rows: every line of both texts exactly once, in order on both sides."""
+"""Matched operations -> rows: every line of both texts exactly once, in the order of both.
+
+    left                      right                       row
+    12  %a = tt.load %p       14  %a = tt.load %p         Row(12, 14, EQUAL)
+                              15  %m = tt.splat %n        Row(None, 15, ADDED)
+    13  }                     16  }                       Row(13, 16, EQUAL)
+
+Lines outside of operations (braces, labels, directives, alias tables) are aligned between the matched
+operations. Views need them: a diff of only the operations could not be read as a text.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import zip_longest
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
-from irscope.diff.matching import UNPAIRED
-from irscope.diff.non_op_lines import kind, meaning
+from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
 from irscope.languages.document import Document, Operation
+from irscope.languages.language import Language
+from irscope.languages.registry import language_named
 
+# A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]
-_KeyOf = Callable[[str, str], Hashable]
+_KeyOf = Callable[[str, Language], Hashable]
+
+_NUMBER = re.compile(r"\d+")
+_ATTRIBUTE_GROUP = re.compile(r"#\d+")
+_FIRST_WORD = re.compile(r"[^\s\w]*[\w.]*")
 
 
 def build_rows(
     left: Document,
     right: Document,
-    partner: Sequence[int],
+    matches: Sequence[int],
     changes: Mapping[int, Change],
-    definitions: Mapping[int, tuple[int, Change]],
+    layout_lines: Mapping[int, tuple[int, Change]],
 ) -> list[Row]:
-    """The rows of two documents whose operations are paired.
+    """The rows of two documents.
 
-    `changes` are those of the aligned pairs, by left operation. `definitions` are the lines that define
-    matched layouts: left line -> right line and change.
+    `changes` are those of the matched operations, by left operation. `layout_lines` are the lines that
+    define matched layouts: left line -> right line and change.
     """
-    anchors = _rising(_anchors(left, right, partner, changes))
-    sides = _Side(left, Change.REMOVED), _Side(right, Change.ADDED)
-    filler = _Filler(*sides, definitions)
+    anchors = _in_order(_anchors(left, right, matches, changes))
+    filler = _Filler(_Side(left, Change.REMOVED), _Side(right, Change.ADDED), layout_lines)
     rows: list[Row] = []
     at_left = at_right = 0
     for i, j, change in anchors:
@@ -40,31 +56,49 @@ def build_rows(
     return rows
 
 
+def text_rows(left: Sequence[str], right: Sequence[str]) -> list[Row]:
+    """The rows of two texts without operations, such as a kernel's Python before and after an edit."""
+    rows: list[Row] = []
+    at_left, at_right = 0, 0
+    for block in (*common_blocks(left, right), Block(len(left), len(right), 0)):
+        rows += _replaced(range(at_left, block.left), range(at_right, block.right))
+        rows += [Row(block.left + n, block.right + n, Change.EQUAL) for n in range(block.size)]
+        at_left, at_right = block.left + block.size, block.right + block.size
+    return rows
+
+
+def _replaced(left: range, right: range) -> list[Row]:
+    def change(i: int | None, j: int | None) -> Change:
+        return Change.REMOVED if j is None else Change.ADDED if i is None else Change.TEXT
+
+    return [Row(i, j, change(i, j)) for i, j in zip_longest(left, right)]
+
+
 def _anchors(
-    left: Document, right: Document, partner: Sequence[int], changes: Mapping[int, Change]
+    left: Document, right: Document, matches: Sequence[int], changes: Mapping[int, Change]
 ) -> list[_Anchor]:
-    """Pairs of lines that aligned operations begin with, and end with."""
+    """The first and the last lines of matched operations."""
     anchors = []
-    for index, other in enumerate(partner):
-        if other == UNPAIRED:
+    for index, other in enumerate(matches):
+        if other == UNMATCHED:
             continue
         ours, theirs = left.operations[index], right.operations[other]
         change = changes.get(index, Change.EQUAL)
         anchors.append((ours.line, theirs.line, change))
         if ours.end > ours.line + 1 and theirs.end > theirs.line + 1:
-            closing = change if _says_more(left, ours) or _says_more(right, theirs) else Change.EQUAL
-            anchors.append((ours.end - 1, theirs.end - 1, closing))
+            in_last_line = _last_line_has_content(left, ours) or _last_line_has_content(right, theirs)
+            anchors.append((ours.end - 1, theirs.end - 1, change if in_last_line else Change.EQUAL))
     anchors.sort(key=lambda anchor: anchor[:2])
     return anchors
 
 
-def _says_more(document: Document, operation: Operation) -> bool:
-    """Whether the operation's last line has more than a brace: types, attributes, operands."""
+def _last_line_has_content(document: Document, operation: Operation) -> bool:
+    """Whether the last line of the operation has more than a brace: types, attributes, operands."""
     return len(document.lines[operation.end - 1].partition(" loc(")[0].strip()) > 1
 
 
-def _rising(anchors: list[_Anchor]) -> list[_Anchor]:
-    """`anchors` that rise on both sides. Operations on one line share its row, and their changes."""
+def _in_order(anchors: list[_Anchor]) -> list[_Anchor]:
+    """The anchors that are in order on both sides. Operations on one line share its row and changes."""
     kept: list[_Anchor] = []
     for anchor in anchors:
         if not kept or (anchor[0] > kept[-1][0] and anchor[1] > kept[-1][1]):
@@ -75,38 +109,38 @@ def _rising(anchors: list[_Anchor]) -> list[_Anchor]:
 
 
 class _Side:
-    """One document's lines: which hold an operation, and what the others say."""
+    """The lines of one document, and which of them belong to an operation."""
 
-    def __init__(self, document: Document, unpaired: Change) -> None:
+    def __init__(self, document: Document, unmatched: Change) -> None:
         self.lines = document.lines
-        self.language = document.language
-        self.unpaired = unpaired
-        # Lines of an operation: all of one without regions, else the first. In MLIR only regions take
-        # more than a line.
-        self.held: set[int] = set()
+        self.language = language_named(document.language)
+        self.unmatched = unmatched
+        # The first line of an operation with regions, else all of its lines.
+        self.operation_lines: set[int] = set()
         parents = {operation.parent for operation in document.operations}
         for index, operation in enumerate(document.operations):
-            self.held.add(operation.line)
-            if operation.end > operation.line + 1 and index not in parents and document.language != "mlir":
-                self.held.update(range(operation.line, operation.end))
+            self.operation_lines.add(operation.line)
+            has_region = self.language.has_regions or index in parents
+            if operation.end > operation.line + 1 and not has_region:
+                self.operation_lines.update(range(operation.line, operation.end))
 
     def change(self, line: int) -> Change:
         """The change of a row that has only this line."""
-        if line in self.held:
-            return self.unpaired
-        return Change.TEXT if meaning(self.lines[line], self.language) else Change.EQUAL
+        if line in self.operation_lines:
+            return self.unmatched
+        return Change.TEXT if _header_content(self.lines[line], self.language) else Change.EQUAL
 
 
 class _Filler:
-    """Makes the rows of the lines between anchors."""
+    """Builds the rows of the lines between anchors."""
 
-    def __init__(self, left: _Side, right: _Side, definitions: Mapping[int, tuple[int, Change]]) -> None:
+    def __init__(self, left: _Side, right: _Side, layout_lines: Mapping[int, tuple[int, Change]]) -> None:
         self.left, self.right = left, right
-        self.definitions = definitions
-        self.defining = {line for line, _ in definitions.values()}
+        self.layout_lines = layout_lines
+        self.right_layout_lines = {line for line, _ in layout_lines.values()}
 
     def rows(self, gap: Gap) -> list[Row]:
-        """Rows of all lines in `gap`: alike ones side by side, the others alone, the left's first."""
+        """The rows of all lines in `gap`: similar lines in pairs, the others one by one, the left's first."""
         rows: list[Row] = []
         at_left, at_right = gap.left, gap.right
         for block in (*self._blocks(gap), Block(gap.left_end, gap.right_end, 0)):
@@ -117,39 +151,68 @@ class _Filler:
         return rows
 
     def _pair(self, i: int, j: int) -> Row:
-        if i in self.definitions:
-            return Row(i, j, self.definitions[i][1])
-        ours = meaning(self.left.lines[i], self.left.language)
-        theirs = meaning(self.right.lines[j], self.right.language)
+        if i in self.layout_lines:
+            return Row(i, j, self.layout_lines[i][1])
+        ours = _header_content(self.left.lines[i], self.left.language)
+        theirs = _header_content(self.right.lines[j], self.right.language)
         return Row(i, j, Change.EQUAL if ours == theirs else Change.TEXT)
 
     def _blocks(self, gap: Gap) -> list[Block]:
-        """Lines without an operation that may stand side by side: equal ones first, then alike ones."""
+        """The lines outside of operations that form pairs: equal ones first, then similar ones."""
         if gap.left == gap.left_end or gap.right == gap.right_end:
             return []
         left, right = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
-        exact = [self._left_key(i, _text) for i in left], [self._right_key(j, _text) for j in right]
-        blocks = common_blocks(*exact)
+        equal = [self._left_key(i, _text) for i in left], [self._right_key(j, _text) for j in right]
+        blocks = common_blocks(*equal)
         if any(gaps_between(blocks, Gap(0, len(left), 0, len(right)))):
-            alike = [self._left_key(i, kind) for i in left], [self._right_key(j, kind) for j in right]
-            blocks = refined(blocks, *alike)
+            similar = (
+                [self._left_key(i, _similarity_key) for i in left],
+                [self._right_key(j, _similarity_key) for j in right],
+            )
+            blocks = refined(blocks, *similar)
         return [Block(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
 
-    def _left_key(self, line: int, of: _KeyOf) -> Hashable:
-        """What a left line is aligned by; one with an operation has no equal on the other side."""
-        if line in self.left.held:
+    def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:
+        """The key that aligns a left line; that of a line with an operation never equals a right one's."""
+        if line in self.left.operation_lines:
             return "left", line
-        if line in self.definitions:
-            return "definition", self.definitions[line][0]
-        return of(self.left.lines[line], self.left.language)
+        if line in self.layout_lines:
+            return "layout", self.layout_lines[line][0]
+        return key_of(self.left.lines[line], self.left.language)
 
-    def _right_key(self, line: int, of: _KeyOf) -> Hashable:
-        if line in self.right.held:
+    def _right_key(self, line: int, key_of: _KeyOf) -> Hashable:
+        if line in self.right.operation_lines:
             return "right", line
-        if line in self.defining:
-            return "definition", line
-        return of(self.right.lines[line], self.right.language)
+        if line in self.right_layout_lines:
+            return "layout", line
+        return key_of(self.right.lines[line], self.right.language)
 
 
-def _text(line: str, _language: str) -> str:
+def _text(line: str, _language: Language) -> str:
     return line.strip()
+
+
+def _header_content(line: str, language: Language) -> str:
+    """The content of a line outside of operations; "" if it carries no meaning.
+
+    Braces, labels, comments, alias and location tables, debug sections and register declarations carry
+    none: they follow from the operations, or from names without a meaning.
+    """
+    text = line.strip()
+    if not language.header.match(text):
+        return ""
+    if language.comment:
+        text = text.partition(language.comment)[0]
+    return _ATTRIBUTE_GROUP.sub("#", " ".join(text.split()))
+
+
+def _similarity_key(line: str, language: Language) -> str:
+    """The key that two similar lines outside of operations have in common.
+
+    It is the text of a line with a meaning without its numbers, and the first word of any other line.
+    """
+    text = _header_content(line, language)
+    if text:
+        return _NUMBER.sub("", text)
+    word = _FIRST_WORD.match(line.strip())
+    return " " + _NUMBER.sub("", word[0] if word else "")

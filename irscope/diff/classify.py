@@ -1,4 +1,10 @@
-"""How an aligned pair differs: the tokens of both neutral texts, each of one kind, compared."""
+"""How a matched pair differs: both normalized texts are split into tokens, each of one kind, and compared.
+
+    % = tt.splat % : i32 -> tensor<64xi32>
+    % = tt.splat % : i32 -> tensor<128xi32>        -> Change.SHAPE
+
+A comparison of the whole texts would only say that the lines differ.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,11 @@ from typing import NamedTuple
 from rapidfuzz.distance import Indel
 
 from irscope.diff.rows import Change
+from irscope.languages.brackets import closing_bracket
+from irscope.languages.registry import language_named
 
-# Pairs remembered: stages repeat the same change in many operations.
-_REMEMBERED = 4096
+# Stages repeat the same change in many operations.
+_CACHED_PAIRS = 4096
 
 _TOKEN = re.compile(
     r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*"?)'
@@ -29,15 +37,9 @@ _TOKEN = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _LITERALS = frozenset(["true", "false", "undef", "poison", "null", "zeroinitializer", "none"])
-# Physical registers, as the parsers' neutral texts have them.
-_REGISTERS = {
-    "sass": frozenset(["R", "UR", "P", "UP", "B", "SB", "gsb"]),
-    "amdgcn": frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
-}
-_BRACKET = re.compile("[<>]")
 _KINDS = {
     "text": Change.ATTRIBUTE,
-    "value": Change.REWIRED,
+    "value": Change.OPERANDS,
     "layout": Change.LAYOUT,
     "hexadecimal": Change.CONSTANT,
     "shape": Change.SHAPE,
@@ -54,24 +56,23 @@ class _Token(NamedTuple):
     kind: Change
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def difference(left: str, right: str, language: str) -> Change:
-    """How two neutral texts of one opcode differ; EQUAL where they are the same.
+@lru_cache(maxsize=_CACHED_PAIRS)
+def classify(left: str, right: str, language: str) -> Change:
+    """How two normalized texts of one opcode differ; EQUAL if they are identical.
 
-    A number between braces of MLIR is an attribute; one that follows a changed dimension of the same
+    In MLIR, a number between braces is an attribute. A number that changes like a dimension of the same
     operation (`end = 64` of a `tensor<64xi32>`) counts as that dimension.
     """
     if left == right:
         return Change.EQUAL
-    ours, theirs = list(_tokens(left, language)), list(_tokens(right, language))
-    changed = _changed(ours, theirs)
+    changed = _changed(list(_tokens(left, language)), list(_tokens(right, language)))
     resized = {pair for a, b in changed for pair in _dimensions(a, b)}
     change = Change.EQUAL
     for removed, added in changed:
         if (_texts(removed), _texts(added)) in resized:
             change |= Change.SHAPE
             continue
-        if _same_function(removed, added):
+        if _is_respecialized(removed, added):
             change |= Change.CONSTANT
             continue
         for token in (*removed, *added):
@@ -80,62 +81,53 @@ def difference(left: str, right: str, language: str) -> Change:
 
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
-    registers = _REGISTERS.get(language, frozenset())
+    syntax = language_named(language)
     braces = at = 0
     while match := _TOKEN.search(text, at):
         at = match.end()
         name, word = match.lastgroup or "mark", match[0]
         kind = _KINDS[name]
         if name == "layout" and text.startswith("<", at):
-            at = _closing(text, at)
+            close = closing_bracket(text, at, "<>")
+            at = len(text) if close is None else close + 1
             word = text[match.start() : at]
         elif name == "mark":
             braces += (word == "{") - (word == "}")
-        elif name in ("number", "hexadecimal") and language == "mlir" and braces > 0:
+        elif name in ("number", "hexadecimal") and syntax.attributes_in_braces and braces > 0:
             kind = Change.ATTRIBUTE
         elif word in _LITERALS:
             kind = Change.CONSTANT
-        elif word in registers:
-            kind = Change.REWIRED
+        elif word in syntax.register_classes:
+            kind = Change.OPERANDS
         yield _Token(word, kind)
 
 
-def _closing(text: str, at: int) -> int:
-    """One past the `>` that closes the `<` at `at`; the end of the text if none does."""
-    depth = 0
-    for match in _BRACKET.finditer(text, at):
-        depth += 1 if match[0] == "<" else -1
-        if depth == 0:
-            return match.end()
-    return len(text)
-
-
-def _changed(ours: list[_Token], theirs: list[_Token]) -> list[tuple[list[_Token], list[_Token]]]:
-    """The stretches of tokens that differ, as (removed, added)."""
-    if [token.kind for token in ours] == [token.kind for token in theirs]:
-        return [([a], [b]) for a, b in zip(ours, theirs, strict=True) if a.text != b.text]
-    opcodes = Indel.opcodes([token.text for token in ours], [token.text for token in theirs])
-    stretches: list[tuple[list[_Token], list[_Token]]] = []
-    behind = True
+def _changed(left: list[_Token], right: list[_Token]) -> list[tuple[list[_Token], list[_Token]]]:
+    """The runs of tokens that differ, as (removed, added)."""
+    if [token.kind for token in left] == [token.kind for token in right]:
+        return [([a], [b]) for a, b in zip(left, right, strict=True) if a.text != b.text]
+    opcodes = Indel.opcodes([token.text for token in left], [token.text for token in right])
+    runs: list[tuple[list[_Token], list[_Token]]] = []
+    after_equal = True
     for op in opcodes:
         if op.tag == "equal":
-            behind = True
+            after_equal = True
             continue
-        removed, added = ours[op.src_start : op.src_end], theirs[op.dest_start : op.dest_end]
-        if behind:
-            stretches.append((removed, added))
+        removed, added = left[op.src_start : op.src_end], right[op.dest_start : op.dest_end]
+        if after_equal:
+            runs.append((removed, added))
         else:
-            stretches[-1] = (stretches[-1][0] + removed, stretches[-1][1] + added)
-        behind = False
-    return stretches
+            runs[-1] = (runs[-1][0] + removed, runs[-1][1] + added)
+        after_equal = False
+    return runs
 
 
 def _texts(tokens: list[_Token]) -> tuple[str, ...]:
     return tuple(token.text for token in tokens)
 
 
-def _same_function(removed: list[_Token], added: list[_Token]) -> bool:
-    """Whether one function became another of its specializations: Triton's names hold the constants."""
+def _is_respecialized(removed: list[_Token], added: list[_Token]) -> bool:
+    """Whether a callee became another specialization of itself: its name contains the constants."""
     if len(removed) != 1 or len(added) != 1 or not removed[0].text.startswith("@"):
         return False
     return _DIGITS.sub("", removed[0].text) == _DIGITS.sub("", added[0].text)
@@ -144,7 +136,7 @@ def _same_function(removed: list[_Token], added: list[_Token]) -> bool:
 def _dimensions(
     removed: list[_Token], added: list[_Token]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The dimensions that changed in a stretch, each as (old,), (new,)."""
+    """The dimensions that changed in a run, each as (old,), (new,)."""
     for a, b in zip(removed, added, strict=False):
         if a.kind is Change.SHAPE and b.kind is Change.SHAPE:
             for old, new in zip(a.text.split("x"), b.text.split("x"), strict=False):

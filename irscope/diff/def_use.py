@@ -1,4 +1,12 @@
-"""Where the operands of operations come from, and whether aligned operations agree on it."""
+"""Def-use chains: which operation defines each operand, and whether matched operations agree on it.
+
+    %a = tt.load %p        %a = tt.load %p
+    %b = tt.load %q        %b = tt.load %q
+    %c = addf %a, %b       %c = addf %a, %a       -> Change.OPERANDS
+
+Both additions have the same normalized text. Comparing the names instead would report every operation after
+a renumbering.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +17,10 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between
-from irscope.diff.matching import UNPAIRED
+from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
-
-# Languages whose names stand for values. SASS and AMDGCN name physical registers: which instruction
-# wrote the part of a wide register that another reads is not in the names.
-_VALUE_LANGUAGES = ("mlir", "llvm", "ptx")
+from irscope.languages.registry import language_named
 
 _COMMUTATIVE = re.compile(
     r"(?:arith\.|call @llvm\.)?(?:f?add|f?mul|and|or|xor|[su]?min|[su]?max|m(?:in|ax)num|phi"
@@ -24,7 +29,7 @@ _COMMUTATIVE = re.compile(
 
 
 class Definition(NamedTuple):
-    """What defines a value: operation `owner`, as its result or its regions' argument at `position`."""
+    """The definition of a value: the result, or the argument of a region, of operation `owner`."""
 
     owner: int
     argument: bool
@@ -35,12 +40,12 @@ Definitions = Sequence[Sequence["Definition | None"]]
 
 
 def definitions(document: Document) -> Definitions:
-    """For each operation the source of each operand; None for what the document does not define.
+    """For each operation the definition of each operand; None if the document does not define it.
 
-    A name that is defined again counts from there on, in the order of the text.
+    If a name is defined again, the new definition holds for the rest of the text.
     """
     operations = document.operations
-    if document.language not in _VALUE_LANGUAGES:
+    if not language_named(document.language).names_are_values:
         return [()] * len(operations)
     names: dict[int, dict[str, Definition]] = defaultdict(dict)
     found: list[tuple[Definition | None, ...]] = []
@@ -55,30 +60,30 @@ def definitions(document: Document) -> Definitions:
             defined[name] = Definition(index, False, position)
         for position, name in enumerate(operation.arguments):
             defined[name] = Definition(index, True, position)
-    for index in forward:  # used above its definition: an operand of a phi, or of a loop's head
+    for index in forward:  # used above its definition: operands of phis and loop headers
         defined = names[operations[index].function]
         found[index] = tuple(
-            source or defined.get(name)
-            for source, name in zip(found[index], operations[index].operands, strict=True)
+            definition or defined.get(name)
+            for definition, name in zip(found[index], operations[index].operands, strict=True)
         )
     return found
 
 
 def operand_changes(
-    left: Document, right: Document, partner: Sequence[int], flow: tuple[Definitions, Definitions]
+    left: Document, right: Document, matches: Sequence[int], defs: tuple[Definitions, Definitions]
 ) -> dict[int, Change]:
-    """Operations of `left` whose operands come from others than their counterparts' operands do.
+    """Operations of `left` that have operands whose definitions do not match those of their match's operands.
 
-    `flow` are the sources of both documents' operands. REWIRED, or CONSTANT where the others are
-    constants too. The order of a commutative operation's operands does not matter.
+    `defs` are the definitions of both documents' operands. The change is OPERANDS, or CONSTANT if both
+    definitions are constants. The order of operands of a commutative operation does not matter.
     """
-    ours, theirs = flow
-    matcher = _Matcher(left, right, partner, ours, theirs)
+    ours, theirs = defs
+    matcher = _DefinitionMatcher(left, right, matches, ours, theirs)
     found: dict[int, Change] = {}
-    for index, other in enumerate(partner):
-        if other == UNPAIRED or not (ours[index] or theirs[other]):
+    for index, other in enumerate(matches):
+        if other == UNMATCHED or not (ours[index] or theirs[other]):
             continue
-        mapped = [matcher.counterpart(source) for source in ours[index]]
+        mapped = [matcher.match(definition) for definition in ours[index]]
         if mapped == list(theirs[other]):
             continue
         if _COMMUTATIVE.match(left.operations[index].opcode) and Counter(mapped) == Counter(theirs[other]):
@@ -86,56 +91,56 @@ def operand_changes(
         change = Change.EQUAL
         for was, now, expected in zip_longest(ours[index], theirs[other], mapped):
             if now != expected:
-                change |= matcher.turned(was, now)
+                change |= matcher.change(was, now)
         if change:
             found[index] = change
     return found
 
 
-class _Matcher:
-    """Knows which value of the right document is the counterpart of one of the left."""
+class _DefinitionMatcher:
+    """Maps definitions of the left document to definitions of the right one."""
 
     def __init__(
-        self, left: Document, right: Document, partner: Sequence[int], ours: Definitions, theirs: Definitions
+        self, left: Document, right: Document, matches: Sequence[int], ours: Definitions, theirs: Definitions
     ) -> None:
         self.left, self.right = left.operations, right.operations
-        self.owner = _with_moved(left, right, partner)
+        self.matches = _with_moved(left, right, matches)
         self.carried: dict[int, dict[int, int]] = {}
-        for index, other in enumerate(partner):
-            if other != UNPAIRED and len(self.left[index].arguments) != len(self.right[other].arguments):
+        for index, other in enumerate(matches):
+            if other != UNMATCHED and len(self.left[index].arguments) != len(self.right[other].arguments):
                 self.carried[index] = self._carried(index, other, ours[index], theirs[other])
 
-    def counterpart(self, source: Definition | None) -> Definition | None:
-        """The right document's source that `source` should be, owner UNPAIRED where there is none."""
-        if source is None:
+    def match(self, definition: Definition | None) -> Definition | None:
+        """The definition in the right document that matches `definition`; its owner can be UNMATCHED."""
+        if definition is None:
             return None
-        owner = self.owner[source.owner]
-        position = source.position
-        if source.owner in self.carried:
-            before = self._bounds(self.left[source.owner]) if source.argument else 0
+        owner = self.matches[definition.owner]
+        position = definition.position
+        if definition.owner in self.carried:
+            before = self._leading(self.left[definition.owner]) if definition.argument else 0
             if position >= before:
-                behind = self._bounds(self.right[owner]) if source.argument else 0
-                position = self.carried[source.owner].get(position - before, UNPAIRED - behind) + behind
-        return Definition(owner, source.argument, position)
+                after = self._leading(self.right[owner]) if definition.argument else 0
+                position = self.carried[definition.owner].get(position - before, UNMATCHED - after) + after
+        return Definition(owner, definition.argument, position)
 
-    def turned(self, was: Definition | None, now: Definition | None) -> Change:
-        """What it is for an operand to come from `now` instead of `was`."""
+    def change(self, was: Definition | None, now: Definition | None) -> Change:
+        """How an operand changes if its definition changes from `was` to `now`."""
         if was is None or now is None:
-            return Change.REWIRED
+            return Change.OPERANDS
         ours, theirs = self.left[was.owner], self.right[now.owner]
         if not (ours.opcode.endswith(".constant") and theirs.opcode.endswith(".constant")):
-            return Change.REWIRED
-        return Change.EQUAL if ours.normal == theirs.normal else Change.CONSTANT
+            return Change.OPERANDS
+        return Change.EQUAL if ours.normalized == theirs.normalized else Change.CONSTANT
 
     def _carried(
         self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
     ) -> dict[int, int]:
-        """Which loop-carried value became which, told by what they start from: left to right position.
+        """Left position -> right position of the values that a loop carries, matched by their initial values.
 
-        Where one loop carries more than the other, positions shift.
+        Positions shift if one of the loops carries more values than the other.
         """
         left_size, right_size = len(self.left[index].results), len(self.right[other].results)
-        starts = [self.counterpart(source) for source in ours[len(ours) - left_size :]]
+        starts = [self.match(definition) for definition in ours[len(ours) - left_size :]]
         other_starts = theirs[len(theirs) - right_size :]
         blocks = common_blocks(starts, other_starts)
         for gap in list(gaps_between(blocks, Gap(0, len(starts), 0, len(other_starts)))):
@@ -143,24 +148,24 @@ class _Matcher:
         return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
 
     @staticmethod
-    def _bounds(operation: Operation) -> int:
-        """How many arguments stand before the loop-carried ones: the induction variable."""
+    def _leading(operation: Operation) -> int:
+        """The number of arguments before the loop-carried ones: the induction variable."""
         return max(0, len(operation.arguments) - len(operation.results))
 
 
-def _with_moved(left: Document, right: Document, partner: Sequence[int]) -> list[int]:
-    """`partner`, and for unaligned operations their equals elsewhere in the function: they moved."""
-    taken = set(partner)
+def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:
+    """`matches`, and for unmatched operations an unmatched one of equal text: they moved."""
+    taken = set(matches)
     spare: dict[tuple[str, int], list[int]] = defaultdict(list)
     for j in range(len(right.operations) - 1, -1, -1):
         if j not in taken:
             operation = right.operations[j]
-            spare[operation.normal, len(operation.operands)].append(j)
-    counterpart = list(partner)
-    for i, other in enumerate(partner):
-        if other == UNPAIRED:
+            spare[operation.normalized, len(operation.operands)].append(j)
+    extended = list(matches)
+    for i, other in enumerate(matches):
+        if other == UNMATCHED:
             operation = left.operations[i]
-            moved = spare.get((operation.normal, len(operation.operands)))
+            moved = spare.get((operation.normalized, len(operation.operands)))
             if moved:
-                counterpart[i] = moved.pop()
-    return counterpart
+                extended[i] = moved.pop()
+    return extended

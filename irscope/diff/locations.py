@@ -1,65 +1,68 @@
-"""Source places as numbers that mean the same on both sides of a diff.
+"""Source locations as numbers that are comparable across both sides of a diff.
 
-A file that was edited between two captures has its lines shifted, so the lines of the left side are first
-mapped to those of the right, by what was compiled from them.
+    left:  kernels.py:14 -> 3        right, after two lines were inserted above:  kernels.py:16 -> 3
+
+A file that was edited between two captures has shifted lines. So lines of the left side are first mapped to
+lines of the right, by the operations that were compiled from them. Without that, an added comment would
+unmatch every operation below it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.languages.document import Document, Location
 
-# What the operations of a line are: their opcodes, with their columns and without. An edit elsewhere
-# changes neither; another Triton version may count columns otherwise.
-_Content = set[tuple[int, str]]
-_Lines = dict[int, _Content]
+# The opcodes that were compiled from a line, with their columns and without: an edit elsewhere changes
+# neither, and another Triton version may only change the columns.
+_Opcodes = set[tuple[int, str]]
+_Lines = dict[int, _Opcodes]
 
-# Shifts tried: an edited file has one for each stretch between edits.
+# The shifts to try: an edited file has one for each part between edits.
 _SHIFTS = 8
-# A pair of column and opcode seen on more lines than this tells nothing about the shift.
+# A pair of column and opcode on more lines than this is not evidence for a shift.
 _RARE = 4
-# Lines on either side that speak for a line's shift.
-_NEIGHBOURS = 2
+# The lines on either side that are evidence for the shift of a line.
+_NEIGHBORS = 2
 
-NOWHERE = 0
-_ANY = -1
+NO_LOCATION = 0
+_ANY_COLUMN = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """For each operation of a document the number of its source place, NOWHERE if it has none.
+class LocationNumbers:
+    """For each operation of a document the number of its source location, NO_LOCATION if it has none.
 
-    Two operations of the two documents have equal numbers where they come from the same place: `exact`
-    counts file, line and column of the whole inlined-at chain, `lines` leaves the columns out.
+    Operations of the two documents have equal numbers if they have the same location: `exact` compares file,
+    line and column of the whole inlined-at chain, `lines` ignores the columns.
     """
 
     exact: list[int]
     lines: list[int]
 
 
-def places(left: Document, right: Document) -> tuple[Places, Places] | None:
-    """The places of both documents' operations; None where one of the two has no locations at all."""
-    ours, theirs = _content(left), _content(right)
-    if not ours or not theirs:
+def number_locations(left: Document, right: Document) -> tuple[LocationNumbers, LocationNumbers] | None:
+    """The locations of both documents' operations; None if one of the two has no locations at all."""
+    left_files, right_files = _opcodes_by_line(left), _opcodes_by_line(right)
+    if not left_files or not right_files:
         return None
-    shifts = {name: _line_map(lines, theirs.get(name, {})) for name, lines in ours.items()}
+    shifts = {name: _line_map(lines, right_files.get(name, {})) for name, lines in left_files.items()}
     numbers: dict[object, int] = {}
     return _numbered(left, shifts, numbers), _numbered(right, {}, numbers)
 
 
-def _content(document: Document) -> dict[str, _Lines]:
-    """File name -> line -> what was compiled from it. Folders differ between machines: only the name."""
+def _opcodes_by_line(document: Document) -> dict[str, _Lines]:
+    """File name -> line -> what was compiled from it. Folders are ignored: they differ between machines."""
     files: dict[str, _Lines] = defaultdict(lambda: defaultdict(set))
     # Parsers share one Location between the operations that have it.
     distinct = {(id(op.location), op.opcode): op.location for op in document.operations}
     for (_, opcode), location in distinct.items():
-        place = location
-        while place is not None:
-            files[_name(place.file)][place.line].update(((place.column, opcode), (_ANY, opcode)))
-            place = place.inlined_at
+        link = location
+        while link is not None:
+            files[_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
+            link = link.inlined_at
     return files
 
 
@@ -67,14 +70,14 @@ def _name(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-def _line_map(left: Mapping[int, _Content], right: Mapping[int, _Content]) -> dict[int, int]:
-    """Line of the left file -> line of the right: the shift that most of its neighbourhood agrees with."""
+def _line_map(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> dict[int, int]:
+    """Line of the left file -> line of the right: the shift that most of the neighboring lines agree with."""
     shifts = _likely_shifts(left, right)
     lines = sorted(left)
     mapped = {}
     previous = 0
     for index, line in enumerate(lines):
-        around = lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1]
+        around = lines[max(0, index - _NEIGHBORS) : index + _NEIGHBORS + 1]
         scores = {
             shift: sum(len(left[near] & right.get(near + shift, set())) for near in around)
             for shift in shifts
@@ -86,25 +89,25 @@ def _line_map(left: Mapping[int, _Content], right: Mapping[int, _Content]) -> di
     return mapped
 
 
-def _likely_shifts(left: Mapping[int, _Content], right: Mapping[int, _Content]) -> list[int]:
-    """No shift at all, then the shifts that most of the rare contents speak for."""
-    where: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for line, content in right.items():
-        for element in content:
-            where[element].append(line)
+def _likely_shifts(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> list[int]:
+    """0, then the shifts with the most evidence from rare opcodes, in that order."""
+    lines_of: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for line, opcodes in right.items():
+        for opcode in opcodes:
+            lines_of[opcode].append(line)
     votes: Counter[int] = Counter()
-    for line, content in left.items():
-        for element in content:
-            if len(where.get(element, ())) <= _RARE:
-                votes.update(other - line for other in where.get(element, ()))
+    for line, opcodes in left.items():
+        for opcode in opcodes:
+            if len(lines_of.get(opcode, ())) <= _RARE:
+                votes.update(other - line for other in lines_of.get(opcode, ()))
     return [0, *(shift for shift, _ in votes.most_common(_SHIFTS) if shift)]
 
 
 def _numbered(
     document: Document, shifts: Mapping[str, Mapping[int, int]], numbers: dict[object, int]
-) -> Places:
+) -> LocationNumbers:
     exact, lines = [], []
-    known: dict[int, tuple[int, int]] = {id(None): (NOWHERE, NOWHERE)}
+    known: dict[int, tuple[int, int]] = {id(None): (NO_LOCATION, NO_LOCATION)}
     for operation in document.operations:
         location = operation.location
         pair = known.get(id(location))
@@ -118,11 +121,13 @@ def _numbered(
             known[id(location)] = pair
         exact.append(pair[0])
         lines.append(pair[1])
-    return Places(exact, lines)
+    return LocationNumbers(exact, lines)
 
 
-def _chain(place: Location | None, shifts: Mapping[str, Mapping[int, int]]) -> Iterable[tuple[str, int, int]]:
-    while place is not None:
-        name = _name(place.file)
-        yield name, shifts.get(name, {}).get(place.line, place.line), place.column
-        place = place.inlined_at
+def _chain(
+    location: Location | None, shifts: Mapping[str, Mapping[int, int]]
+) -> Iterator[tuple[str, int, int]]:
+    while location is not None:
+        name = _name(location.file)
+        yield name, shifts.get(name, {}).get(location.line, location.line), location.column
+        location = location.inlined_at

@@ -1,7 +1,13 @@
-"""Which operation of one document is the counterpart of which of the other.
+"""Tree matching: which operation of one document corresponds to which operation of the other.
 
-Functions are matched by name, operations within matching functions and regions: equal text at the same
-source place first, then the same opcode at the same place, then without places.
+    left                          right
+    0  %a = tt.load %p            0  %a = tt.load %p           matches = [0, 2]
+    1  %b = arith.addf %a, %a     1  %m = tt.splat %n
+                                  2  %b = arith.addf %a, %m
+
+Functions are matched by name, operations within matching functions and regions: equal text at the same source
+location first, then equal opcodes at the same location, then regardless of location. A diff of lines would
+match braces and repeated operations across loops and functions.
 """
 
 from __future__ import annotations
@@ -13,13 +19,13 @@ from itertools import groupby
 from sys import intern
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
-from irscope.diff.locations import NOWHERE, Places, places
+from irscope.diff.locations import NO_LOCATION, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
 
-UNPAIRED = -1
+UNMATCHED = -1
 
-# Share of operations that find a counterpart at their own source place, from which on places are
-# trusted: none is paired across places then. Below it, the files are not the same code any more.
+# If at least this share of operations have a match at their own source location, locations are trusted:
+# operations with different locations never match. Below it, the two files are not the same code.
 _TRUSTED = 0.25
 
 _Key = Callable[[int], Hashable]
@@ -27,108 +33,103 @@ _DIGITS = re.compile(r"\d+")
 
 
 def match_operations(left: Document, right: Document) -> list[int]:
-    """For each operation of `left` the index of its counterpart in `right`, or UNPAIRED.
+    """For each operation of `left` the index of its match in `right`, or UNMATCHED.
 
-    Counterparts have equal opcodes and stand in the same order in both, regions within regions.
+    Matching operations have equal opcodes, and their regions match. Their order is the same in both.
     """
-    return _Pairing(left, right).run()
+    return _Matcher(left, right).run()
 
 
-class _Pairing:
-    """The documents side by side, with what their operations are compared by as numbers."""
+class _Matcher:
+    """Both documents, with the normalized texts and locations of their operations as numbers."""
 
     def __init__(self, left: Document, right: Document) -> None:
         self.left, self.right = left, right
-        self.partner = [UNPAIRED] * len(left.operations)
+        self.matches = [UNMATCHED] * len(left.operations)
         self.left_children, self.right_children = _children(left), _children(right)
         numbers: dict[str, int] = {}
-        self.left_normal = _numbered(left.operations, numbers)
-        self.right_normal = _numbered(right.operations, numbers)
-        found = places(left, right)
+        self.left_texts = _numbered(left.operations, numbers)
+        self.right_texts = _numbered(right.operations, numbers)
+        found = number_locations(left, right)
         self.located = found is not None
-        nowhere = Places([], [])
-        self.left_places, self.right_places = found or (nowhere, nowhere)
+        none = LocationNumbers([], [])
+        self.left_locations, self.right_locations = found or (none, none)
 
     def run(self) -> list[int]:
         levels = [(self.left_children[-1], self.right_children[-1])]
         while levels:
-            ours, theirs = levels.pop()
-            for i, j in self._pair_functions(ours, theirs):
-                self.partner[i] = j
+            for i, j in self._match_functions(*levels.pop()):
+                self.matches[i] = j
                 if i in self.left_children and j in self.right_children:
                     levels.append((self.left_children[i], self.right_children[j]))
-        return self.partner
+        return self.matches
 
-    def _pair_functions(self, ours: list[int], theirs: list[int]) -> list[tuple[int, int]]:
-        """Pairs among siblings, each inside a matching stretch of one function."""
-        left_runs, right_runs = _runs(self.left, ours), _runs(self.right, theirs)
+    def _match_functions(self, left: list[int], right: list[int]) -> list[tuple[int, int]]:
+        """Matches among siblings, each within matching functions."""
+        left_runs, right_runs = _runs(self.left, left), _runs(self.right, right)
         if len(left_runs) == len(right_runs) == 1:
-            return self._pair_siblings(ours, theirs)
+            return self._match_siblings(left, right)
         left_names = [_function_name(self.left, run[0]) for run in left_runs]
         right_names = [_function_name(self.right, run[0]) for run in right_runs]
         blocks = refined([], left_names, right_names)
-        # Triton writes a helper's argument types and constants into its name behind "__".
+        # Triton appends "__" and its argument types and constants to the name of a helper.
         left_stems = [name.partition("__")[0] for name in left_names]
         blocks = refined(blocks, left_stems, [name.partition("__")[0] for name in right_names])
         pairs = []
         for block in [*blocks, *_equal_gaps(blocks, len(left_runs), len(right_runs))]:
             for n in range(block.size):
-                pairs += self._pair_siblings(left_runs[block.left + n], right_runs[block.right + n])
+                pairs += self._match_siblings(left_runs[block.left + n], right_runs[block.right + n])
         return pairs
 
-    def _pair_siblings(self, ours: list[int], theirs: list[int]) -> list[tuple[int, int]]:
-        left_normal = [self.left_normal[i] for i in ours]
-        right_normal = [self.right_normal[j] for j in theirs]
-        if left_normal == right_normal:
-            return list(zip(ours, theirs, strict=True))
+    def _match_siblings(self, left: list[int], right: list[int]) -> list[tuple[int, int]]:
+        if [self.left_texts[i] for i in left] == [self.right_texts[j] for j in right]:
+            return list(zip(left, right, strict=True))
         blocks: list[Block] = []
-        for keys in self._keys_with_place():
-            blocks = sorted(blocks + _in_gaps(blocks, ours, theirs, *keys))
-        placed = sum(block.size for block in blocks)
-        trusted = placed >= _TRUSTED * min(len(ours), len(theirs))
-        for keys in self._keys_without_place():
-            found = _in_gaps(blocks, ours, theirs, *keys)
+        for keys in self._keys_with_location():
+            blocks = sorted(blocks + _in_gaps(blocks, left, right, *keys))
+        at_own_location = sum(block.size for block in blocks)
+        trusted = at_own_location >= _TRUSTED * min(len(left), len(right))
+        for keys in self._keys_without_location():
+            found = _in_gaps(blocks, left, right, *keys)
             if self.located and trusted:
-                found = self._without_strangers(found, ours, theirs)
+                found = self._at_equal_locations(found, left, right)
             blocks = sorted(blocks + found)
-        return [
-            (ours[block.left + n], theirs[block.right + n]) for block in blocks for n in range(block.size)
-        ]
+        return [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
 
-    def _keys_with_place(self) -> list[tuple[_Key, _Key]]:
-        """Keys of both sides' operations that hold their source places, the surest first."""
+    def _keys_with_location(self) -> list[tuple[_Key, _Key]]:
+        """Keys of both sides' operations that include the source location, the most specific first."""
         if not self.located:
             return []
         left, right = self.left.operations, self.right.operations
-        exact, other_exact = self.left_places.exact, self.right_places.exact
-        lines, other_lines = self.left_places.lines, self.right_places.lines
+        exact, other_exact = self.left_locations.exact, self.right_locations.exact
+        lines, other_lines = self.left_locations.lines, self.right_locations.lines
         return [
-            (_both(self.left_normal, exact), _both(self.right_normal, other_exact)),
+            (_both(self.left_texts, exact), _both(self.right_texts, other_exact)),
             (_opcode_at(left, exact), _opcode_at(right, other_exact)),
-            (_both(self.left_normal, lines), _both(self.right_normal, other_lines)),
+            (_both(self.left_texts, lines), _both(self.right_texts, other_lines)),
             (_opcode_at(left, lines), _opcode_at(right, other_lines)),
         ]
 
-    def _keys_without_place(self) -> list[tuple[_Key, _Key]]:
+    def _keys_without_location(self) -> list[tuple[_Key, _Key]]:
         left, right = self.left.operations, self.right.operations
         return [
-            (self.left_normal.__getitem__, self.right_normal.__getitem__),
+            (self.left_texts.__getitem__, self.right_texts.__getitem__),
             (lambda i: _without_digits(left[i]), lambda j: _without_digits(right[j])),
             (lambda i: left[i].opcode, lambda j: right[j].opcode),
         ]
 
-    def _without_strangers(self, blocks: list[Block], ours: list[int], theirs: list[int]) -> list[Block]:
-        """`blocks` without pairs that come from different places.
+    def _at_equal_locations(self, blocks: list[Block], left: list[int], right: list[int]) -> list[Block]:
+        """`blocks` without pairs whose locations differ.
 
-        Operations with regions stay: what is inside them would have no counterpart either.
+        Operations with regions stay: without a match, everything inside would have none either.
         """
         kept = []
         for block in blocks:
             for n in range(block.size):
-                i, j = ours[block.left + n], theirs[block.right + n]
-                here, there = self.left_places.lines[i], self.right_places.lines[j]
-                near = here == there or NOWHERE in (here, there)
-                if near or i in self.left_children:
+                i, j = left[block.left + n], right[block.right + n]
+                ours, theirs = self.left_locations.lines[i], self.right_locations.lines[j]
+                same = ours == theirs or NO_LOCATION in (ours, theirs)
+                if same or i in self.left_children:
                     kept.append(Block(block.left + n, block.right + n, 1))
         return kept
 
@@ -141,11 +142,11 @@ def _children(document: Document) -> dict[int, list[int]]:
 
 
 def _numbered(operations: Sequence[Operation], numbers: dict[str, int]) -> list[int]:
-    return [numbers.setdefault(operation.normal, len(numbers)) for operation in operations]
+    return [numbers.setdefault(operation.normalized, len(numbers)) for operation in operations]
 
 
 def _runs(document: Document, siblings: list[int]) -> list[list[int]]:
-    """`siblings` split where the function changes."""
+    """`siblings` split into runs within one function."""
     return [list(run) for _, run in groupby(siblings, lambda i: document.operations[i].function)]
 
 
@@ -154,36 +155,36 @@ def _function_name(document: Document, index: int) -> str:
     return document.functions[function] if function >= 0 else ""
 
 
-def _both(normal: list[int], at: list[int]) -> _Key:
-    return lambda i: (normal[i], at[i])
+def _both(texts: list[int], locations: list[int]) -> _Key:
+    return lambda i: (texts[i], locations[i])
 
 
-def _opcode_at(operations: Sequence[Operation], at: list[int]) -> _Key:
-    return lambda i: (operations[i].opcode, at[i])
+def _opcode_at(operations: Sequence[Operation], locations: list[int]) -> _Key:
+    return lambda i: (operations[i].opcode, locations[i])
 
 
 def _without_digits(operation: Operation) -> str:
-    # Many are equal: 54,000 of them apart would take 10 MB.
-    return intern(f"{operation.opcode} {_DIGITS.sub('', operation.normal)}")
+    # Most repeat: without interning, 54,000 of them take 10 MB.
+    return intern(f"{operation.opcode} {_DIGITS.sub('', operation.normalized)}")
 
 
 def _in_gaps(
-    blocks: list[Block], ours: list[int], theirs: list[int], left_key: _Key, right_key: _Key
+    blocks: list[Block], left: list[int], right: list[int], left_key: _Key, right_key: _Key
 ) -> list[Block]:
-    """What the keys find in the gaps between `blocks`; keys are made for the gaps alone."""
+    """The blocks of equal keys in the gaps between `blocks`."""
     found = []
-    for gap in gaps_between(blocks, Gap(0, len(ours), 0, len(theirs))):
-        left = [left_key(i) for i in ours[gap.left : gap.left_end]]
-        right = [right_key(j) for j in theirs[gap.right : gap.right_end]]
+    for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
+        left_keys = [left_key(i) for i in left[gap.left : gap.left_end]]
+        right_keys = [right_key(j) for j in right[gap.right : gap.right_end]]
         found += [
             Block(gap.left + block.left, gap.right + block.right, block.size)
-            for block in common_blocks(left, right)
+            for block in common_blocks(left_keys, right_keys)
         ]
     return found
 
 
 def _equal_gaps(blocks: list[Block], left_size: int, right_size: int) -> list[Block]:
-    """Gaps with as many elements on both sides: renamed functions, taken in order."""
+    """Gaps with equally many functions on both sides: renamed functions, matched in order."""
     return [
         Block(gap.left, gap.right, gap.left_end - gap.left)
         for gap in gaps_between(blocks, Gap(0, left_size, 0, right_size))

@@ -1,72 +1,25 @@
-"""What became of each source line: how many instructions of which class, on either side.
+"""Instruction counts per source line and class, on either side.
 
-Below TTGIR one operation becomes hundreds of instructions, so this is the first answer there.
+    kernels.py:14  ld.global.v4.b32   8 -> 2
+    kernels.py:14  ld.global.b32      0 -> 24
+
+Below TTGIR, one operation becomes hundreds of instructions, and aligned rows do not show a change like this.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 
 from irscope.diff.rows import StageDiff
 from irscope.languages.document import OPAQUE, Document
-
-# Words of an opcode that say how exactly, not what: rounding, ordering, operand order, encoding.
-_DETAIL = frozenset(
-    [
-        "aligned",
-        "row",
-        "col",
-        "rn",
-        "rz",
-        "rm",
-        "rp",
-        "rni",
-        "rzi",
-        "ftz",
-        "sat",
-        "approx",
-        "full",
-        "lo",
-        "hi",
-        "wide",
-        "relaxed",
-        "volatile",
-        "weak",
-        "noinc",
-        "cta",
-        "gpu",
-        "sys",
-        "b16x2",
-        "e32",
-        "e64",
-        "dpp",
-        "sdwa",
-        "E",
-        "SYS",
-        "CONSTANT",
-        "reuse",
-        "AND",
-        "OR",
-        "PT",
-        "EX",
-        "X",
-        "U32",
-        "S32",
-    ]
-)
-_WORD = re.compile(r"([._ ]?)([^._ ]+)")
-# Work that sets a kernel's speed: matrix units, memory, copies, barriers.
-_HEAVY = re.compile(
-    r"(?:w?g?mma|tcgen05|v_mfma|v_wmma|[HIBDQO]+GMMA|[HIDBQ]MMA|UTC\w*MMA|ld|st|atom|red|cp|LD|ST|ATOM|RED"
-    r"|global_|buffer_|ds_|flat_|scratch_|load|store|call @llvm\.(?:nvvm|amdgcn)|call asm|bar)"
-)
+from irscope.languages.language import Language
+from irscope.languages.registry import language_named
 
 
 @dataclass(frozen=True, slots=True)
 class LineChange:
-    """A source line of the kernel (counted from 1) whose instructions of one class differ in number."""
+    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`."""
 
     file: str
     line: int
@@ -76,31 +29,21 @@ class LineChange:
 
 
 def by_source_line(diff: StageDiff) -> list[LineChange]:
-    """The source lines and instruction classes whose counts differ, those of the most weight first.
+    """The source lines and instruction classes whose counts differ, the most important first.
 
-    A line is that of the kernel itself: what a helper was inlined for counts for its call. Matrix and
-    memory instructions come before others, then the larger difference.
+    Lines are those of the kernel itself: the code of an inlined helper counts for the line of its call.
+    Matrix and memory instructions precede others, larger differences precede smaller ones.
     """
-    ours, theirs = _counted(diff.left), _counted(diff.right)
+    language = language_named(diff.left.language)
+    left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
     changes = [
-        LineChange(*place, ours[place], theirs[place])
-        for place in {**ours, **theirs}
-        if ours[place] != theirs[place]
+        LineChange(*key, left[key], right[key]) for key in {**left, **right} if left[key] != right[key]
     ]
-    changes.sort(key=_weight)
+    changes.sort(key=lambda change: _priority(change, language))
     return changes
 
 
-def instruction_class(opcode: str) -> str:
-    """`opcode` without what does not matter: `mma.sync.m16n8k16.f32.f16.f16.f32`, `ld.global.v4.b32`."""
-    if " " in opcode:  # LLVM's calls: the name of the callee is the class
-        return opcode
-    words = _WORD.findall(opcode)
-    kept = [mark + word for place, (mark, word) in enumerate(words) if place == 0 or word not in _DETAIL]
-    return "".join(kept) or opcode
-
-
-def _counted(document: Document) -> Counter[tuple[str, int, str]]:
+def _class_counts(document: Document, language: Language) -> Counter[tuple[str, int, str]]:
     counts: Counter[tuple[str, int, str]] = Counter()
     classes: dict[str, str] = {}
     for operation in document.operations:
@@ -108,12 +51,12 @@ def _counted(document: Document) -> Counter[tuple[str, int, str]]:
             continue
         opcode = operation.opcode
         if opcode not in classes:
-            classes[opcode] = instruction_class(opcode)
-        place = operation.location.outermost
-        counts[place.file, place.line, classes[opcode]] += 1
+            classes[opcode] = language.instruction_class(opcode)
+        location = operation.location.outermost
+        counts[location.file, location.line, classes[opcode]] += 1
     return counts
 
 
-def _weight(change: LineChange) -> tuple[bool, int, str, int, str]:
-    heavy = _HEAVY.match(change.opcode) is not None
+def _priority(change: LineChange, language: Language) -> tuple[bool, int, str, int, str]:
+    heavy = language.heavy.match(change.opcode) is not None
     return not heavy, -abs(change.right - change.left), change.file, change.line, change.opcode

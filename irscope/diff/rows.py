@@ -1,4 +1,8 @@
-"""What a diff is: rows of aligned lines with classified changes, and what a stage's rows add up to."""
+"""The result of a diff: rows of aligned lines with classified changes, and their totals per stage.
+
+%0 = tt.splat %n : i32 -> tensor<64xi32>      %0 = tt.splat %n : i32 -> tensor<128xi32>
+-> Row(left=12, right=12, change=Change.SHAPE)
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from irscope.languages.document import Document, Layout
 
 
 class Change(enum.Flag):
-    """How the two sides of a row differ; a row can carry several. EQUAL is no flag at all.
+    """How the two sides of a row differ. A row can have several changes; EQUAL is the empty flag.
 
-    SHAPE: a dimension of a tensor or vector type. LAYOUT: a layout's kind or fields. CONSTANT: a
-    literal value. ATTRIBUTE: another attribute or modifier of the same operation. TYPE: an element
-    type or kind of type. REWIRED: an operand comes from an operation that is not the counterpart.
-    ADDED, REMOVED: the operation has no counterpart. TEXT: lines that hold no operation differ.
+    SHAPE: a dimension of a tensor or vector type. LAYOUT: the kind or a field of a layout. CONSTANT: a
+    literal value. ATTRIBUTE: an attribute or modifier of the same operation. TYPE: an element type or kind
+    of type. OPERANDS: the definitions of an operand do not match each other. ADDED, REMOVED: the operation
+    has no match. TEXT: lines outside of operations differ.
     """
 
     EQUAL = 0
@@ -24,7 +28,7 @@ class Change(enum.Flag):
     CONSTANT = enum.auto()
     ATTRIBUTE = enum.auto()
     TYPE = enum.auto()
-    REWIRED = enum.auto()
+    OPERANDS = enum.auto()
     ADDED = enum.auto()
     REMOVED = enum.auto()
     TEXT = enum.auto()
@@ -36,7 +40,7 @@ class Change(enum.Flag):
 
     @property
     def mark(self) -> str:
-        """One character for the gutter, so that a change shows without colour: + - ~ or a blank."""
+        """A character for the gutter, so that a change shows without color: + - ~ or a blank."""
         if self & Change.ADDED:
             return "+"
         if self & Change.REMOVED:
@@ -46,9 +50,9 @@ class Change(enum.Flag):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Two aligned lines, by their index from 0; None where that side has no counterpart.
+    """Two aligned lines, as indices from 0; None on the side that has no matching line.
 
-    Rows go down both texts in order and hold every line of both exactly once.
+    The rows of a diff are in the order of both texts and contain every line of both exactly once.
     """
 
     left: int | None
@@ -58,10 +62,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
-    """A layout that became another: matched by the values that carry it, not by alias.
+    """Two layouts that differ, matched by the values that have them and not by alias.
 
-    `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the aligned
-    operations whose types carry the pair. `left` or `right` is None where only one side has it.
+    `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the matched
+    operations whose types have the pair. `left` or `right` is None if only one side has the layout.
     """
 
     left: Layout | None
@@ -70,9 +74,16 @@ class LayoutChange:
     uses: int
 
 
+# Operations that define a value and read none.
+_CONSTANT_OPCODES = ("arith.constant", "tt.make_range")
+_FROM_CONSTANTS = (
+    Change.SHAPE | Change.CONSTANT | Change.OPERANDS | Change.TEXT | Change.ADDED | Change.REMOVED
+)
+
+
 @dataclass(frozen=True)
 class StageDiff:
-    """The diff of one stage of two variants. `rows` is a sequence so that views need not copy it."""
+    """The diff of one stage of two variants. `counts` has the number of operations per change."""
 
     stage: str
     left: Document
@@ -83,11 +94,28 @@ class StageDiff:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing but names, locations and the order of aliases differs."""
+        """Whether at most names, locations and the order of aliases differ."""
         return not any(self.counts.values()) and not self.layouts
 
     @property
     def structural(self) -> bool:
-        """Whether the stages differ in more than shapes and the constants that follow from them."""
-        quiet = Change.SHAPE | Change.CONSTANT | Change.TEXT
-        return bool(self.layouts) or any(n for kind, n in self.counts.items() if not kind & quiet)
+        """Whether the stages really differ: in more than shapes and the constants that follow from them."""
+        return bool(self.layouts) or any(n for change, n in self.counts.items() if change.structural)
+
+    def is_constant(self, row: Row) -> bool:
+        """Whether a row that only one side has is the definition of a constant."""
+        document, line = (self.left, row.left) if row.right is None else (self.right, row.right)
+        index = None if line is None else document.operation_of_line.get(line)
+        return index is not None and document.operations[index].opcode in _CONSTANT_OPCODES
+
+    @property
+    def constants_only(self) -> bool:
+        """Whether constants were added or removed, and nothing differs but their users' operands.
+
+        Two constants that become equal are merged into one, so another value can change the number of
+        operations without being a real change.
+        """
+        unmatched = [row for row in self.rows if row.change & (Change.ADDED | Change.REMOVED)]
+        if not unmatched or self.layouts or any(row.change & ~_FROM_CONSTANTS for row in self.rows):
+            return False
+        return all(map(self.is_constant, unmatched))

@@ -1,7 +1,12 @@
-"""Which of several operations of equal text is the one without counterpart.
+"""Sliders: choose which one of several identical neighbors is the unmatched one.
 
-An alignment is free to choose among neighbours that read the same; here the choice falls on the one
-whose removal leaves the fewest operands, users and layouts in disagreement.
+    left          right         alignment       after fix_sliders
+    %a = zero     %a = zero       %a = zero     + %a = zero
+    mma %a        %b = zero     + %b = zero       %b = zero
+                  mma %b          mma %b          mma %b
+
+An alignment is free to choose among operations of equal text. Here, the choice is the one with the fewest
+operands, users and layouts that disagree. Otherwise `mma` would be reported with changed operands.
 """
 
 from __future__ import annotations
@@ -10,123 +15,123 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from irscope.diff.def_use import Definition, Definitions
-from irscope.diff.matching import UNPAIRED
+from irscope.diff.matching import UNMATCHED
 from irscope.languages.document import Document, Operation
 
-# Positions tried to either side of a run: longer repetitions than this are all alike (zeroed registers).
+# The positions to try on either side of a run: longer repetitions are uniform (zeroed registers).
 _REACH = 32
 
-# A move can make room for another.
+# A shift can make room for another.
 _PASSES = 4
 
 _Cost = Callable[[int, int], int]
 _Users = Mapping[int, list[tuple[int, int]]]
 _Layouts = Sequence[Hashable]
-_Move = list[tuple[int, int]]
+_Shift = list[tuple[int, int]]
 
 
 def fix_sliders(
     left: Document,
     right: Document,
-    partner: list[int],
-    flow: tuple[Definitions, Definitions],
+    matches: list[int],
+    defs: tuple[Definitions, Definitions],
     layouts: tuple[_Layouts, _Layouts],
 ) -> None:
-    """Moves runs of unpaired operations, in place, to where they disturb least.
+    """Shifts runs of unmatched operations to where fewest uses disagree; updates `matches` in place.
 
-    `flow` are the sources of both documents' operands, `layouts` what each operation carries. As many
-    operations are paired afterwards as before, each with one of the same text and place.
+    `defs` are the definitions of both documents' operands, `layouts` the layouts that each operation uses.
+    The number of matches stays the same, and so do the texts and locations that are matched.
     """
-    users: list[_Users] = []  # made when first needed: most diffs leave no choice
+    users: list[_Users] = []  # computed on first use: most diffs leave no choice
 
     def cost(i: int, j: int) -> int:
-        """How much a pair disagrees: operands, users, layouts."""
+        """The number of operands, users and layouts in which a pair disagrees."""
         if not users:
-            users.extend(map(_users, flow))
+            users.extend(map(_users, defs))
         operands = sum(
-            theirs != (ours and Definition(partner[ours.owner], ours.argument, ours.position))
-            for ours, theirs in zip(flow[0][i], flow[1][j], strict=False)
+            theirs != (ours and Definition(matches[ours.owner], ours.argument, ours.position))
+            for ours, theirs in zip(defs[0][i], defs[1][j], strict=False)
         )
-        used = {(partner[user], place) for user, place in users[0].get(i, ())}
+        used = {(matches[user], position) for user, position in users[0].get(i, ())}
         return (
             operands + len(used.symmetric_difference(users[1].get(j, ()))) + (layouts[0][i] != layouts[1][j])
         )
 
-    inverse = [UNPAIRED] * len(right.operations)
-    for i, j in enumerate(partner):
-        if j != UNPAIRED:
+    inverse = [UNMATCHED] * len(right.operations)
+    for i, j in enumerate(matches):
+        if j != UNMATCHED:
             inverse[j] = i
     for _ in range(_PASSES):
-        moved = _slide(left.operations, partner, inverse, cost)
-        moved |= _slide(right.operations, inverse, partner, lambda j, i: cost(i, j))
-        if not moved:
+        shifted = _shift_runs(left.operations, matches, inverse, cost)
+        shifted |= _shift_runs(right.operations, inverse, matches, lambda j, i: cost(i, j))
+        if not shifted:
             break
 
 
-def _users(sources: Definitions) -> _Users:
-    """For each operation who uses its results, and as which operand."""
+def _users(defs: Definitions) -> _Users:
+    """For each operation the users of its results, as (user, operand number)."""
     users: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for user, operands in enumerate(sources):
-        for place, source in enumerate(operands):
-            if source is not None:
-                users[source.owner].append((user, place))
+    for user, operands in enumerate(defs):
+        for position, definition in enumerate(operands):
+            if definition is not None:
+                users[definition.owner].append((user, position))
     return users
 
 
-def _slide(operations: Sequence[Operation], side: list[int], other: list[int], cost: _Cost) -> bool:
-    """Moves the unpaired runs of one side, and says whether it moved any.
+def _shift_runs(operations: Sequence[Operation], side: list[int], other: list[int], cost: _Cost) -> bool:
+    """Shifts the unmatched runs of one side; returns whether it shifted any.
 
-    `side` has its operations' partners, `other` those of the other side's.
+    `side` has the matches of its operations, `other` the matches of the other side's.
     """
-    moved = False
+    shifted = False
     parents = {operation.parent for operation in operations}
     index, size = 0, len(operations)
     while index < size:
-        if side[index] != UNPAIRED or index in parents:
+        if side[index] != UNMATCHED or index in parents:
             index += 1
             continue
         end = index + 1
-        while end < size and side[end] == UNPAIRED and _together(operations[end], operations[index]):
+        while end < size and side[end] == UNMATCHED and _are_siblings(operations[end], operations[index]):
             end += 1
-        for giver, taker in _best_move(operations, side, range(index, end), parents, cost):
-            side[taker], side[giver] = side[giver], UNPAIRED
+        for giver, taker in _best_shift(operations, side, range(index, end), parents, cost):
+            side[taker], side[giver] = side[giver], UNMATCHED
             other[side[taker]] = taker
-            moved = True
+            shifted = True
         index = end
-    return moved
+    return shifted
 
 
-def _best_move(
+def _best_shift(
     operations: Sequence[Operation], side: Sequence[int], run: range, parents: set[int], cost: _Cost
-) -> _Move:
-    """How to move the run, or its end, for the most gain: (paired operation, one that takes its partner).
+) -> _Shift:
+    """The best shift of the run or its end, as pairs (matched operation, operation that takes its match).
 
-    The operation above the run may become part of it in exchange for any that reads the same, then the
-    one above that; and so below. Empty where no move gains anything.
+    The operation above the run can become part of it in exchange for any of equal text, then the one above
+    that; likewise below. Empty if no shift gains anything.
     """
-    best: _Move = []
+    best: _Shift = []
     most = 0
     above = [(run.start - 1, taker, -1) for taker in run[:_REACH]]
     below = [(run.stop, taker, 1) for taker in run[-_REACH:]]
     for first, second, step in above + below:
         giver, taker, gain = first, second, 0
-        move: _Move = []
-        while len(move) < _REACH and 0 <= giver < len(operations) and giver not in parents:
-            if side[giver] == UNPAIRED or not _alike(operations[giver], operations[taker]):
+        shift: _Shift = []
+        while len(shift) < _REACH and 0 <= giver < len(operations) and giver not in parents:
+            if side[giver] == UNMATCHED or not _interchangeable(operations[giver], operations[taker]):
                 break
-            move.append((giver, taker))
+            shift.append((giver, taker))
             gain += cost(giver, side[giver]) - cost(taker, side[giver])
             if gain > most:
-                most, best = gain, list(move)
+                most, best = gain, list(shift)
             giver, taker = giver + step, taker + step
     return best
 
 
-def _alike(one: Operation, other: Operation) -> bool:
-    """Whether two operations of one region read the same and come from the same place."""
-    return _together(one, other) and one.normal == other.normal and one.location == other.location
+def _interchangeable(one: Operation, other: Operation) -> bool:
+    """Whether two operations of one region have equal text and location."""
+    return _are_siblings(one, other) and one.normalized == other.normalized and one.location == other.location
 
 
-def _together(one: Operation, other: Operation) -> bool:
-    """Whether two operations stand in one region of one function."""
+def _are_siblings(one: Operation, other: Operation) -> bool:
+    """Whether two operations are in one region of one function."""
     return one.parent == other.parent and one.function == other.function

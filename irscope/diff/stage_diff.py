@@ -1,4 +1,4 @@
-"""The diff of one stage of two variants: pair the operations, classify the pairs, lay out the rows."""
+"""The diff of one stage: match the operations, classify the matches, build the rows."""
 
 from __future__ import annotations
 
@@ -6,53 +6,55 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from irscope.diff.build_rows import build_rows
-from irscope.diff.classify import difference
+from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
-from irscope.diff.layouts import LayoutMatch, carried
-from irscope.diff.matching import UNPAIRED, match_operations
+from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
+from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
 from irscope.languages.document import Document
 
-_KINDS = [change for change in Change if change]
+_CHANGES = [change for change in Change if change]
 
 
 def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
     """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
-    partner = match_operations(left, right)
-    turned = _turned(left, right, partner)
-    layouts = LayoutMatch(left, right, partner)
-    changes = _classified(left, right, partner, layouts, turned)
-    rows = build_rows(left, right, partner, changes, layouts.definitions())
-    counts = _counted(changes, partner, len(right.operations), rows)
+    matches = match_operations(left, right)
+    operands = _fix_sliders_and_compare_operands(left, right, matches)
+    layouts = LayoutMatch(left, right, matches)
+    changes = _classify_matches(left, right, matches, layouts, operands)
+    rows = build_rows(left, right, matches, changes, layouts.definitions())
+    counts = _count_changes(changes, matches, len(right.operations), rows)
     return StageDiff(stage, left, right, rows, layouts.changes(), counts)
 
 
-def _turned(left: Document, right: Document, partner: list[int]) -> dict[int, Change]:
-    """Settles `partner` in place; then the left operations whose operands come from others.
+def _fix_sliders_and_compare_operands(
+    left: Document, right: Document, matches: list[int]
+) -> dict[int, Change]:
+    """Updates `matches` in place, then compares operands: left operation -> change.
 
-    The sources of all operands are large, and needed here only.
+    Both need the definitions of all operands, which are large and freed on return.
     """
-    flow = definitions(left), definitions(right)
-    fix_sliders(left, right, partner, flow, (carried(left), carried(right)))
-    return operand_changes(left, right, partner, flow)
+    defs = definitions(left), definitions(right)
+    fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
+    return operand_changes(left, right, matches, defs)
 
 
-def _classified(
+def _classify_matches(
     left: Document,
     right: Document,
-    partner: Sequence[int],
+    matches: Sequence[int],
     layouts: LayoutMatch,
-    turned: Mapping[int, Change],
+    operands: Mapping[int, Change],
 ) -> dict[int, Change]:
-    """Left operation -> how it differs from its counterpart, where it does."""
+    """Left operation -> how it differs from its match; operations that do not differ are left out."""
     changes: dict[int, Change] = {}
-    for index, other in enumerate(partner):
-        if other == UNPAIRED:
+    for index, other in enumerate(matches):
+        if other == UNMATCHED:
             continue
-        ours, theirs = left.operations[index].normal, right.operations[other].normal
-        change = Change.EQUAL if ours == theirs else difference(ours, theirs, left.language)
-        change |= turned.get(index, Change.EQUAL)
+        ours, theirs = left.operations[index].normalized, right.operations[other].normalized
+        change = Change.EQUAL if ours == theirs else classify(ours, theirs, left.language)
+        change |= operands.get(index, Change.EQUAL)
         if layouts.differ(index):
             change |= Change.LAYOUT
         if change:
@@ -60,17 +62,17 @@ def _classified(
     return changes
 
 
-def _counted(
-    changes: dict[int, Change], partner: Sequence[int], right_size: int, rows: Sequence[Row]
+def _count_changes(
+    changes: dict[int, Change], matches: Sequence[int], right_size: int, rows: Sequence[Row]
 ) -> dict[Change, int]:
-    """How many operations, and lines that belong to none, show each change."""
-    aligned = len(partner) - sum(other == UNPAIRED for other in partner)
-    counts = dict.fromkeys(_KINDS, 0)
-    counts[Change.REMOVED] = len(partner) - aligned
-    counts[Change.ADDED] = right_size - aligned
+    """The number of operations, and of lines outside of operations, per change."""
+    matched = len(matches) - sum(other == UNMATCHED for other in matches)
+    counts = dict.fromkeys(_CHANGES, 0)
+    counts[Change.REMOVED] = len(matches) - matched
+    counts[Change.ADDED] = right_size - matched
     counts[Change.TEXT] = sum(row.change is Change.TEXT for row in rows)
-    for change, times in Counter(changes.values()).items():
-        for kind in _KINDS:
-            if change & kind:
-                counts[kind] += times
-    return {kind: times for kind, times in counts.items() if times}
+    for combined, times in Counter(changes.values()).items():
+        for change in _CHANGES:
+            if combined & change:
+                counts[change] += times
+    return {change: times for change, times in counts.items() if times}

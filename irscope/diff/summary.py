@@ -1,4 +1,4 @@
-"""A stage's diff in words: the summary line, a tab's label, the first stage that matters."""
+"""The diff of a stage in words: the summary line, the label of a tab, the first stage that really differs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from irscope.diff.rows import Change, LayoutChange, StageDiff
 
-# What is counted, in the order of telling, and its word for one. Layouts are told by name.
-_WORDS = {
+# The changes that are counted, in the order of a summary, and their nouns. Layouts are named instead.
+_NOUNS = {
     Change.SHAPE: "shape",
     Change.CONSTANT: "constant",
     Change.ATTRIBUTE: "attribute",
     Change.TYPE: "type",
-    Change.REWIRED: "rewired",
+    Change.OPERANDS: "operand",
     Change.TEXT: "other line",
 }
 
@@ -22,17 +22,17 @@ def summarize(diff: StageDiff) -> str:
     if diff.equal:
         return "equal"
     parts = [f"{diff.counts.get(Change.ADDED, 0)} added", f"{diff.counts.get(Change.REMOVED, 0)} removed"]
-    parts += [_counted(diff.counts[kind], word) for kind, word in _WORDS.items() if diff.counts.get(kind)]
+    parts += [_count(diff.counts[kind], noun) for kind, noun in _NOUNS.items() if diff.counts.get(kind)]
     if diff.layouts:
         changes = "; ".join(map(describe_layout, diff.layouts))
-        parts.append(f"{_counted(len(diff.layouts), 'layout')}: {changes}")
+        parts.append(f"{_count(len(diff.layouts), 'layout')}: {changes}")
     elif diff.counts.get(Change.LAYOUT):
-        parts.append(_counted(diff.counts[Change.LAYOUT], "operation") + " with another layout")
+        parts.append(_count(diff.counts[Change.LAYOUT], "operation") + " with another layout")
     return ", ".join(parts)
 
 
 def describe_layout(change: LayoutChange) -> str:
-    """A layout's change, field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
+    """The change of a layout, field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
     if change.right is None:
         return f"{change.left.alias} only left" if change.left else ""
     if change.left is None:
@@ -44,23 +44,22 @@ def describe_layout(change: LayoutChange) -> str:
 
 
 def short_label(diff: StageDiff) -> str:
-    """What a tab says: "=", "+12 -3", "2 layouts", "53 shapes"; the weightiest change alone."""
+    """The label of a tab, with only the most important change: "=", "+12 -3", "2 layouts", "53 shapes"."""
     if diff.equal:
         return "="
     added, removed = diff.counts.get(Change.ADDED, 0), diff.counts.get(Change.REMOVED, 0)
     if added or removed:
         return f"+{added} -{removed}"
     if diff.layouts or diff.counts.get(Change.LAYOUT):
-        return _counted(len(diff.layouts) or diff.counts[Change.LAYOUT], "layout")
-    kind = max(_WORDS, key=lambda word: diff.counts.get(word, 0))
-    return _counted(diff.counts[kind], _WORDS[kind])
+        return _count(len(diff.layouts) or diff.counts[Change.LAYOUT], "layout")
+    kind = max(_NOUNS, key=lambda change: diff.counts.get(change, 0))
+    return _count(diff.counts[kind], _NOUNS[kind])
 
 
 def first_structural(diffs: Iterable[StageDiff]) -> StageDiff | None:
-    """The first of `diffs`, in pipeline order, that differs in more than shapes and constants."""
+    """The first of `diffs`, in pipeline order, with a real change: more than shapes and constants."""
     return next((diff for diff in diffs if diff.structural), None)
 
 
-def _counted(number: int, word: str) -> str:
-    plural = word if number == 1 or word == "rewired" else f"{word}s"
-    return f"{number} {plural}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

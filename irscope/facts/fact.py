@@ -10,7 +10,7 @@ from irscope.model import Status, Variant
 from irscope.model.status import failed
 
 if TYPE_CHECKING:
-    from irscope.facts.measurement import Measurement
+    from irscope.facts.artifacts import VariantArtifacts
 
 FactValue = int | float | str | Status | None
 
@@ -51,11 +51,11 @@ def format_fraction(value: FactValue) -> str:
     return f"{round(value * 100, 1):g}%" if isinstance(value, int | float) else format_value(value)
 
 
-def _unmeasured(_: Measurement) -> Measured:
+def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FactKind:
     """What a fact is: a column of the table.
 
@@ -74,7 +74,7 @@ class FactKind:
     label: str = ""
     weight: float = 0.0
     format: Callable[[FactValue], str] = field(default=format_value, compare=False)
-    measure: Callable[[Measurement], Measured] = field(default=_unmeasured, compare=False)
+    measure: Callable[[VariantArtifacts], Measured] = field(default=_unmeasured, compare=False)
     backend: str | None = None
 
     def to_json(self) -> dict[str, str]:

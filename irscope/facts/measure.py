@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Fact, FactValue, ReadStage
-from irscope.facts.measurement import Measurement
 from irscope.facts.registry import FACT_KINDS, FACT_NAMED, LAUNCHABLE, kinds_for
 from irscope.model import Status, Variant
 from irscope.model.status import parse_status
@@ -26,7 +26,7 @@ def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
     `read` returns a stage's content. A fact whose artifact is missing has the value None. Takes a few
     milliseconds: nothing is disassembled or parsed.
     """
-    measurement = Measurement(variant, read)
+    measurement = VariantArtifacts(variant, read)
     found = ((kind, kind.measure(measurement)) for kind in kinds_for(variant.target.backend))
     return {kind.name: Fact(kind, measured.value, measured.evidence) for kind, measured in found}
 

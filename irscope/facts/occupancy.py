@@ -11,13 +11,13 @@ from irscope.model import Variant
 TENSOR_MEMORY_COLUMNS = 512
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockUse:
-    """What one block (work-group) of a kernel takes.
+    """The resources that one block (work-group) of a kernel uses.
 
-    `registers` are 32-bit registers a thread (AMD: vector and accumulation registers), `shared` bytes of
-    shared memory, `barriers` named barriers (AMD: one where a block has several waves),
-    `scalar_registers` those of an AMD wave.
+    `registers` are 32-bit registers per thread (AMD: vector and accumulation registers), `shared` is bytes
+    of shared memory, `barriers` are named barriers (AMD: one if a block has several waves),
+    `scalar_registers` are per AMD wave.
     """
 
     warps: int
@@ -27,9 +27,9 @@ class BlockUse:
     scalar_registers: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Occupancy:
-    """`blocks` and `warps` that are resident at once, of `max_warps`; `limits` names what allows no more."""
+    """Resident `blocks` and `warps`, of `max_warps`; `limits` names the resources that allow no more."""
 
     blocks: int
     warps: int
@@ -38,16 +38,16 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """Resident warps as a part of those that the multiprocessor has room for."""
+        """Resident warps as a fraction of the maximum."""
         return self.warps / self.max_warps
 
 
 def occupancy(device: Device, use: BlockUse) -> Occupancy:
     """How many blocks with this `use` are resident on one multiprocessor of `device`.
 
-    The rules are those of NVIDIA's cuda_occupancy.h (cudaOccMaxActiveBlocksPerMultiprocessor with the
-    largest shared memory carveout) and, with AMD's figures, of LLVM's AMDGPU subtargets. Tensor memory
-    does not count: blocks wait for it after they are resident.
+    Follows NVIDIA's cuda_occupancy.h (cudaOccMaxActiveBlocksPerMultiprocessor with the largest shared
+    memory carveout), and LLVM's AMDGPU subtargets with AMD's limits. Tensor memory does not count: blocks
+    wait for it after they are resident.
     """
     room = {
         "warps": device.warps // use.warps,
@@ -66,7 +66,7 @@ def occupancy(device: Device, use: BlockUse) -> Occupancy:
 
 
 def _blocks_by_registers(device: Device, use: BlockUse) -> int:
-    """Warps get registers of one partition each; a block starts only if all its warps fit at once."""
+    """Each warp gets registers of one partition; a block starts only if all of its warps fit."""
     each = _round_up(max(use.registers, 1), device.register_unit)
     warps_a_partition = device.lane_registers // each
     if warps_a_partition * device.partitions < _round_up(use.warps, device.partitions):
@@ -85,10 +85,10 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def fits(variant: Variant) -> str | None:
-    """Why a compiled `variant` cannot be launched on its target, None where nothing speaks against it.
+def launch_problem(variant: Variant) -> str | None:
+    """Why a compiled `variant` cannot be launched on its target; None if it can.
 
-    Checks what Triton checks at the launch only: shared memory, threads a block, tensor memory.
+    Checks what Triton checks at launch: shared memory, threads per block, tensor memory.
     """
     device = device_of(variant.target)
     reasons = []
@@ -97,7 +97,7 @@ def fits(variant: Variant) -> str | None:
         reasons.append(f"{shared:,} bytes of shared memory, limit {device.block_shared:,}")
     threads = threads_of(variant)
     if threads is not None and threads > MAX_THREADS_PER_BLOCK:
-        reasons.append(f"{threads:,} threads a block, limit {MAX_THREADS_PER_BLOCK:,}")
+        reasons.append(f"{threads:,} threads per block, limit {MAX_THREADS_PER_BLOCK:,}")
     columns = count(variant, "tmem_size")
     if columns is not None and columns > TENSOR_MEMORY_COLUMNS:
         reasons.append(f"{columns:,} columns of tensor memory, limit {TENSOR_MEMORY_COLUMNS}")
@@ -105,13 +105,13 @@ def fits(variant: Variant) -> str | None:
 
 
 def threads_of(variant: Variant) -> int | None:
-    """Threads of one block, None where num_warps is not known."""
+    """Threads per block; None if num_warps is unknown."""
     warps = count(variant, "num_warps")
     return None if warps is None else warps * variant.target.warp_size
 
 
 def count(variant: Variant, name: str) -> int | None:
-    """A count in Triton's metadata; None where it is missing, or nothing that can be counted with."""
+    """A count in Triton's metadata; None if it is missing or not a count."""
     value = variant.metadata.get(name)
     known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if known else None

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from irscope.backends import CUDA, HIP, STAGES
 from irscope.backends.elf import code_digest
 from irscope.backends.instructions import InstructionKind
+from irscope.facts.artifacts import VariantArtifacts, reused_stages
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.facts.measurement import Measurement, reused_stages
-from irscope.facts.occupancy import fits, threads_of
+from irscope.facts.occupancy import launch_problem, threads_of
 from irscope.model import Stage, Status
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
@@ -26,7 +26,7 @@ def _fact(
     unit: str,
     better: str,
     description: str,
-    measure: Callable[[Measurement], FactValue | Measured],
+    measure: Callable[[VariantArtifacts], FactValue | Measured],
     *,
     label: str = "",
     weight: float = 0.0,
@@ -35,7 +35,7 @@ def _fact(
 ) -> FactKind:
     """Registers a fact; the fields are those of FactKind."""
 
-    def measured(variant: Measurement) -> Measured:
+    def measured(variant: VariantArtifacts) -> Measured:
         found = measure(variant)
         return found if isinstance(found, Measured) else Measured(found)
 
@@ -44,7 +44,7 @@ def _fact(
     return kind
 
 
-def _chosen(variant: Measurement) -> FactValue:
+def _chosen(variant: VariantArtifacts) -> FactValue:
     benchmarks = variant.variant.benchmarks
     if not benchmarks:
         return None
@@ -52,25 +52,25 @@ def _chosen(variant: Measurement) -> FactValue:
     return "; ".join(dict.fromkeys(keys)) or "no"
 
 
-def _status(variant: Measurement) -> Status | None:
+def _status(variant: VariantArtifacts) -> Status | None:
     if variant.variant.failure is not None:
         return NOT_COMPILED
     if variant.count("shared") is None or variant.count("num_warps") is None:
         return None
-    reason = fits(variant.variant)
+    reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
 
 
-def _spilled_words(variant: Measurement) -> FactValue:
+def _spilled_words(variant: VariantArtifacts) -> FactValue:
     stack = variant.resources.stack
     return None if stack is None else stack // 4
 
 
-def _layout_kinds(variant: Measurement) -> Measured:
+def _layout_kinds(variant: VariantArtifacts) -> Measured:
     def counted(number: int, name: str) -> str:
         return f"{name} x{number}" if number > 1 else name
 
-    return variant.from_tensors(
+    return variant.from_ttgir(
         lambda found: (
             ", ".join(counted(number, name) for name, number in sorted(found.layouts.items())) or "none",
             found.layout_lines,
@@ -78,13 +78,13 @@ def _layout_kinds(variant: Measurement) -> Measured:
     )
 
 
-def _compile_seconds(variant: Measurement) -> FactValue:
+def _compile_seconds(variant: VariantArtifacts) -> FactValue:
     # Stages reused from another variant have no time here; a sum without them would not be a compile time.
     own = variant.variant
     return sum(own.seconds.values()) if own.seconds and not reused_stages(own) else None
 
 
-def _code(variant: Measurement) -> FactValue:
+def _code(variant: VariantArtifacts) -> FactValue:
     try:
         return None if variant.binary is None else code_digest(variant.binary)
     except ValueError:
@@ -194,11 +194,11 @@ GLOBAL_STORES = _fact(
 )  # fmt: skip
 SHARED_LOADS = _fact(
     "shared_loads", "Shared loads", "", "", "loads from shared memory by width, excluding ldmatrix",
-    lambda v: v.instructions_by_width("shared load"),
+    lambda v: v.instructions_by_width("shared load"), label="Shared memory loads",
 )  # fmt: skip
 SHARED_STORES = _fact(
     "shared_stores", "Shared stores", "", "", "stores to shared memory by width",
-    lambda v: v.instructions_by_width("shared store"),
+    lambda v: v.instructions_by_width("shared store"), label="Shared memory stores",
 )  # fmt: skip
 LDMATRIX = _fact(
     "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",
@@ -221,12 +221,12 @@ INSTRUCTIONS = _fact(
 LAYOUTS = _fact("layouts", "Layouts", "", "", "layouts in TTGIR by kind", _layout_kinds)
 CONVERSIONS = _fact(
     "conversions", "Conversions", "operations", "low", "ttg.convert_layout operations in TTGIR",
-    lambda v: v.from_tensors(lambda found: (len(found.conversions), found.conversions)),
+    lambda v: v.from_ttgir(lambda found: (len(found.conversions), found.conversions)),
     label="Layout conversions in TTGIR", weight=2.0,
 )  # fmt: skip
 BUFFERS = _fact(
     "buffers", "Buffers", "buffers", "", "depth of the software pipeline: copies of a tile; 0 if none",
-    lambda v: v.from_tensors(lambda found: (found.buffers, found.buffer_lines)),
+    lambda v: v.from_ttgir(lambda found: (found.buffers, found.buffer_lines)),
     label="Software pipeline buffers per tile", weight=2.0,
 )  # fmt: skip
 
@@ -245,7 +245,7 @@ def _stage_seconds(stage: Stage) -> FactKind:
 
 
 def _stage_size(stage: Stage) -> FactKind:
-    def size(variant: Measurement) -> FactValue:
+    def size(variant: VariantArtifacts) -> FactValue:
         artifact = variant.variant.artifacts.get(stage.name)
         return artifact.size if artifact else None
 

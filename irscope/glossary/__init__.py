@@ -1,1 +1,1 @@
-"""The glossary: what each term of the stages, facts and passes means."""
+"""The glossary: explains terms of stages, facts, passes and tuning."""

@@ -1,7 +1,7 @@
-"""The glossary: words of Triton's stages, facts and tuning, explained. The entries stand in entries/*.md.
+"""The glossary: explains terms of Triton's stages, facts, passes and tuning. The entries are in entries/*.md.
 
-A file has `stage:` and `see:` lines that hold for all its entries, then a `## WORD` for each, with `also:`
-(other names; `*` stands for anything), its own `stage:` and `see:`, and the text.
+Each file is a topic. Its `stage:` and `see:` lines apply to all its entries. An entry starts with `## WORD`,
+followed by optional `also:` (other names; `*` matches anything), `stage:` and `see:` lines, and the text.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from rapidfuzz import fuzz, process
 
-_FILES = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes", "lint")
+_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes", "lint")
 _FIELD = re.compile(r"(also|stage|see): *(.+)")
-# Longer tokens are no words: what an IR can be made to hold is not matched against every pattern.
-_LONGEST = 200
+# Longer tokens are not matched against the patterns: untrusted IR may contain tokens of any length.
+_MAX_TOKEN = 200
 # In a line of any stage, the words that may be terms, without quoted paths.
 _WORD = re.compile(r"[%$\w#!.@]+")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -28,7 +28,7 @@ _MAX_ENTRIES = 12
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where to read on: a title, and an address where it is known ("" otherwise)."""
+    """Further reading: a title, and a URL if there is one (else "")."""
 
     title: str
     url: str = ""
@@ -36,7 +36,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """A word with what it means. `names` are its other names, `*` in them stands for anything."""
+    """A term and its explanation. `names` are its other names; `*` in them matches anything."""
 
     word: str
     names: tuple[str, ...]
@@ -46,15 +46,15 @@ class GlossaryEntry:
 
     @property
     def plain_names(self) -> tuple[str, ...]:
-        """The word and those of its names that are no patterns."""
+        """The word and its names that are not patterns."""
         return (self.word, *(name for name in self.names if "*" not in name))
 
 
 @lru_cache(maxsize=1)
 def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
-    """The title of each topic, and its entries."""
+    """The title and the entries of each topic."""
     folder = Path(__file__).with_name("entries")
-    texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _FILES]
+    texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _TOPICS]
     return tuple((text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts)
 
 
@@ -65,13 +65,13 @@ def entries() -> tuple[GlossaryEntry, ...]:
 
 
 def entry_for(token: str) -> GlossaryEntry | None:
-    """The entry of a token as it stands in IR text: `ld.global.v4.b32`, `#ttg.blocked`, `LDG.E.128`.
+    """The entry for a token of IR text, such as `ld.global.v4.b32`, `#ttg.blocked` or `LDG.E.128`.
 
-    Where the token itself is no name, the longest pattern that fits it counts, then what is left of it
-    without its last parts. None where nothing is known.
+    Tries the token as a name, then the longest pattern that matches it, then the token without its last
+    parts. None if nothing matches.
     """
     token = token.strip(" \t`'\"<>{}()[],;:=")
-    if not token or len(token) > _LONGEST:
+    if not token or len(token) > _MAX_TOKEN:
         return None
     for spelled in _spellings(token):
         found = _words().get(spelled) or _by_pattern(spelled)
@@ -96,8 +96,8 @@ def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
     return list(found.values())
 
 
-def looked_up(text: str) -> list[GlossaryEntry]:
-    """What a person means by `text`: its entry, those with that name in any case, or those that start so."""
+def find_entries(text: str) -> list[GlossaryEntry]:
+    """The entries that a user may mean by `text`: an exact match, else any case, else any prefix."""
     if not (text := text.strip()):
         return []
     if entry := entry_for(text):
@@ -109,15 +109,15 @@ def looked_up(text: str) -> list[GlossaryEntry]:
     ]
 
 
-def close_to(text: str, most: int = 5) -> list[str]:
-    """Words and names that are spelled much like `text`, the closest first."""
+def similar_names(text: str, limit: int = 5) -> list[str]:
+    """Words and names spelled similarly to `text`, the most similar first."""
     names = {name.lower(): name for entry in entries() for name in entry.plain_names}
-    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=most, score_cutoff=60)
+    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=limit, score_cutoff=60)
     return [names[name] for name, _, _ in found]
 
 
 def _spellings(token: str) -> Iterator[str]:
-    """`token`, then without the number of an alias and without a sign, then without its last parts."""
+    """`token`, then without an alias's number and sigil, then without its last dotted parts."""
     yield token
     bare = token
     if token[0] in "#!":
@@ -131,22 +131,22 @@ def _spellings(token: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _words() -> dict[str, GlossaryEntry]:
-    """Entries by name; a word comes before a name of another."""
+    """Entries by name. A word takes precedence over another entry's name."""
     named = [(name, entry) for entry in entries() for name in entry.plain_names[1:]]
     words = [(entry.word, entry) for entry in entries()]
     return dict([*named, *words])
 
 
 def _by_pattern(token: str) -> GlossaryEntry | None:
-    fitting = [(name, entry) for name, pattern, entry in _patterns() if pattern.fullmatch(token)]
-    # A suffix (`*_dpp`) says more of an instruction than how it begins.
-    ranked = sorted(fitting, key=lambda pair: (pair[0].startswith("*"), len(pair[0])))
+    matching = [(name, entry) for name, pattern, entry in _patterns() if pattern.fullmatch(token)]
+    # A suffix (`*_dpp`) is more specific than a prefix.
+    ranked = sorted(matching, key=lambda pair: (pair[0].startswith("*"), len(pair[0])))
     return ranked[-1][1] if ranked else None
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
-    """The names with one `*`, as patterns."""
+    """The names that contain a `*`, compiled."""
     return tuple(
         (name, re.compile(re.escape(name).replace(r"\*", ".*")), entry)
         for entry in entries()
@@ -173,7 +173,7 @@ def _parsed(text: str) -> Iterator[GlossaryEntry]:
 
 
 def _fields(text: str) -> tuple[dict[str, str], list[str]]:
-    """The fields of a section, and its other lines."""
+    """The fields of a section, and its remaining lines."""
     fields, rest = {}, []
     for line in filter(None, map(str.strip, text.splitlines())):
         if match := _FIELD.fullmatch(line):

@@ -1,1 +1,1 @@
-"""Text -> parsed document, one module a language, and the Pygments lexers to show it with."""
+"""Parse the text of a stage: one module per language, and a registry of them."""

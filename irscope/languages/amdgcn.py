@@ -1,17 +1,23 @@
-"""AMDGCN: one operation a line of instruction, with the source lines of its `.loc` directives."""
+"""AMDGCN: one operation per instruction, located by the `.loc` directives before it."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
-from irscope.languages.assembly import SourceLines
+from irscope.languages.assembly import SourceLines, strip_debug
 from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.language import Language
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 _INSTRUCTION = re.compile(r"([a-z]\w*)(?: (.*))?")
 _LABEL = re.compile(r"([\w.$]+):")
 _FUNCTION_TYPE = re.compile(r"\.type\s+([\w.$]+),@function")
 
-# Vector, scalar, accumulation and trap registers, one (`v4`) or several (`s[2:3]`), and the named ones.
+# Vector, scalar, accumulation and trap registers, single (`v4`) or in a range (`s[2:3]`), and the named ones.
 _REGISTER = re.compile(r"(?<![\w.$])(?:(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])|vcc|exec|m0)(?!\w)")
 _SINGLE = re.compile(r"(?<![\w.$])([vsa]|ttmp)\d+(?!\w)")
 _RANGE = re.compile(r"(?<![\w.$])([vsa]|ttmp)\[(\d{1,5}):(\d{1,5})\]")
@@ -22,15 +28,15 @@ _WRITES_NOTHING = re.compile(
     r"(?:global|buffer|flat|scratch|tbuffer|image|ds)_(?:store|write)"
     r"|s_(?:c?branch|cmpk?_|bitcmp|wait|barrier|set|send|trap)"
 )
-# Arithmetic whose second operand takes a carry or a condition.
+# Arithmetic whose second operand receives a carry or a condition.
 _TWO_RESULTS = re.compile(r"v_(?:\w+_co_|div_scale|mad_[iu]64)")
 
 
 def parse(text: str) -> Document:
-    """The document of an AMDGCN text, whatever it is; linear in its length.
+    """The document of an AMDGCN text.
 
-    Directives, labels, comments and the metadata at the end are no operations. A line that is neither
-    these nor an instruction is an OPAQUE one.
+    Directives, labels, comments and the metadata at the end are skipped. Any other line that is not an
+    instruction is an OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _Reader(text)
     for index, line in enumerate(text.split("\n")):
@@ -39,19 +45,19 @@ def parse(text: str) -> Document:
 
 
 class _Reader:
-    """Reads AMDGCN line by line: which function it is in, and the location in force."""
+    """Reads AMDGCN line by line and tracks the current function and location."""
 
     def __init__(self, text: str) -> None:
         self.operations: list[Operation] = []
         self.functions: list[str] = []
-        self._sources = SourceLines(text)
+        self._source_lines = SourceLines(text)
         self._function_names: set[str] = set()
         self._location: Location | None = None
         self._function = -1
         self._in_metadata = False
 
     def read(self, index: int, line: str) -> None:
-        """Take in one line, stripped."""
+        """Reads one line, given without the blanks around it."""
         kind = line[:1]
         if self._in_metadata:
             self._in_metadata = not line.startswith(".end_amdgpu_metadata")
@@ -66,7 +72,7 @@ class _Reader:
 
     def _directive(self, line: str) -> None:
         if line.startswith(".loc"):
-            self._location = self._sources.place(line)
+            self._location = self._source_lines.location(line)
         elif line.startswith(".Lfunc_end"):
             self._function = -1
         elif line.startswith(".amdgpu_metadata"):
@@ -81,25 +87,79 @@ class _Reader:
 
 
 def _operation(index: int, code: str, location: Location | None, function: int) -> Operation:
-    normal = _neutral(code)
+    normalized = _normalize(code)
     match = _INSTRUCTION.fullmatch(code)
     if match is None:
-        return Operation(index, index + 1, OPAQUE, normal, (), (), location, -1, function)
+        return Operation(index, index + 1, OPAQUE, normalized, (), (), location, -1, function)
     results, operands = _dataflow(match[1], match[2] or "")
-    return Operation(index, index + 1, match[1], normal, results, operands, location, -1, function)
+    return Operation(index, index + 1, match[1], normalized, results, operands, location, -1, function)
 
 
 def _dataflow(opcode: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and those that it reads."""
+    """The registers that an instruction writes, and the ones that it reads."""
     registers = [_REGISTER.findall(operand) for operand in text.split(", ")]
     written = 0 if _WRITES_NOTHING.match(opcode) else 2 if _TWO_RESULTS.match(opcode) else 1
     results = tuple(name for names in registers[:written] for name in names)
     return results, tuple(name for names in registers[written:] for name in names)
 
 
-def _neutral(code: str) -> str:
-    """Registers by class and width (`v[0:3]` is `v[4]`), labels without number."""
-    normal = _SINGLE.sub(r"\1", code)
-    if "[" in normal:
-        normal = _RANGE.sub(lambda m: f"{m[1]}[{int(m[3]) - int(m[2]) + 1}]", normal)
-    return _LABEL_NUMBER.sub(r"\1", normal) if ".L" in normal else normal
+def _normalize(code: str) -> str:
+    """Registers as class and width (`v[0:3]` -> `v[4]`), labels without their number."""
+    normalized = _SINGLE.sub(r"\1", code)
+    if "[" in normalized:
+        normalized = _RANGE.sub(lambda m: f"{m[1]}[{int(m[3]) - int(m[2]) + 1}]", normalized)
+    return _LABEL_NUMBER.sub(r"\1", normalized) if ".L" in normalized else normalized
+
+
+@cache
+def lexer() -> type[Lexer]:
+    """The Pygments lexer for AMDGCN as LLVM prints it."""
+    from pygments.lexer import RegexLexer
+    from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Whitespace
+
+    class AmdgcnLexer(RegexLexer):
+        """LLVM's assembly for AMD GPUs, and the metadata at its end."""
+
+        name = "AMDGCN"
+        url = "https://llvm.org/docs/AMDGPUUsage.html"
+        aliases: ClassVar[list[str]] = ["amdgcn"]
+        filenames: ClassVar[list[str]] = ["*.amdgcn"]
+
+        tokens: ClassVar = {
+            "root": [
+                (r"\s+", Whitespace),
+                (r";[^\n]*", Comment.Single),
+                (r"^[\w.$]+:", Name.Label),
+                (r"\.L\w+", Name.Label),
+                (r"\.[A-Za-z_]\w*", Keyword.Pseudo),
+                (r'"[^"\n]*"', String),
+                (r"(?:[vsa]|ttmp)(?:\d+\b|\[\d+(?::\d+)?\])", Name.Variable),
+                (r"(?:vcc|exec|m0|scc|flat_scratch|src_\w+)(?:_lo|_hi)?\b", Name.Builtin),
+                (r"(?:v|s|ds|global|buffer|flat|scratch|tensor|image|exp|tbuffer)_\w+", Keyword),
+                (r"[A-Za-z_]\w*(?=[:(])", Name.Attribute),
+                (r"0x[0-9a-fA-F]+\b|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b", Number),
+                (r"[A-Za-z_$]\w*|\d\w*", Name),
+                (r"[-+~|!,:()\[\]{}<>=*/&@%.]", Punctuation),
+            ],
+        }
+
+    return AmdgcnLexer
+
+
+LANGUAGE = Language(
+    name="amdgcn",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    names_are_values=False,
+    register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",
+    register_classes=frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
+    comment=";",
+    header=re.compile(
+        r"\.amdhsa_|\.amdgcn_target|\.(?:group_segment_fixed_size|private_segment_fixed_size"
+        r"|kernarg_segment_size|max_flat_workgroup_size|[sv]gpr_(?:count|spill_count)|agpr_count"
+        r"|wavefront_size):"
+    ),
+    modifiers=frozenset(["e32", "e64", "dpp", "sdwa", "lo", "hi"]),
+    heavy=re.compile(r"v_mfma|v_wmma|global_|buffer_|ds_|flat_|scratch_"),
+)

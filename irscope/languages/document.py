@@ -1,26 +1,71 @@
-"""A parsed stage: the text as it stands, its lines, and the operations found in it.
+"""A parsed stage: its text, its lines, and its operations.
 
-Every language's parser makes this one shape, so alignment, facts and views need no language of their
-own. The text is never changed and never lost: what a parser does not understand is an operation whose
+Every language's parser produces this shape, so alignment, facts and views are independent of the language:
+
+    %3 = tt.load %2 : tensor<64x!tt.ptr<f32>, #blocked> loc(#loc5)
+    -> opcode "tt.load", results ("%3",), operands ("%2",), location kernels.py:14,
+       normalized "% = tt.load % : tensor<64x!tt.ptr<f32>, #ttg.blocked>"
+
+The text is never changed and never lost: a line that a parser does not understand is an operation whose
 opcode is OPAQUE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-
-from irscope.languages.lines import Lines
+from itertools import pairwise
+from typing import overload
 
 OPAQUE = "?"
+
+_LINE_FEED = re.compile("\n")
+
+
+class Lines(Sequence[str]):
+    """`text` split at line feeds.
+
+    Lines are cut out of the text when they are read, at 8 bytes per line instead of 60 and a copy of the
+    text: a screen shows a hundred of 54,000.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        ends = (match.end() for match in _LINE_FEED.finditer(text))
+        # The start of each line, and the start of the one that would follow the last.
+        self._starts = array("Q", (0, *ends, len(text) + 1))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[line] for line in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.text[self._starts[index] : self._starts[index + 1] - 1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.text[start : end - 1] for start, end in pairwise(self._starts))
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the user's Python. `line` counts from 1; `column` as the stage gives it, 0 if unknown.
+    """A position in the user's Python.
 
-    `inlined_at` is the place of the call that brought this code into its caller.
+    `line` counts from 1; `column` is the stage's own number, 0 if unknown. `inlined_at` is the location of
+    the call through which this code was inlined.
     """
 
     file: str
@@ -30,11 +75,11 @@ class Location:
 
     @property
     def outermost(self) -> Location:
-        """The place in the kernel itself: the last link of the inlined-at chain."""
-        place = self
-        while place.inlined_at is not None:
-            place = place.inlined_at
-        return place
+        """The location in the kernel itself: the last link of the inlined-at chain."""
+        location = self
+        while location.inlined_at is not None:
+            location = location.inlined_at
+        return location
 
 
 @dataclass(slots=True)
@@ -42,19 +87,19 @@ class Operation:
     """One operation or instruction.
 
     `line` is the index (from 0) of its line in the document, `end` one past its last line (an operation
-    with regions ends behind its closing brace). `opcode` is the language's own word, with the suffixes
-    that say what it does (`ld.global.v4.b32`, `tt.load`, `call @llvm.fma`). `normal` is the text with
-    names of values, registers, labels, locations and debug ids made neutral: equal text, equal
-    operation but for what its operands are. `results` and `operands` are the value names as written,
-    `arguments` those that its regions receive (block arguments, a function's parameters).
-    `parent` is the index of the operation whose region it stands in, -1 at the top; `function` is the
-    index into `Document.functions`, -1 outside of any.
+    with regions ends after its closing brace). `opcode` is the language's own, with the suffixes that
+    determine what it does (`ld.global.v4.b32`, `tt.load`, `call @llvm.fma`). `normalized` is the text
+    without the names of values, registers and labels, locations and debug ids: two operations with equal
+    normalized text differ at most in their operands. `results` and `operands` are the names of values as
+    printed, `arguments` the ones that its regions define (block arguments, the parameters of a function).
+    `parent` is the index of the operation that contains it, -1 at the top level; `function` is an
+    index into `Document.functions`, -1 outside of all functions.
     """
 
     line: int
     end: int
     opcode: str
-    normal: str
+    normalized: str
     results: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
     location: Location | None = None
@@ -67,8 +112,8 @@ class Operation:
 class Layout:
     """An attribute alias that is a layout: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], ...}>`.
 
-    `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its parameters as text, nested layouts
-    spelled out (no alias left), so equal fields mean equal layouts. `line` is the index of its line.
+    `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its parameters as text, with aliases in
+    nested layouts expanded, so equal fields mean equal layouts. `line` is the index of its line.
     """
 
     alias: str
@@ -79,7 +124,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed stage. `language` is the stage table's word; operations stand in the order of the text."""
+    """A parsed stage. `language` is the name in the stage table; operations are in the order of the text."""
 
     language: str
     text: str
@@ -89,7 +134,7 @@ class Document:
 
     @cached_property
     def lines(self) -> Lines:
-        """The text split at line feeds; joined by them it is the text again."""
+        """The text split at line feeds; joined with line feeds, they are the text again."""
         return Lines(self.text)
 
     @cached_property

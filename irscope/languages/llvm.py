@@ -1,14 +1,20 @@
-"""LLVM IR: one operation a line of instruction, with its `!dbg` location."""
+"""LLVM IR: one operation per instruction, located by its `!dbg` id."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from sys import intern
+from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import principal_mnemonic
 from irscope.languages.document import OPAQUE, Document, Operation
+from irscope.languages.language import Language
 from irscope.languages.llvm_debug import DebugLocations
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 _VALUE = re.compile(r'%(?:[-\w.$]+|"[^"]*")')
 _VALUE_OR_STRING = re.compile(r'("[^"]*")|%(?:[-\w.$]+|"[^"]*")')
@@ -20,16 +26,21 @@ _DEBUG = re.compile(r", !dbg !(\d+)")
 _LINE_END = re.compile(r"\\0A(?:\\09)?")
 # Numbers of metadata and of attribute groups.
 _ID = re.compile(r"(?<=[!#])\d+")
+_DEBUG_USE = re.compile(r",? !(?:dbg|srcloc) !\d+")
+_DEBUG_LINE = re.compile(
+    r"!\d+ = (?:distinct )?!(?:DI\w+\()|!llvm\.(?:dbg\.cu|module\.flags|ident) = |\s+#dbg_"
+)
 
 _CALLS = frozenset(["call", "invoke", "callbr"])
 
 
 def parse(text: str) -> Document:
-    """The document of an LLVM IR text, whatever it is; linear in its length.
+    """The document of an LLVM IR text.
 
-    Globals, declarations, labels, attributes and metadata are no operations. An indented line that is
-    no instruction is an OPAQUE one. A call's opcode names what it calls, `call @llvm.fma.f32`, or the
-    instruction that its inline assembly is for, `call asm ld.global.v4.b32`.
+    Globals, declarations, labels, attributes and metadata are skipped. Any other indented line that is not
+    an instruction is an OPAQUE operation. The opcode of a call includes its callee, `call @llvm.fma.f32`,
+    or the principal instruction of its inline assembly, `call asm ld.global.v4.b32`. Never fails; takes
+    time linear in the text.
     """
     lines = text.split("\n")
     reader = _Reader(DebugLocations(lines))
@@ -50,7 +61,7 @@ class _Reader:
         self._mnemonics: dict[str, str] = {}
 
     def read(self, lines: Sequence[str], index: int) -> int:
-        """Take in the line at `index` and what belongs to it; the index of the next line."""
+        """Reads the line at `index` and its continuation lines; returns the index of the next line."""
         line, end = lines[index], index + 1
         if line[:1] in (" ", "\t"):
             code = line.strip()
@@ -72,21 +83,21 @@ class _Reader:
 
     def _operation(self, index: int, end: int, code: str) -> Operation:
         debug = _DEBUG.search(code)
-        location = self._debug.place(debug[1]) if debug else None
+        location = self._debug.location(debug[1]) if debug else None
         if debug:
             code = code[: debug.start()] + code[debug.end() :]
-        normal = intern(_neutral(code))  # most are said many times, and in the text compared with too
+        normalized = intern(_normalize(code))  # most repeat, here and in the text compared with
         match = _INSTRUCTION.match(code)
         if match is None:
-            return Operation(index, end, OPAQUE, normal, (), (), location, -1, self._function)
+            return Operation(index, end, OPAQUE, normalized, (), (), location, -1, self._function)
         result, opcode = match.groups()
         rest = code[match.end() :]
         opcode = intern(self._call(opcode, rest) if opcode in _CALLS else opcode)
         results = (intern(result),) if result else ()
-        return Operation(index, end, opcode, normal, results, _values(rest), location, -1, self._function)
+        return Operation(index, end, opcode, normalized, results, _values(rest), location, -1, self._function)
 
     def _call(self, opcode: str, rest: str) -> str:
-        """The opcode of a call, with what is called where that has a name."""
+        """The opcode of a call, with its callee if that has a name."""
         match = _CALLED.search(rest)
         if match is None:
             return opcode
@@ -99,9 +110,9 @@ class _Reader:
 
 
 def _values(code: str) -> tuple[str, ...]:
-    """The names of values, in order; what stands in strings (assembly has `%tid.x`) is none.
+    """The names of values, in order; strings contain none (`%tid.x` of inline assembly is a register).
 
-    Each name is held once: a structure of 1,140 fields names all of them wherever it is passed.
+    Names are interned: a structure of 1,140 fields names all of them wherever it is passed.
     """
     if '"' in code:
         names = [match[0] for match in _VALUE_OR_STRING.finditer(code) if match[1] is None]
@@ -110,19 +121,67 @@ def _values(code: str) -> tuple[str, ...]:
     return tuple(map(intern, names))
 
 
-def _neutral(code: str) -> str:
+def _normalize(code: str) -> str:
     """`code` without the names of values and the numbers of metadata and attribute groups."""
     if '"' in code:
-        normal = _VALUE_OR_STRING.sub(lambda match: match[1] or "%", code)
+        normalized = _VALUE_OR_STRING.sub(lambda match: match[1] or "%", code)
     else:
-        normal = _VALUE.sub("%", code)
-    return _ID.sub("", normal) if "!" in normal or "#" in normal else normal
+        normalized = _VALUE.sub("%", code)
+    return _ID.sub("", normalized) if "!" in normalized or "#" in normalized else normalized
 
 
 def _end_of_switch(lines: Sequence[str], start: int) -> int:
-    """One past the line of the `]` that closes the cases, or past `start` where they do not close."""
+    """One past the line of the `]` that closes the cases, or past `start` if they are never closed."""
     end = start + 1
     while end < len(lines) and _CASE.match(lines[end]):
         end += 1
     closed = end < len(lines) and lines[end].lstrip().startswith("]")
     return end + 1 if closed else start + 1
+
+
+def strip_debug(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of an LLVM IR text without debug metadata and the references to it."""
+    return (strip_location(line) for line in lines if not _DEBUG_LINE.match(line))
+
+
+def strip_location(line: str) -> str:
+    """A line without its references to debug metadata."""
+    return _DEBUG_USE.sub("", line)
+
+
+@cache
+def lexer() -> type[Lexer]:
+    """Pygments' LLVM lexer, extended for what today's LLVM prints."""
+    from pygments.lexer import inherit
+    from pygments.lexers.asm import LlvmLexer
+    from pygments.token import Name, Number, Punctuation
+
+    class LlvmIrLexer(LlvmLexer):
+        """LLVM IR whose unknown words (new attributes, fields of debug metadata) are names, not errors."""
+
+        name = "LLVM IR"
+        aliases: ClassVar[list[str]] = ["llvm-ir"]
+        filenames: ClassVar[list[str]] = ["*.llir"]
+
+        tokens: ClassVar = {
+            "root": [
+                (r"f0x[0-9A-Fa-f]+\b", Number),
+                inherit,
+                (r"[A-Za-z_][\w.]*", Name.Attribute),
+                (r"[|:+-]", Punctuation),
+            ],
+        }
+
+    return LlvmIrLexer
+
+
+LANGUAGE = Language(
+    name="llvm",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    strip_location=strip_location,
+    comment=";",
+    header=re.compile(r'target |@|attributes #\d+ = \{.*"'),
+    heavy=re.compile(r"load|store|atomicrmw|call @llvm\.(?:nvvm|amdgcn)|call asm"),
+)

@@ -1,4 +1,4 @@
-"""LLVM's debug metadata: `!DILocation` and the scopes above it, resolved to places in the user's Python."""
+"""LLVM's debug metadata: `!DILocation` and its scopes, resolved to locations in the user's Python."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ _STRING = re.compile(r'\b(filename|directory): "([^"]*)"')
 
 
 class DebugLocations:
-    """The places that the metadata lines of an LLVM IR text name, each resolved once, when asked for."""
+    """The locations that the metadata of an LLVM IR text defines, each resolved on first use."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         nodes = (_NODE.match(line) for line in lines if line.startswith("!"))
         self._fields = {node[1]: node[2] for node in nodes if node}
-        # A place, and how many links its inlined-at chain has.
-        self._places: dict[str, tuple[Location | None, int]] = {}
+        # A location, and the length of its inlined-at chain.
+        self._locations: dict[str, tuple[Location | None, int]] = {}
         self._files: dict[str, str] = {}
 
-    def place(self, number: str) -> Location | None:
-        """The place that `!NUMBER` names, with its inlined-at chain; None where it names none.
+    def location(self, number: str) -> Location | None:
+        """The location that `!NUMBER` names, with its inlined-at chain; None if it names none.
 
-        Code of no line (0) is where it was inlined. A cycle ends where it closes.
+        Code of line 0 belongs to the call through which it was inlined. A cycle ends where it closes.
         """
         pending = []
         at: str | None = number
-        while at is not None and at not in self._places:
-            self._places[at] = None, 0
+        while at is not None and at not in self._locations:
+            self._locations[at] = None, 0
             pending.append(at)
             at = self._references(at).get("inlinedAt")
-        caller, depth = (None, 0) if at is None else self._places[at]
+        caller, depth = (None, 0) if at is None else self._locations[at]
         for inner in reversed(pending):
             if depth == MAX_INLINING:
                 caller, depth = None, 0
             caller, depth = self._resolve(inner, caller), depth + 1
-            self._places[inner] = caller, depth
-        return self._places[number][0]
+            self._locations[inner] = caller, depth
+        return self._locations[number][0]
 
     def _references(self, number: str) -> dict[str, str]:
         return dict(_REFERENCE.findall(self._fields.get(number, "")))
@@ -54,7 +54,7 @@ class DebugLocations:
         return Location(self._file(scope), numbers["line"], numbers.get("column", 0), caller)
 
     def _file(self, scope: str | None) -> str:
-        """The file of a scope, or of the nearest scope above it that has one; "" if none has."""
+        """The file of a scope, or of the nearest enclosing scope that has one; "" if none has."""
         path, walked = "", []
         while scope is not None and scope not in self._files:
             self._files[scope] = ""

@@ -1,12 +1,18 @@
-"""PTX: one operation a line of instruction, with the source lines of its `.loc` directives."""
+"""PTX: one operation per instruction, located by the `.loc` directives before it."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from sys import intern
+from typing import TYPE_CHECKING, ClassVar
 
-from irscope.languages.assembly import SourceLines, principal_mnemonic
+from irscope.languages.assembly import SourceLines, principal_mnemonic, strip_debug
 from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.language import Language
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 # LLVM's register classes have one or two letters: %p, %rs, %r, %rd, %rq, %f, %fd. `%pm0` is a counter.
 _REGISTER = re.compile(r"%(?!pm)[a-z][a-z]?\d+\b")
@@ -15,16 +21,16 @@ _LABEL_NUMBER = re.compile(r"(\$L_[A-Za-z_]*)\d[\d_]*")
 _INSTRUCTION = re.compile(r"(@!?[%\w]+ )?([a-z][\w.:]*)(?: ([^;]*))?;")
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak)\s+)?\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$.]+)")
 
-# Instructions whose first operand is read, by the first word of the opcode; what begins with an address
-# ([...]: stores, copies, mbarriers) needs no entry.
+# The first words of the opcodes that only read their operands. An instruction whose first operand is an
+# address ([...]: stores, copies, mbarriers) needs no entry.
 _WRITES_NOTHING = frozenset(["bar", "barrier", "bra", "brx", "call", "nanosleep"])
 
 
 def parse(text: str) -> Document:
-    """The document of a PTX text, whatever it is; linear in its length.
+    """The document of a PTX text.
 
-    Directives, labels, comments and braces are no operations. A line that is neither these nor an
-    instruction is an OPAQUE one.
+    Directives, labels, comments and braces are skipped. Any other line that is not an instruction is an
+    OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _Reader(text)
     for index, line in enumerate(text.split("\n")):
@@ -33,21 +39,21 @@ def parse(text: str) -> Document:
 
 
 class _Reader:
-    """Reads PTX line by line: which function it is in, and the location in force."""
+    """Reads PTX line by line and tracks the current function and location."""
 
     def __init__(self, text: str) -> None:
         self.operations: list[Operation] = []
         self.functions: list[str] = []
-        self._sources = SourceLines(text)
+        self._source_lines = SourceLines(text)
         self._location: Location | None = None
         self._header = ""
         self._function = -1
         self._depth = 0
-        # The number of the line inside an inline assembly text, -1 outside of one.
+        # The number of the line within inline assembly, -1 outside of it.
         self._assembly_line = -1
 
     def read(self, index: int, line: str) -> None:
-        """Take in one line, stripped."""
+        """Reads one line, given without the blanks around it."""
         if line.startswith(".loc"):
             self._locate(line)
             return
@@ -65,11 +71,11 @@ class _Reader:
 
     def _locate(self, line: str) -> None:
         if self._assembly_line < 0:
-            self._location = self._sources.place(line)
+            self._location = self._source_lines.location(line)
         else:
-            # LLVM numbers the lines of an inline assembly text on from the source line (Triton 3.8+),
-            # so all but the first point below the statement.
-            self._location = self._sources.place(line, back=self._assembly_line) or self._location
+            # LLVM counts the lines of inline assembly on from the source line (Triton 3.8+), so all but
+            # the first point below the statement.
+            self._location = self._source_lines.location(line, back=self._assembly_line) or self._location
 
     def _directive(self, line: str) -> None:
         if match := _FUNCTION.match(line):
@@ -83,7 +89,7 @@ class _Reader:
             self._assembly_line = -1
 
     def _brace(self, index: int, line: str) -> None:
-        """A block's bound; statements may stand on its line."""
+        """Reads a line that opens or closes a block and may hold statements too."""
         if self._depth == 0 and self._header and line[0] == "{":
             self._function = len(self.functions)
             self.functions.append(self._header)
@@ -118,15 +124,15 @@ class _Reader:
         results: tuple[str, ...] = (),
         operands: tuple[str, ...] = (),
     ) -> None:
-        normal = _REGISTER_NUMBER.sub(r"%\1", code)
-        if "$L_" in normal:
-            normal = _LABEL_NUMBER.sub(r"\1", normal)
+        normalized = _REGISTER_NUMBER.sub(r"%\1", code)
+        if "$L_" in normalized:
+            normalized = _LABEL_NUMBER.sub(r"\1", normalized)
         self.operations.append(
             Operation(
                 index,
                 index + 1,
                 intern(opcode),
-                intern(normal),  # most are said many times, and in the text compared with too
+                intern(normalized),  # most repeat, here and in the text that this one is compared with
                 results,
                 operands,
                 self._location,
@@ -137,9 +143,9 @@ class _Reader:
 
 
 def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and those that it reads.
+    """The registers that an instruction writes, and the ones that it reads.
 
-    The first operand is written: one register, `%r1|%p1`, or a vector `{%r1, %r2}`.
+    The first operand is written: one register, two (`%r1|%p1`), or a vector (`{%r1, %r2}`).
     """
     registers = tuple(_REGISTER.findall(operands))
     if mnemonic in _WRITES_NOTHING or operands.startswith("["):
@@ -147,3 +153,73 @@ def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str,
     end = operands.find("}" if operands.startswith("{") else ",")
     written = len(registers) if end < 0 else operands.count("%", 0, end)
     return registers[:written], registers[written:]
+
+
+@cache
+def lexer() -> type[Lexer]:
+    """Pygments' PTX lexer, extended for predicates and whole opcodes."""
+    from pygments.lexer import inherit
+    from pygments.lexers.ptx import PtxLexer
+    from pygments.token import Keyword, Name, Number, Punctuation
+
+    class TritonPtxLexer(PtxLexer):
+        """PTX with predicates (`@%p1`); `ld.global.v4.b32` and `0f3F800000` are one token each."""
+
+        name = "PTX (Triton)"
+        aliases: ClassVar[list[str]] = ["triton-ptx"]
+        filenames: ClassVar[list[str]] = []
+
+        tokens: ClassVar = {
+            "root": [
+                (r"@!?", Name.Decorator),
+                (r"0[fd][0-9A-Fa-f]+\b", Number),
+                (r"[a-z]\w*(?:\.\w+(?:::\w+)*)+(?=[\s;])", Keyword),
+                inherit,
+                (r"[|:]", Punctuation),
+            ],
+        }
+
+    return TritonPtxLexer
+
+
+LANGUAGE = Language(
+    name="ptx",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    comment="//",
+    header=re.compile(
+        r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"
+        r"|reqntid|maxntid|minnctapersm|maxnctapersm|maxnreg|reqnctapercluster|explicitcluster"
+        r"|maxclusterrank|pragma)\b"
+    ),
+    modifiers=frozenset(
+        [
+            "aligned",
+            "row",
+            "col",
+            "rn",
+            "rz",
+            "rm",
+            "rp",
+            "rni",
+            "rzi",
+            "ftz",
+            "sat",
+            "approx",
+            "full",
+            "lo",
+            "hi",
+            "wide",
+            "relaxed",
+            "volatile",
+            "weak",
+            "noinc",
+            "cta",
+            "gpu",
+            "sys",
+            "b16x2",
+        ]
+    ),
+    heavy=re.compile(r"w?g?mma|tcgen05|ld|st|atom|red|cp|bar"),
+)

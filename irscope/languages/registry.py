@@ -1,31 +1,55 @@
-"""One door to the parsers: a stage's text and its language in, a document out."""
+"""The languages: one line per language. Its module is imported when the language is first used."""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
-from typing import Protocol, cast
+from typing import cast
 
 from irscope.languages.document import Document
+from irscope.languages.language import Language
 
-# The stage table's languages and the module that reads each; every such module has `parse`.
+# The name in the stage table -> the module that defines `LANGUAGE`.
 _MODULES = {
-    "mlir": "irscope.languages.mlir.parser",
+    "mlir": "irscope.languages.mlir",
     "llvm": "irscope.languages.llvm",
     "ptx": "irscope.languages.ptx",
     "sass": "irscope.languages.sass",
     "amdgcn": "irscope.languages.amdgcn",
 }
+LANGUAGES = tuple(_MODULES)
 
 
-class _Parser(Protocol):
-    def parse(self, text: str) -> Document: ...
+@cache
+def language_named(name: str) -> Language:
+    """The language called `name` in the stage table. Raises KeyError if there is none."""
+    return cast(Language, import_module(_MODULES[name]).LANGUAGE)
 
 
 def parse(text: str, language: str) -> Document:
-    """The document of `text`, written in `language` (the stage table's word).
+    """The document of `text`; `language` is its name in the stage table.
 
-    Never fails on the text, whatever it is, and takes time linear in it. Raises KeyError for a language
-    that is not in the stage table.
+    Never fails on the text, whatever it is, and takes time linear in it. Raises KeyError for an unknown
+    language.
     """
-    module = cast(_Parser, import_module(_MODULES[language]))
-    return module.parse(text)
+    return language_named(language).parse(text)
+
+
+def strip_debug(text: str, language: str) -> str:
+    """`text` without debug locations, which are half of the bytes of some stages.
+
+    Text of a language that is not in the registry is returned unchanged.
+    """
+    if language not in _MODULES:
+        return text
+    kept = "\n".join(language_named(language).strip_debug(text.split("\n")))
+    # A debug section at the end takes the last line feed with it.
+    return kept if kept.endswith("\n") or not text.endswith("\n") else kept + "\n"
+
+
+def line_without_location(line: str, language: str) -> str:
+    """A single line without the location or debug id at its end.
+
+    A line that only defines a location is returned unchanged, and so is one of an unknown language.
+    """
+    return language_named(language).strip_location(line) if language in _MODULES else line

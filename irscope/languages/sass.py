@@ -1,13 +1,20 @@
-"""SASS as `nvdisasm -c` (lines or not) and `cuobjdump -sass` print it: one operation an instruction."""
+"""SASS as printed by `nvdisasm -c` and `cuobjdump -sass`: one operation per instruction."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
-from irscope.languages.assembly import chain
+from irscope.languages.assembly import inlined_location
 from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.language import Language
 
-_PLACE = re.compile(r'//## File "([^"]*)", line (\d{1,9})\b')
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_LOCATION = re.compile(r'//## File "([^"]*)", line (\d{1,9})\b')
 _ADDRESS = re.compile(r"/\*[0-9a-f]+\*/")
 _INSTRUCTION = re.compile(r"(@!?\w+ )?([A-Z][\w.]*)(?: ([^;]*))?;")
 # `.text.NAME:` in nvdisasm's text, `Function : NAME` in cuobjdump's.
@@ -18,41 +25,42 @@ _REGISTER = re.compile(r"\b(?:U?[RP]|S?B|gsb)\d+\b")
 _REGISTER_NUMBER = re.compile(r"\b(U?[RP]|S?B|gsb)\d+\b")
 _LABEL_NUMBER = re.compile(r"\.L_x_\d+")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
-# Without labels (cuobjdump) a jump names the address that it goes to.
+# Without labels (cuobjdump), a jump names the address of its target.
 _JUMP = re.compile(r"(?:@!?\w+ )?(?:BRA|BSSY|CALL|JMP|WARPSYNC)\b")
 _JUMP_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
 
-# Instructions whose first operand is read, by the first word of the opcode; what begins with an address
-# ([...], desc[...]: stores and copies) needs no entry.
+# The first words of the opcodes that only read their operands. An instruction whose first operand is an
+# address ([...], desc[...]: stores and copies) needs no entry.
 _WRITES_NOTHING = frozenset(
     ["BAR", "BRA", "BRX", "BSYNC", "CALL", "DEPBAR", "JMP", "NANOSLEEP", "RET", "WARPGROUP", "WARPSYNC"]
 )
-# Instructions of one result whose second operand is a predicate that they read.
+# Instructions with one result that read the predicate in their second operand.
 _ONE_RESULT = frozenset(["VOTE", "VOTEU"])
 
 
 def parse(text: str) -> Document:
-    """The document of a disassembly, whatever it is; linear in its length.
+    """The document of a disassembly.
 
-    Registers are named as in the text: `R8` of a 128-bit load stands for four. A line that has an
-    address but no instruction is an OPAQUE operation. The places of an inlining chain come one a line,
-    innermost first, before the instructions that they hold for.
+    Registers are named as in the text: the `R8` of a 128-bit load means four registers. A line with an
+    address but no instruction is an OPAQUE operation. The links of an inlining chain are printed one per
+    line, innermost first, before the instructions that they apply to. Never fails; takes time linear in the
+    text.
     """
     operations: list[Operation] = []
     functions: list[str] = []
     location: Location | None = None
-    places: list[tuple[str, int, int]] = []
+    chain: list[tuple[str, int, int]] = []
     for index, line in enumerate(text.split("\n")):
         code = line.lstrip()
         if address := _ADDRESS.match(code):
-            if places:
-                location, places = chain(places), []
+            if chain:
+                location, chain = inlined_location(chain), []
             operations.append(_operation(index, code[address.end() :], location, len(functions) - 1))
-        elif place := _PLACE.match(code):
-            places.append((place[1], int(place[2]), 0))
+        elif link := _LOCATION.match(code):
+            chain.append((link[1], int(link[2]), 0))
         elif function := _FUNCTION.match(code):
             functions.append(function[1] or function[2])
-            location, places = None, []
+            location, chain = None, []
     return Document("sass", text, operations, functions)
 
 
@@ -60,18 +68,18 @@ def _operation(index: int, text: str, location: Location | None, function: int) 
     code = " ".join(text.partition("/*")[0].split())
     match = _INSTRUCTION.fullmatch(code)
     if match is None:
-        return Operation(index, index + 1, OPAQUE, _neutral(code), (), (), location, -1, function)
+        return Operation(index, index + 1, OPAQUE, _normalize(code), (), (), location, -1, function)
     predicate, opcode, operands = match.groups()
     results, read = _dataflow(opcode.partition(".")[0], operands or "")
     if predicate:
         read = (*_REGISTER.findall(predicate), *read)
-    return Operation(index, index + 1, opcode, _neutral(code), results, read, location, -1, function)
+    return Operation(index, index + 1, opcode, _normalize(code), results, read, location, -1, function)
 
 
 def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and those that it reads.
+    """The registers that an instruction writes, and the ones that it reads.
 
-    The first operand is written, and so is the second where one of the two is a predicate:
+    The first operand is written, and the second too if one of the two is a predicate:
     `ISETP.NE.AND P0, P1, ...`, `SHFL.IDX PT, R4, ...`, `IADD3 R2, P0, ...`.
     """
     operands = text.split(", ")
@@ -85,8 +93,79 @@ def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...
     return results, tuple(name for names in registers[written:] for name in names)
 
 
-def _neutral(code: str) -> str:
-    normal = _REGISTER_NUMBER.sub(r"\1", code)
-    if ".L_x_" in normal:
-        return _LABEL_NUMBER.sub(".L_x", normal)
-    return _JUMP_ADDRESS.sub("0x", normal) if _JUMP.match(normal) else normal
+def _normalize(code: str) -> str:
+    normalized = _REGISTER_NUMBER.sub(r"\1", code)
+    if ".L_x_" in normalized:
+        return _LABEL_NUMBER.sub(".L_x", normalized)
+    return _JUMP_ADDRESS.sub("0x", normalized) if _JUMP.match(normalized) else normalized
+
+
+def strip_debug(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a disassembly without its `//## File` lines."""
+    return (line for line in lines if not line.lstrip().startswith("//## File "))
+
+
+@cache
+def lexer() -> type[Lexer]:
+    """The Pygments lexer for SASS; Pygments' own `sass` is a CSS language."""
+    from pygments.lexer import RegexLexer, default, include
+    from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Text, Whitespace
+
+    class NvidiaSassLexer(RegexLexer):
+        """SASS as nvdisasm and cuobjdump print it: address, predicate, opcode with modifiers, operands."""
+
+        name = "NVIDIA SASS"
+        url = "https://docs.nvidia.com/cuda/cuda-binary-utilities/"
+        aliases: ClassVar[list[str]] = ["nvsass", "nvidia-sass"]
+        filenames: ClassVar[list[str]] = ["*.nvsass"]
+
+        tokens: ClassVar = {
+            "root": [
+                (r"//[^\n]*", Comment.Single),
+                (r"/\*[0-9a-f]+\*/", Comment.Special, "instruction"),
+                (r"[\w.$]+:", Name.Label),
+                (r"\.\w[\w.]*", Keyword.Pseudo),
+                include("values"),
+                (r"[\w$@\\]+", Name),
+            ],
+            "instruction": [
+                (r"[ \t]+", Whitespace),
+                (r"@!?\w+", Name.Decorator),
+                (r"[A-Z]\w*(?:\.\w+)*", Keyword, ("#pop", "operands")),
+                default("#pop"),
+            ],
+            "operands": [
+                (r"\n", Whitespace, "#pop"),
+                (r";", Punctuation, "#pop"),
+                (r"\b(?:U?[RP]|S?B|gsb)\d+\b", Name.Variable),
+                (r"\b(?:U?RZ|U?PT|SRZ|SR_[\w.]+)", Name.Builtin),
+                (r"\.L_x_\d+", Name.Label),
+                (r"\.\w+", Keyword.Type),
+                include("values"),
+                (r"[\w$]+", Name),
+            ],
+            "values": [
+                (r"\s+", Whitespace),
+                (r"/\*[^*\n]*\*/", Comment),
+                (r'"[^"\n]*"', String),
+                (r"0x[0-9a-f]+\b|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b", Number),
+                (r"[-+~|!,;:()\[\]{}<>=*/&?`@]", Punctuation),
+                (r"\.", Text),
+            ],
+        }
+
+    return NvidiaSassLexer
+
+
+LANGUAGE = Language(
+    name="sass",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    names_are_values=False,
+    register=r"\b(?:U?[RP]|S?B|gsb)\d+(?!\w)",
+    register_classes=frozenset(["R", "UR", "P", "UP", "B", "SB", "gsb"]),
+    header=re.compile(r"\.(?:headerflags|sectionflags|sectioninfo)\b"),
+    modifiers=frozenset(["E", "SYS", "CONSTANT", "reuse", "AND", "OR", "PT", "EX", "X", "U32", "S32"]),
+    heavy=re.compile(r"[HIBDQO]+GMMA|[HIDBQ]MMA|UTC\w*MMA|LD|ST|ATOM|RED"),
+)

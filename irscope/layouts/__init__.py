@@ -1,1 +1,1 @@
-"""Layouts: where each element of a tensor is, in registers or in memory, and what that costs."""
+"""Layouts: which thread or address holds each element of a tensor, and the cost of that."""

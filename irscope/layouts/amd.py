@@ -1,6 +1,6 @@
-"""What threads hold of accumulators and operands of AMD's matrix cores: amd_mfma, amd_wmma, their dot_op.
+"""The accumulators and operands of AMD's matrix cores: amd_mfma, amd_wmma and their dot_op.
 
-The arrangement in a warp is that of AMD's matrix instruction calculator; how it repeats is Triton's
+AMD's matrix instruction calculator defines the arrangement in a warp, Triton how it repeats
 (lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp).
 """
 
@@ -14,7 +14,7 @@ from irscope.layouts.tile import Tile, operand_order, row_major
 
 _CDNA_WARP = 64
 _RDNA_WARP = 32
-_WMMA = 16  # rows, and columns, of what the lanes of one WMMA instruction hold
+_WMMA = 16  # rows, and columns, that the lanes of one WMMA instruction hold
 
 
 def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
@@ -31,7 +31,7 @@ def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
     if len(warps) != rank:
         raise UnknownLayoutError(f"amd_mfma with warpsPerCTA {warps} for {rank} dimensions")
     tile = Tile(rank, "register", "lane", "warp")
-    # The lanes lie along one dimension, what one lane holds along the other.
+    # The lanes are along one dimension, the elements of one lane along the other.
     along, lanes, other = (down, m, across) if attribute.flag("isTransposed") else (across, n, down)
     height = 1 if attribute.number("elementBitWidth", 32) == 64 else 4
     tile.spread("register", height, other)
@@ -64,7 +64,7 @@ def mfma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list
         tile.spread("register", 16, inner)
     tile.spread("register", shape[inner] // tile.size[inner], inner)
     tile.spread("register", _tiles_per_warp(mfma, rank)[outer], outer)
-    # Along k the tile is as long as the tensor already: what warps add there is cut away, to copies.
+    # Along k, the tile is already as long as the tensor: the warps' part there is cut and becomes copies.
     tile.spread_all("warp", mfma.numbers("warpsPerCTA"), row_major(rank))
     return tile, order
 
@@ -82,7 +82,7 @@ def amd_wmma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
         tile.spread("lane", 2, down)
         tile.spread("register", _wmma_instruction(attribute)[0] // _WMMA, down)
     registers, warps = _wmma_block(attribute, rank)
-    _place_both(tile, registers, warps)
+    _add_registers_and_warps(tile, registers, warps)
     return tile, row_major(rank)
 
 
@@ -104,7 +104,7 @@ def wmma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list
     tile.spread("register", instruction[2] // (depth * width), inner)
     tile.spread("register", instruction[which] // _WMMA, outer)
     registers, warps = (_without(vectors, inner) for vectors in _wmma_block(wmma, rank))
-    _place_both(tile, [vector for vector in registers if any(vector)], warps)
+    _add_registers_and_warps(tile, [vector for vector in registers if any(vector)], warps)
     return tile, order
 
 
@@ -115,8 +115,8 @@ def _spread_first_wmma(tile: Tile, down: int, across: int) -> None:
     tile.spread("register", 8, down)
 
 
-def _place_both(tile: Tile, registers: Sequence[Vector], warps: Sequence[Vector]) -> None:
-    """Both count in tiles of the same size."""
+def _add_registers_and_warps(tile: Tile, registers: Sequence[Vector], warps: Sequence[Vector]) -> None:
+    """Adds registers and warps, whose vectors are both counted in tiles of the current size."""
     size = list(tile.size)
     for name, vectors in (("register", registers), ("warp", warps)):
         for vector in vectors:
@@ -124,9 +124,9 @@ def _place_both(tile: Tile, registers: Sequence[Vector], warps: Sequence[Vector]
 
 
 def _wmma_block(wmma: Attribute, rank: int) -> tuple[list[Vector], list[Vector]]:
-    """The vectors of the registers and of the warps, in instructions.
+    """The vectors of the registers and of the warps, counted in instructions.
 
-    Triton 3.7 and later print them as ctaLayout; 3.6 printed the number of warps.
+    Triton 3.7 and later print them as ctaLayout; 3.6 prints the number of warps.
     """
     if "warpsPerCTA" in wmma.fields:
         tile = Tile(rank, "warp")
@@ -134,7 +134,7 @@ def _wmma_block(wmma: Attribute, rank: int) -> tuple[list[Vector], list[Vector]]
         return [], [tuple(row) for row in tile.bases["warp"]]
     found = wmma.vectors("register"), wmma.vectors("warp")  # the braces of ctaLayout only group
     if any(len(vector) != rank for vectors in found for vector in vectors):
-        raise UnknownLayoutError(f"amd_wmma with a ctaLayout that has not {rank} dimensions")
+        raise UnknownLayoutError(f"amd_wmma with a ctaLayout that does not have {rank} dimensions")
     return found
 
 

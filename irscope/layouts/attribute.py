@@ -1,4 +1,4 @@
-"""A layout attribute as TTGIR writes it, and typed access to its fields."""
+"""A layout attribute as TTGIR prints it, with typed access to its fields."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import json
 import re
 from dataclasses import dataclass
 
-from irscope.languages.mlir.layouts import layout_fields, layout_kind
+from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind
 
 
 class UnknownLayoutError(Exception):
-    """A layout that has no conversion here; the message says what is not known."""
+    """A layout that irscope cannot convert or draw; the message names the reason."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """`#ttg.blocked<{sizePerThread = [1, 4], ...}>` with no alias in it; `kind` is `ttg.blocked`."""
+    """`#ttg.blocked<{sizePerThread = [1, 4], ...}>`, without aliases; `kind` is `ttg.blocked`."""
 
     text: str
     kind: str
     fields: dict[str, str]
 
     def numbers(self, name: str) -> list[int]:
-        """A list of numbers. Raises UnknownLayoutError where the field is missing or something else."""
+        """A list of numbers. Raises UnknownLayoutError if the field is missing or not such a list."""
         value = self._json(name)
         if isinstance(value, list) and all(type(item) is int for item in value):
             return value
         raise UnknownLayoutError(f"#{self.kind} has no list of numbers {name}")
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A number. Raises UnknownLayoutError where it is missing without a default, or something else."""
+        """A number. Raises UnknownLayoutError if it is missing without a default, or not a number."""
         if name not in self.fields and default is not None:
             return default
         value = self._json(name)
@@ -38,11 +38,11 @@ class Attribute:
         raise UnknownLayoutError(f"#{self.kind} has no number {name}")
 
     def flag(self, name: str) -> bool:
-        """Whether a field is there and `true`."""
+        """Whether a field is `true`; False if it is missing."""
         return self.fields.get(name) == "true"
 
     def vectors(self, name: str) -> list[tuple[int, ...]]:
-        """A list of lists of numbers, [] where there is none. Raises UnknownLayoutError for anything else."""
+        """A list of lists of numbers, [] if it is missing. Raises UnknownLayoutError for anything else."""
         if name not in self.fields:
             return []
         value = self._json(name)
@@ -53,7 +53,7 @@ class Attribute:
         raise UnknownLayoutError(f"#{self.kind} has no list of vectors {name}")
 
     def nested(self, name: str) -> Attribute:
-        """A layout inside this one. Raises UnknownLayoutError where there is none."""
+        """A layout inside this one. Raises UnknownLayoutError if there is none."""
         if name not in self.fields:
             raise UnknownLayoutError(f"#{self.kind} has no {name}")
         return parse_attribute(self.fields[name])
@@ -69,6 +69,6 @@ _SPACES = re.compile(r"\s+")
 
 
 def parse_attribute(text: str) -> Attribute:
-    """The attribute that `text` is. Never fails: text that is none has the kind "" and fits no conversion."""
+    """The attribute that `text` spells. Never fails: the kind of any other text is ""."""
     text = _SPACES.sub(" ", text.strip())
     return Attribute(text, layout_kind(text), layout_fields(text))

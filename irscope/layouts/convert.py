@@ -1,29 +1,80 @@
-"""A layout attribute and a shape -> the linear layout, as Triton itself has it.
+"""A layout attribute and a shape -> the linear layout, identical to Triton's own.
 
-Tests hold it equal to Triton's own, basis for basis, on Triton 3.6 to 3.9.
+    #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], ...}>, 32x16
+    -> register = [(0, 1), (0, 2)], lane = [(0, 4), (0, 8), (1, 0), (2, 0), (4, 0)], warp = [(8, 0), (16, 0)]
+
+The general layouts are here: blocked, linear, slices and clusters. Accumulators and operands of matrix units
+are in nvidia.py and amd.py, buffers in shared.py. Tests compare every basis with Triton's, for 3.6 to 3.9.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irscope.layouts import amd, nvidia, registers, shared
+from irscope.layouts import amd, nvidia, shared
 from irscope.layouts.attribute import Attribute, UnknownLayoutError
-from irscope.layouts.cluster import blocks_along, blocks_of
-from irscope.layouts.linear import LinearLayout
-from irscope.layouts.tile import Tile
+from irscope.layouts.linear import LinearLayout, Vector
+from irscope.layouts.tile import Tile, operand_order, row_major
 
 Version = tuple[int, int]
-_Registers = Callable[[Attribute, Sequence[int]], tuple[Tile, list[int]]]
+_RegisterConversion = Callable[[Attribute, Sequence[int]], tuple[Tile, list[int]]]
 
-_IN_REGISTERS: dict[str, _Registers] = {
-    "ttg.blocked": registers.blocked,
+# A slice of a slice of ..., in a damaged text.
+_MAX_NESTING = 8
+
+
+def _blocked(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
+    """The tile of a block's warps, and the order of dimensions in which it repeats over `shape`.
+
+    Raises UnknownLayoutError.
+    """
+    order = attribute.numbers("order")
+    tile = Tile(len(shape), "register", "lane", "warp")
+    tile.spread_all("register", attribute.numbers("sizePerThread"), order)
+    tile.spread_all("lane", attribute.numbers("threadsPerWarp"), order)
+    tile.spread_all("warp", attribute.numbers("warpsPerCTA"), order)
+    return tile, order
+
+
+def _blocked_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
+    """`_blocked` for operand A or B of a product without matrix instructions: a thread holds all of k."""
+    parent, rank = attribute.nested("parent"), len(shape)
+    inner = operand_order(attribute.number("opIdx"), rank)[0]
+    order = parent.numbers("order")
+    sizes = parent.numbers("sizePerThread")
+    if len(sizes) != rank:
+        raise UnknownLayoutError(f"an operand of #{parent.kind} with {rank} dimensions")
+    sizes[inner] = shape[inner]
+    tile = Tile(rank, "register", "lane", "warp")
+    tile.spread_all("register", sizes, order)
+    tile.spread_all("lane", parent.numbers("threadsPerWarp"), order, copied=inner)
+    tile.spread_all("warp", parent.numbers("warpsPerCTA"), order, copied=inner)
+    return tile, order
+
+
+def _linear(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
+    """`_blocked` for a layout that is given by its bases, those of the blocks included."""
+    tile = Tile(len(shape), "register", "lane", "warp", "block")
+    for name in ("register", "lane", "warp", "block"):
+        for vector in attribute.vectors(name):
+            tile.add(name, {dimension: value for dimension, value in enumerate(vector) if value})
+    return tile, _register_order(attribute.vectors("register"), len(shape))
+
+
+def _register_order(vectors: Sequence[Vector], rank: int) -> list[int]:
+    """The dimensions in the order of the registers, then the others from the last to the first."""
+    first = [next((d for d, value in enumerate(vector) if value), -1) for vector in vectors]
+    return [d for d in dict.fromkeys([*first, *row_major(rank)]) if 0 <= d < rank]
+
+
+_IN_REGISTERS: dict[str, _RegisterConversion] = {
+    "ttg.blocked": _blocked,
     "ttg.nvidia_mma": nvidia.nvidia_mma,
     "ttg.amd_mfma": amd.amd_mfma,
     "ttg.amd_wmma": amd.amd_wmma,
 }
-_OPERANDS: dict[str, _Registers] = {
-    "ttg.blocked": registers.blocked_operand,
+_OPERANDS: dict[str, _RegisterConversion] = {
+    "ttg.blocked": _blocked_operand,
     "ttg.nvidia_mma": nvidia.nvidia_operand,
     "ttg.amd_mfma": amd.mfma_operand,
     "ttg.amd_wmma": amd.wmma_operand,
@@ -38,7 +89,6 @@ _TENSOR_MEMORY = {
     "ttng.tensor_memory_encoding": shared.tensor_memory,
     "ttng.tensor_memory_scales_encoding": shared.scales,
 }
-_DEEPEST = 8
 
 
 def linear_layout(
@@ -46,25 +96,25 @@ def linear_layout(
 ) -> LinearLayout:
     """The linear layout of a tensor or buffer of this shape.
 
-    `triton` is the version that it is for: from 3.9 on, registers of a blocked layout that would only repeat
-    an element are left out. Raises UnknownLayoutError where no conversion is known.
+    `triton` is the version that compiled it: since 3.9, a blocked layout omits registers that would only
+    repeat an element. Raises UnknownLayoutError if the layout is not supported.
     """
-    if depth > _DEEPEST or not shape or any(size < 1 or size & (size - 1) for size in shape):
+    if depth > _MAX_NESTING or not shape or any(size < 1 or size & (size - 1) for size in shape):
         raise UnknownLayoutError(f"a layout of {'x'.join(map(str, shape))}")
     kind = attribute.kind
     if kind == "ttg.slice":
         return _slice(attribute, shape, triton, depth)
     if kind == "ttg.linear":
-        tile, order = registers.linear(attribute, shape)
+        tile, order = _linear(attribute, shape)
         tile.fit(shape, order, "register", drop=True)
         return tile.finished()
     if kind in _WRITTEN_OUT or kind in _TENSOR_MEMORY:
         return (_WRITTEN_OUT.get(kind) or _TENSOR_MEMORY[kind])(attribute, shape).finished()
-    # Before the blocks are looked up: a nested layout that has no conversion is not followed further.
+    # Before the cluster: a nested layout that is not supported is not followed further.
     convert = None if kind in _IN_MEMORY else _register_conversion(attribute, len(shape))
-    blocks = blocks_of(attribute, len(shape))
-    along = blocks_along(blocks, shape)
-    share = [max(1, size // count) for size, count in zip(shape, along, strict=True)]
+    blocks = _cluster_bases(attribute, len(shape))
+    counts = _blocks_per_dimension(blocks, shape)
+    share = [max(1, size // count) for size, count in zip(shape, counts, strict=True)]
     if convert is None:
         tile = _IN_MEMORY[kind](attribute, share, triton)
     else:
@@ -74,7 +124,7 @@ def linear_layout(
     return tile.finished()
 
 
-def _register_conversion(attribute: Attribute, rank: int) -> _Registers:
+def _register_conversion(attribute: Attribute, rank: int) -> _RegisterConversion:
     kind = attribute.kind
     if kind == "ttg.dot_op":
         kind = attribute.nested("parent").kind
@@ -83,13 +133,13 @@ def _register_conversion(attribute: Attribute, rank: int) -> _Registers:
     else:
         convert = _IN_REGISTERS.get(kind)
         what = f"#{kind}"
-    if convert is None or (rank not in (2, 3) and convert is not registers.blocked):
+    if convert is None or (rank not in (2, 3) and convert is not _blocked):
         raise UnknownLayoutError(f"{what} of {rank} dimensions")
     return convert
 
 
 def _slice(attribute: Attribute, shape: Sequence[int], triton: Version, depth: int) -> LinearLayout:
-    """The parent's layout without one dimension; threads that differ only there hold copies."""
+    """The layout of the parent without one dimension; threads that differ only there hold copies."""
     dim = attribute.number("dim")
     if not 0 <= dim <= len(shape):
         raise UnknownLayoutError(f"a slice along dimension {dim}")
@@ -103,3 +153,34 @@ def _slice(attribute: Attribute, shape: Sequence[int], triton: Version, depth: i
     }
     bases["register"] = tuple(vector for vector in bases["register"] if any(vector))
     return LinearLayout(bases, tuple(shape))
+
+
+def _cluster_bases(attribute: Attribute, rank: int) -> list[Vector]:
+    """The bases of the block number in a cluster, counted in blocks; [] for a single block.
+
+    Raises UnknownLayoutError.
+    """
+    if attribute.kind == "ttg.slice":
+        dim = attribute.number("dim")
+        parent = _cluster_bases(attribute.nested("parent"), rank + 1)
+        return [vector[:dim] + vector[dim + 1 :] for vector in parent]
+    if attribute.kind == "ttg.dot_op":
+        inner = rank - 1 if attribute.number("opIdx") == 0 else rank - 2
+        parent = _cluster_bases(attribute.nested("parent"), rank)
+        return [tuple(0 if d == inner else v for d, v in enumerate(vector)) for vector in parent]
+    if "CTAsPerCGA" in attribute.fields:
+        raise UnknownLayoutError("a cluster in the syntax of Triton before 3.6")
+    vectors = attribute.vectors("CGALayout")
+    if any(len(vector) != rank for vector in vectors):
+        raise UnknownLayoutError(f"a CGALayout that is not of rank {rank}")
+    return vectors
+
+
+def _blocks_per_dimension(blocks: Sequence[Vector], shape: Sequence[int]) -> list[int]:
+    """The number of blocks that the tensor is split over, per dimension."""
+    counts = [1] * len(shape)
+    for vector in blocks:
+        for dimension, value in enumerate(vector):
+            if value < shape[dimension]:
+                counts[dimension] = max(counts[dimension], 1 << value.bit_length())
+    return counts

@@ -1,20 +1,21 @@
-"""Layouts in sentences: what a tensor's layout means for threads, loads and copies, or in memory."""
+"""Sentences about layouts: the elements of a thread, the order of a buffer, the conflicts of an access."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
-from irscope.layouts.banks import Conflicts
+from irscope.layouts.banks import BankConflicts
 from irscope.layouts.linear import LinearLayout
-from irscope.layouts.ownership import summary
+from irscope.layouts.ownership import longest_run, ownership_summary, thread_elements
 from irscope.layouts.shared import PLAIN, paddings
 from irscope.layouts.tensors import Tensor
 
-_WIDEST = 16  # bytes that one instruction of one thread moves
+_WIDEST = 16  # bytes per thread and instruction
 
 
-def sentences(tensor: Tensor, layout: LinearLayout) -> list[str]:
-    """What is to be said of a tensor beside its picture."""
+def describe_tensor(tensor: Tensor, layout: LinearLayout) -> list[str]:
+    """The sentences next to the picture of a tensor."""
     if layout.in_registers:
         return _in_registers(tensor, layout)
     if "offset" in layout.bases:
@@ -24,69 +25,98 @@ def sentences(tensor: Tensor, layout: LinearLayout) -> list[str]:
 
 
 def _in_registers(tensor: Tensor, layout: LinearLayout) -> list[str]:
-    told = summary(layout)
-    own = told.registers // told.repeats
-    found = [f"{_count(told.warps, 'warp')} of {told.lanes} lanes, {_count(own, 'element')} in each thread."]
-    if told.blocks > 1:
-        found[0] = f"{told.blocks} blocks of {found[0]}"
-    if told.run > 1:
-        size = told.run * tensor.bits // 8
+    owned = ownership_summary(layout)
+    own = owned.registers // owned.repeats
+    text = [f"{_count(owned.warps, 'warp')} of {owned.lanes} lanes, {_count(own, 'element')} per thread."]
+    if owned.blocks > 1:
+        text[0] = f"{owned.blocks} blocks of {text[0]}"
+    if owned.run > 1:
+        size = owned.run * tensor.bits // 8
         width = f": {size} bytes of {tensor.element}" if size and not tensor.element.startswith("!") else ""
-        most = ", 16 of them at once at most" if width and size > _WIDEST else ""
-        along = f"{told.run} neighbours along dimension {told.dimension}"
-        found.append(f"{along} in registers next to each other{width}{most}.")
+        most = ", of which one instruction moves at most 16" if width and size > _WIDEST else ""
+        along = f"{owned.run} neighbors along dimension {owned.dimension}"
+        text.append(f"{along} in consecutive registers{width}{most}.")
     else:
-        found.append("No two neighbours in registers next to each other.")
-    if told.holders > 1:
-        found.append(f"Each element is held by {told.holders} threads.")
-    if told.repeats > 1:
-        found.append(f"Each thread holds each of its elements {told.repeats} times.")
-    return found
+        text.append("No two neighbors in consecutive registers.")
+    if owned.owners > 1:
+        text.append(f"Each element is held by {owned.owners} threads.")
+    if owned.repeats > 1:
+        text.append(f"Each thread holds each of its elements {owned.repeats} times.")
+    return text
 
 
 def _in_shared_memory(tensor: Tensor, layout: LinearLayout) -> list[str]:
     size = prod(layout.shape) * tensor.bits // 8
-    found = [f"{size:,} bytes of shared memory for {' x '.join(map(str, layout.shape))}."]
+    text = [f"{size:,} bytes of shared memory for {' x '.join(map(str, layout.shape))}."]
     buffers = prod(tensor.whole[: len(tensor.whole) - len(layout.shape)])
     if buffers > 1:
-        found[0] = f"{buffers} buffers of {found[0]}"
+        text[0] = f"{buffers} buffers of {text[0]}"
     padding = paddings(tensor.attribute)
     if tensor.shape != tensor.whole:
         view = " x ".join(map(str, tensor.shape))
-        found.append(f"A view of {view}; the picture is of the whole buffer.")
-    found += [f"{one.amount} elements are left free after every {one.interval}." for one in padding]
+        text.append(f"A view of {view}; the picture shows the whole buffer.")
+    text += [f"{one.amount} elements of padding after every {one.interval}." for one in padding]
     fields = tensor.attribute.fields
     if tensor.attribute.flag(PLAIN):
-        return [*found, "As it would be without its swizzle or padding."]
+        return [*text, "Shown without its swizzle or padding."]
     if tensor.attribute.kind in ("ttg.swizzled_shared", "ttg.amd_rotating_shared"):
         phases = fields.get("maxPhase", "1")
-        found.append(
-            "No swizzle: rows lie one behind the other."
+        text.append(
+            "No swizzle: rows follow one another."
             if phases == "1"
-            else f"Swizzled: groups of {fields.get('vec')} elements change places by row, in {phases} ways, "
-            f"each for {fields.get('perPhase')} row{'s' if fields.get('perPhase') != '1' else ''}."
+            else f"Swizzled: groups of {fields.get('vec')} elements are permuted by row, in {phases} phases "
+            f"of {fields.get('perPhase')} row{'s' if fields.get('perPhase') != '1' else ''} each."
         )
     if tensor.attribute.kind == "ttg.nvmma_shared":
         bytes_ = fields.get("swizzlingByteWidth", "0")
-        found.append(
+        text.append(
             "No swizzle." if bytes_ == "0" else f"Swizzled over {bytes_} bytes, 16 at a time, by row."
         )
-    return found
+    return text
 
 
-def turns_text(conflicts: Conflicts) -> str:
-    """`16 bytes a thread, no conflicts` or `..., 8-way conflicts: 64 turns where 8 would do`."""
-    what = "8 rows of 16 bytes at once" if conflicts.kind == "matrix" else f"{conflicts.width} bytes a thread"
-    if conflicts.width == 1:
-        what = "1 byte a thread"
-    return f"{what}, {ways_text(conflicts)}"
+def describe_thread(layout: LinearLayout, thread: int) -> list[str]:
+    """The elements that one thread of the block holds, register by register; a run of neighbors per line.
+
+    Raises UnknownLayoutError if there is no such thread.
+    """
+    warp, lane = divmod(thread, layout.size("lane"))
+    elements = thread_elements(layout, warp, lane)
+    dimension, run = longest_run(layout)
+    lines = [f"Thread {thread} (warp {warp}, lane {lane}) holds:"]
+    for first in range(0, len(elements), run):
+        group = elements[first : first + run]
+        registers = f"{first}-{first + len(group) - 1}" if len(group) > 1 else str(first)
+        lines.append(f"  registers {registers}: {_elements(group, dimension)}")
+    return lines
 
 
-def ways_text(conflicts: Conflicts) -> str:
-    """`no conflicts`, or `8-way conflicts: 64 turns where 8 would do`."""
+def _elements(group: Sequence[tuple[int, ...]], dimension: int) -> str:
+    first, last = group[0], group[-1]
+    return (
+        "("
+        + ", ".join(
+            f"{a}-{b}" if at == dimension and a != b else str(a)
+            for at, (a, b) in enumerate(zip(first, last, strict=True))
+        )
+        + ")"
+    )
+
+
+def conflicts_text(conflicts: BankConflicts) -> str:
+    """`16 bytes per thread, no conflicts` or `..., 8-way conflicts: 64 wavefronts instead of 8`."""
+    access = "8 rows of 16 bytes at once"
+    if conflicts.kind != "matrix":
+        access = f"{_count(conflicts.width, 'byte')} per thread"
+    return f"{access}, {ways_text(conflicts)}"
+
+
+def ways_text(conflicts: BankConflicts) -> str:
+    """`no conflicts`, or `8-way conflicts: 64 wavefronts instead of 8`."""
     if conflicts.ways <= 1:
         return "no conflicts"
-    return f"{conflicts.ways}-way conflicts: {conflicts.turns} turns where {conflicts.least} would do"
+    wavefronts = f"{conflicts.wavefronts} wavefronts instead of {conflicts.ideal_wavefronts}"
+    return f"{conflicts.ways}-way conflicts: {wavefronts}"
 
 
 def _count(number: int, noun: str) -> str:

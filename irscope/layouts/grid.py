@@ -1,7 +1,7 @@
-"""Layouts as grids of cells, which the terminal, SVG and the app draw alike.
+"""Layouts as grids of cells, which the terminal, the SVG report and the app draw.
 
-A cell stands for neighbours that one thread holds in registers next to each other, or that stay together
-in memory, so that large tensors become small pictures.
+A cell is a run of neighbors that one thread holds in consecutive registers, or that are contiguous in memory.
+So large tensors become small pictures.
 """
 
 from __future__ import annotations
@@ -11,33 +11,35 @@ from dataclasses import dataclass
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.banks import BANKS, Addresses, Wavefronts, bank
+from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
 from irscope.layouts.linear import LinearLayout, Vector
-from irscope.layouts.ownership import MOST_ELEMENTS, Place, holders, longest_run, tile
+from irscope.layouts.ownership import MAX_ELEMENTS, RegisterPosition, longest_run, owners, repeating_part
 
-# A tensor of one dimension is drawn in lines of so many cells.
+# The cells per line of a tensor with one dimension.
 _LINE = 8
-_CHUNK = 16  # bytes: what a thread moves at most, and a swizzle keeps together
+_CHUNK = 16  # bytes: the widest access of a thread, which a swizzle keeps together
 
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One cell: its label, `group` for its colour (warp, bank, lane), `shade` (0 or 1) to tell neighbours
-    apart, whether it is `marked`, and `words`, a sentence about it.
+    """One cell.
+
+    `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors, `description`
+    is a sentence about it.
     """
 
     label: str
     group: int
     shade: int = 0
     marked: bool = False
-    words: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells in rows (None where there is none), with labels for rows and columns.
+    """Cells in rows (None for a gap), with labels for rows and columns.
 
-    `legend` says what each group is; `notes` are sentences below the picture.
+    `legend` names each group; `notes` are sentences below the picture.
     """
 
     title: str
@@ -50,9 +52,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which part to draw, in elements: rows and columns from, to; None for the part that repeats.
+    """The part to draw, as ranges (start, end) of elements; None for the part that repeats.
 
-    `plane` chooses among the matrices of a tensor of three dimensions.
+    `plane` selects one of the matrices of a tensor with three dimensions.
     """
 
     rows: tuple[int, int] | None = None
@@ -62,7 +64,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A window in cells: the elements at which rows and columns begin, and how many a cell has."""
+    """A window in cells: the first elements of rows and columns, and the size of a cell."""
 
     shape: tuple[int, ...]
     plane: int
@@ -81,16 +83,16 @@ class _Frame:
 
 
 def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | None = None) -> Grid:
-    """Which thread holds each element: `T12:0-7` is thread 12 of the block, registers 0 to 7.
+    """The thread that holds each element: `T12:0-7` is thread 12 of the block, registers 0 to 7.
 
     `mark` is the thread to mark. Raises UnknownLayoutError.
     """
-    places = holders(layout)
+    positions = owners(layout)
     dimension, run = longest_run(layout)
-    frame = _frame(layout, window, dimension, run, tile(layout))
+    frame = _frame(layout, window, dimension, run, repeating_part(layout))
     lanes = layout.size("lane")
     rows = [
-        tuple(_held(frame, places, row, column, lanes, mark) for column in frame.starts[1])
+        tuple(_register_cell(frame, positions, row, column, lanes, mark) for column in frame.starts[1])
         for row in frame.starts[0]
     ]
     warps = sorted({cell.group for row in rows for cell in row})
@@ -104,42 +106,46 @@ def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | 
     )
 
 
-def _held(
-    frame: _Frame, places: dict[Vector, list[Place]], row: int, column: int, lanes: int, mark: int | None
+def _register_cell(
+    frame: _Frame,
+    positions: dict[Vector, list[RegisterPosition]],
+    row: int,
+    column: int,
+    lanes: int,
+    mark: int | None,
 ) -> GridCell:
     elements = [
         frame.element(row + r, column + c) for r in range(frame.size[0]) for c in range(frame.size[1])
     ]
-    first, last = places[elements[0]], places[elements[-1]]
+    first, last = positions[elements[0]], positions[elements[-1]]
     own = first[0]
     thread = own.warp * lanes + own.lane
     registers = f"{own.register}-{last[0].register}" if len(elements) > 1 else str(own.register)
-    others = len({(place.block, place.warp, place.lane) for place in first}) - 1
-    holds = {place.warp * lanes + place.lane for place in first}
-    block = f" block {own.block}" if any(place.block for place in first) or own.block else ""
-    words = (
+    others = len({(one.block, one.warp, one.lane) for one in first}) - 1
+    threads = {one.warp * lanes + one.lane for one in first}
+    block = f" block {own.block}" if any(one.block for one in first) else ""
+    description = (
         f"element {frame.name(elements[0])}:{block} warp {own.warp} lane {own.lane} (thread {thread}) "
         f"register{'s' if len(elements) > 1 else ''} {registers}"
         + (f", and {others} more thread{'s' if others > 1 else ''}" if others else "")
     )
     label = f"T{thread}:{registers}" + (f"+{others}" if others else "")
-    return GridCell(label, own.warp, own.lane % 2, mark is not None and mark in holds, words)
+    return GridCell(label, own.warp, own.lane % 2, mark is not None and mark in threads, description)
 
 
 def memory_grid(
     layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window, vec: int = 0
 ) -> Grid:
-    """Where each element lies: `464 b20` begins at byte 464, in bank 20. `vec` is how many stay together.
+    """The address of each element: `464 b20` starts at byte 464, in bank 20. `vec` limits the run per cell.
 
     Raises UnknownLayoutError.
     """
-    together = vec or max(1, _CHUNK * 8 // bits)
-    last = max(range(len(layout.shape)), key=lambda d: _runs(addresses, layout.shape, d))
-    run = min(together, _runs(addresses, layout.shape, last))
-    whole = _memory_tile(layout.shape)
-    frame = _frame(layout, window, last, run, whole)
+    limit = vec or max(1, _CHUNK * 8 // bits)
+    last = max(range(len(layout.shape)), key=lambda d: _memory_run(addresses, layout.shape, d))
+    run = min(limit, _memory_run(addresses, layout.shape, last))
+    frame = _frame(layout, window, last, run, _initial_part(layout.shape))
     cells = [
-        tuple(_placed(frame, addresses, bits, row, column) for column in frame.starts[1])
+        tuple(_memory_cell(frame, addresses, bits, row, column) for column in frame.starts[1])
         for row in frame.starts[0]
     ]
     return Grid(
@@ -148,38 +154,42 @@ def memory_grid(
         tuple(str(column) for column in frame.starts[1]),
         tuple(cells),
         notes=(
-            "Each cell: the byte it begins at, and the bank. A colour is four banks.",
+            "Each cell: its first byte and bank. Each color is four banks.",
             *_part_notes(frame, layout),
         ),
     )
 
 
-def _placed(frame: _Frame, addresses: Addresses, bits: int, row: int, column: int) -> GridCell:
+def _memory_cell(frame: _Frame, addresses: Addresses, bits: int, row: int, column: int) -> GridCell:
     element = frame.element(row, column)
     byte = addresses.byte(element)
     count = prod(frame.size)
     end = byte + max(1, count * bits // 8) - 1
     banks = f"{bank(byte)}" if bank(byte) == bank(end) else f"{bank(byte)}-{bank(end)}"
-    words = f"element {frame.name(element)}: byte {byte}, bank{'s' if '-' in banks else ''} {banks}"
-    return GridCell(f"{byte} b{bank(byte)}", bank(byte) // 4, bank(byte) // 2 % 2, False, words)
+    description = f"element {frame.name(element)}: byte {byte}, bank{'s' if '-' in banks else ''} {banks}"
+    return GridCell(f"{byte} b{bank(byte)}", bank(byte) // 4, bank(byte) // 2 % 2, False, description)
 
 
 def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid:
-    """Where each element lies in tensor memory: `r3 c16` is lane 3, column 16. Raises UnknownLayoutError."""
-    if layout.size("row") * layout.size("col") > MOST_ELEMENTS:
-        raise UnknownLayoutError(f"more than {MOST_ELEMENTS:,} places")
-    places = layout.places(("row", "col"))
+    """The position of each element in tensor memory: `r3 c16` is lane 3, column 16.
+
+    Raises UnknownLayoutError.
+    """
+    if layout.size("row") * layout.size("col") > MAX_ELEMENTS:
+        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} elements")
+    positions = layout.positions(("row", "col"))
     run = max(1, next((r for r in (16, 8, 4, 2) if _column_run(layout, r)), 1))
-    frame = _frame(layout, window, len(layout.shape) - 1, run, _memory_tile(layout.shape))
+    frame = _frame(layout, window, len(layout.shape) - 1, run, _initial_part(layout.shape))
     cells = []
     for row in frame.starts[0]:
         line = []
         for column in frame.starts[1]:
             element = frame.element(row, column)
-            lane, first = min(places[element])
+            lane, first = min(positions[element])
             more = f"-{first + run - 1}" if run > 1 else ""
-            words = f"element {frame.name(element)}: lane {lane}, column {first}{more} of tensor memory"
-            line.append(GridCell(f"r{lane} c{first}{more}", lane // 16, first // run % 2, False, words))
+            description = f"element {frame.name(element)}: lane {lane}, column {first}{more} of tensor memory"
+            label = f"r{lane} c{first}{more}"
+            line.append(GridCell(label, lane // 16, first // run % 2, False, description))
         cells.append(tuple(line))
     groups = sorted({cell.group for row in cells for cell in row})
     return Grid(
@@ -193,52 +203,54 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
 
 
 def _column_run(layout: LinearLayout, run: int) -> bool:
-    """Whether so many neighbours along the last dimension lie in columns next to each other."""
+    """Whether `run` neighbors along the last dimension are in consecutive columns."""
     steps = layout.bases.get("col", ())[: run.bit_length() - 1]
     return len(steps) == run.bit_length() - 1 and all(
         not any(vector[:-1]) and vector[-1] == 1 << bit for bit, vector in enumerate(steps)
     )
 
 
-def turns_grid(turns: Wavefronts, title: str, who: str = "lane") -> Grid:
-    """One pass of a warp over the banks: a row for each turn, in it the lanes that each bank serves."""
-    wanted: dict[int, list[tuple[int, list[int]]]] = {}
-    for which, words in turns.words.items():
-        served = [(word, _wanting(turns, word)) for word in sorted(words)]
-        wanted[which] = served
-    step = max(1, turns.width // 4)
+def wavefront_grid(wavefronts: Wavefronts, title: str, who: str = "lane") -> Grid:
+    """One pass of a warp: a row per wavefront with the lanes that each bank serves."""
+    served = {
+        number: [(word, _lanes_of_word(wavefronts, word)) for word in sorted(words)]
+        for number, words in wavefronts.words.items()
+    }
+    step = max(1, wavefronts.width // WORD)
     rows = []
-    for turn in range(turns.count):
+    for index in range(wavefronts.count):
         row: list[GridCell | None] = []
         for first in range(0, BANKS, step):
-            served = wanted.get(first, [])
-            row.append(_served(served[turn], first, step, turn, who) if turn < len(served) else None)
+            words = served.get(first, [])
+            row.append(_bank_cell(words[index], first, step, index, who) if index < len(words) else None)
         rows.append(tuple(row))
     columns = tuple(f"b{first}" for first in range(0, BANKS, step))
-    names = tuple(f"turn {turn + 1}" for turn in range(turns.count))
+    names = tuple(f"wavefront {index + 1}" for index in range(wavefronts.count))
     return Grid(title, names, columns, tuple(rows))
 
 
-def _wanting(turns: Wavefronts, word: int) -> list[int]:
+def _lanes_of_word(wavefronts: Wavefronts, word: int) -> list[int]:
     return [
         lane
-        for lane, address in zip(turns.lanes, turns.addresses, strict=True)
-        if address // 4 <= word <= (address + turns.width - 1) // 4
+        for lane, address in zip(wavefronts.lanes, wavefronts.addresses, strict=True)
+        if address // WORD <= word <= (address + wavefronts.width - 1) // WORD
     ]
 
 
-def _served(served: tuple[int, list[int]], first: int, step: int, turn: int, who: str) -> GridCell:
+def _bank_cell(served: tuple[int, list[int]], first: int, step: int, index: int, who: str) -> GridCell:
     word, lanes = served
     label = f"{who[0].upper()}{lanes[0]}" + (f"+{len(lanes) - 1}" if len(lanes) > 1 else "")
     banks = f"bank {first}" if step == 1 else f"banks {first}-{first + step - 1}"
-    words = f"turn {turn + 1}: {banks} serve {who} {', '.join(map(str, lanes))} from byte {word * 4}"
-    return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, turn > 0, words)
+    verb = "serves" if step == 1 else "serve"
+    names = ", ".join(map(str, lanes))
+    description = f"wavefront {index + 1}: {banks} {verb} {who} {names} from byte {word * WORD}"
+    return GridCell(label, lanes[0] // 4 % 8, lanes[0] % 2, index > 0, description)
 
 
 def _frame(
     layout: LinearLayout, window: Window, dimension: int, run: int, repeating: Sequence[int]
 ) -> _Frame:
-    """The window in cells; without one, the part that repeats."""
+    """The window in cells; the part that repeats if no window is given."""
     shape = layout.shape
     if len(shape) == 1:
         line = min(shape[0], run * _LINE)
@@ -281,20 +293,20 @@ def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
             f"{' x '.join(map(str, shape[-2:]))}."
         )
     if layout.in_registers and not whole:
-        part = tile(layout)[-2:]
+        part = repeating_part(layout)[-2:]
         times = [size // own for size, own in zip(shape[-2:], part, strict=True)]
         if max(times) > 1:
             notes.append(
-                f"The part of {part[0]} x {part[1]} repeats {times[0]} x {times[1]} times, "
-                "held by the same threads in further registers."
+                f"The part of {part[0]} x {part[1]} repeats {times[0]} x {times[1]} times "
+                "in further registers of the same threads."
             )
     if len(shape) > 2:
         notes.append(f"Plane {frame.plane} of {shape[-3]} along dimension {len(shape) - 3}.")
     return notes
 
 
-def _runs(addresses: Addresses, shape: Sequence[int], dimension: int) -> int:
-    """How many neighbours along a dimension lie next to each other in memory, in order, wherever they are."""
+def _memory_run(addresses: Addresses, shape: Sequence[int], dimension: int) -> int:
+    """The number of neighbors along a dimension that are contiguous in memory, everywhere in the buffer."""
     steps = []
     for other, size in enumerate(shape):
         for bit in range(size.bit_length() - 1):
@@ -302,14 +314,14 @@ def _runs(addresses: Addresses, shape: Sequence[int], dimension: int) -> int:
             steps.append((other, 1 << bit, addresses.offset(element)))
     run = 1
     while (dimension, run, run) in steps:
-        # What moves anything else must leave the places within the run alone.
-        own = [offset for d, step, offset in steps if d != dimension or step > run]
-        if any(offset % (2 * run) for offset in own):
+        # All other bases must leave the offsets within the run unchanged.
+        others = [offset for d, step, offset in steps if d != dimension or step > run]
+        if any(offset % (2 * run) for offset in others):
             break
         run *= 2
     return run
 
 
-def _memory_tile(shape: Sequence[int]) -> list[int]:
-    """A part of a buffer to begin with: swizzles repeat after 16 rows."""
+def _initial_part(shape: Sequence[int]) -> list[int]:
+    """The part of a buffer to draw by default: swizzles repeat after 16 rows."""
     return [min(size, 64 if d == len(shape) - 1 else 16) for d, size in enumerate(shape)]

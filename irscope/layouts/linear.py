@@ -1,12 +1,16 @@
-"""Linear layouts: a place in hardware (register, lane, warp, block, or offset) -> an element of a tensor.
+"""Linear layouts: a hardware position (register, lane, warp, block, or offset) -> an element of a tensor.
 
-Each bit of each input stands for a vector; the element is the exclusive or of the vectors of the set bits
-("Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2", arXiv 2505.23819).
+    register = [(0, 1)], lane = [(0, 2), (1, 0)]
+    -> register 1 of lane 3 holds (0, 1) ^ (0, 2) ^ (1, 0) = (1, 3)
+
+Each bit of each input has a vector, its basis. The element is the exclusive or of the vectors of the set bits
+("Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2", arXiv 2505.23819). In this
+form all layouts convert, invert and compare in the same few lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -18,62 +22,62 @@ Bases = Mapping[str, tuple[Vector, ...]]
 class LinearLayout:
     """A layout of a tensor of this shape (in elements).
 
-    `bases` names the inputs: register, lane, warp and block for registers, offset (in elements) and block
-    for shared memory, row and col for tensor memory; each has one vector a bit, the lowest bit first.
+    The inputs in `bases` are register, lane, warp and block for registers, offset (in elements) and block
+    for shared memory, row and col for tensor memory. Each has one vector per bit, the lowest bit first.
     """
 
     bases: Bases
     shape: tuple[int, ...]
 
     def size(self, name: str) -> int:
-        """How many values the input has."""
+        """The number of values of an input."""
         return 1 << len(self.bases.get(name, ()))
 
-    def element(self, **places: int) -> Vector:
-        """The element at a place; inputs that are not given are 0."""
+    def element(self, **inputs: int) -> Vector:
+        """The element at a position; inputs that are not given are 0."""
         vectors = [
             vector
-            for name, place in places.items()
+            for name, value in inputs.items()
             for bit, vector in enumerate(self.bases.get(name, ()))
-            if place >> bit & 1
+            if value >> bit & 1
         ]
-        return reduce(_xor, vectors, (0,) * len(self.shape))
+        return reduce(xor, vectors, (0,) * len(self.shape))
 
     def elements(self, name: str) -> list[Vector]:
-        """The element of each value of one input, the others being 0."""
-        found: list[Vector] = [(0,) * len(self.shape)]
+        """The element of each value of one input; the other inputs are 0."""
+        elements: list[Vector] = [(0,) * len(self.shape)]
         for vector in self.bases.get(name, ()):
-            found += [_xor(known, vector) for known in found]
-        return found
+            elements += [xor(element, vector) for element in elements]
+        return elements
 
     @cached_property
     def in_registers(self) -> bool:
-        """Whether threads hold it, in contrast to memory."""
+        """Whether registers hold the tensor, as opposed to memory."""
         return "register" in self.bases
 
-    def places(self, inputs: Sequence[str]) -> dict[Vector, list[Vector]]:
-        """For each element where it is: the values of `inputs`, in order, the other inputs being 0."""
-        places: dict[Vector, list[Vector]] = {}
-        for place, element in self._walk(inputs):
-            places.setdefault(element, []).append(place)
-        return places
+    def positions(self, inputs: Sequence[str]) -> dict[Vector, list[Vector]]:
+        """For each element its positions, as values of `inputs` in order; the other inputs are 0."""
+        positions: dict[Vector, list[Vector]] = {}
+        for position, element in self._walk(inputs):
+            positions.setdefault(element, []).append(position)
+        return positions
 
     def _walk(self, inputs: Sequence[str]) -> Iterator[tuple[Vector, Vector]]:
         start: list[tuple[Vector, Vector]] = [((), (0,) * len(self.shape))]
         for name in inputs:
             values = self.elements(name)
             start = [
-                ((*place, value), _xor(element, moved))
-                for place, element in start
-                for value, moved in enumerate(values)
+                ((*position, value), xor(element, offset))
+                for position, element in start
+                for value, offset in enumerate(values)
             ]
         return iter(start)
 
 
 def flat(element: Sequence[int], shape: Sequence[int]) -> int:
-    """The number of an element in row-major order.
+    """The index of an element in row-major order.
 
-    For sizes that are powers of two it goes with exclusive or: that of a ^ b is that of a ^ that of b.
+    For sizes that are powers of two, it is linear: flat(a ^ b) = flat(a) ^ flat(b).
     """
     number = 0
     for index, size in zip(element, shape, strict=True):
@@ -81,5 +85,59 @@ def flat(element: Sequence[int], shape: Sequence[int]) -> int:
     return number
 
 
-def _xor(one: Vector, other: Vector) -> Vector:
+def xor(one: Vector, other: Vector) -> Vector:
+    """The exclusive or of two vectors, dimension by dimension."""
     return tuple([a ^ b for a, b in zip(one, other, strict=True)])
+
+
+class Span:
+    """The span of vectors of bits over GF(2), with a vector as an integer and exclusive or as the sum."""
+
+    def __init__(self, vectors: Iterable[int] = ()) -> None:
+        self._pivots: dict[int, int] = {}
+        for vector in vectors:
+            self.add(vector)
+
+    def __contains__(self, vector: int) -> bool:
+        return self._reduce(vector) == 0
+
+    @property
+    def rank(self) -> int:
+        """The number of independent vectors."""
+        return len(self._pivots)
+
+    def add(self, vector: int) -> bool:
+        """Adds a vector; returns whether it is independent of the earlier ones."""
+        remainder = self._reduce(vector)
+        if remainder:
+            self._pivots[remainder.bit_length()] = remainder
+        return bool(remainder)
+
+    def _reduce(self, vector: int) -> int:
+        while vector and (pivot := self._pivots.get(vector.bit_length())):
+            vector ^= pivot
+        return vector
+
+
+class Inverse:
+    """The inverse of the linear map over GF(2) that takes bit i to `columns[i]`.
+
+    If several inputs have one output, it returns the one without the bits of redundant later columns.
+    """
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self._rows: dict[int, tuple[int, int]] = {}
+        for bit, column in enumerate(columns):
+            value, source = self._reduced(column, 1 << bit)
+            if value:
+                self._rows[value.bit_length()] = (value, source)
+
+    def __call__(self, value: int) -> int | None:
+        """An input whose output is `value`; None if there is none."""
+        remainder, source = self._reduced(value, 0)
+        return None if remainder else source
+
+    def _reduced(self, value: int, source: int) -> tuple[int, int]:
+        while value and (row := self._rows.get(value.bit_length())):
+            value, source = value ^ row[0], source ^ row[1]
+        return value, source

@@ -1,7 +1,7 @@
-"""What threads hold of accumulators and operands of NVIDIA's tensor cores: nvidia_mma and its dot_op.
+"""The accumulators and operands of NVIDIA's tensor cores: nvidia_mma and its dot_op.
 
-The arrangement in a warp is PTX's ("Matrix Fragments for mma.m16n8k16", "Register Fragments for wgmma");
-how it repeats is Triton's (lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp).
+PTX defines the arrangement in a warp ("Matrix Fragments for mma.m16n8k16", "Register Fragments for wgmma"),
+Triton how it repeats (lib/Dialect/TritonGPU/IR/LinearLayoutConversions.cpp).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def nvidia_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, li
 
 
 def _fragment(rank: int, sizes: Sequence[int], width: int, order: Sequence[int]) -> Tile:
-    """Eight rows of four threads with `width` neighbours each, repeated down and then across."""
+    """Eight rows of four threads with `width` neighbors each, repeated down and then across."""
     inner, outer = order[0], order[1]
     tile = Tile(rank, "register", "lane", "warp")
     tile.spread("register", width, inner)

@@ -1,22 +1,20 @@
-"""Which thread holds which elements of a tensor, and what that means for a load and for copies."""
+"""Ownership: which thread holds which elements of a tensor in which registers, and how many copies exist."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.gf2 import Span
-from irscope.layouts.linear import LinearLayout, Vector, flat
+from irscope.layouts.linear import LinearLayout, Span, Vector, flat, xor
 
-# Beyond this a map of every element takes seconds.
-MOST_ELEMENTS = 1 << 18
+# With more elements, a map of all of them takes seconds.
+MAX_ELEMENTS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an element is held."""
+class RegisterPosition:
+    """A register of a thread, which holds one element."""
 
     block: int
     warp: int
@@ -26,52 +24,53 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipSummary:
-    """A layout in numbers.
+    """The dimensions of a register layout.
 
-    `registers` is how many elements one thread holds, `lanes` and `warps` how many threads there are.
-    `holders` is how many threads hold each element, `repeats` how often one thread does. `run` is how many
-    neighbours along `dimension` stand in registers next to each other.
+    `registers` are per thread, `lanes` per warp, `warps` per block. Each element is held by `owners` threads,
+    `repeats` times in each. `run` neighbors along `dimension` are in consecutive registers.
     """
 
     registers: int
     lanes: int
     warps: int
     blocks: int
-    holders: int
+    owners: int
     repeats: int
     dimension: int
     run: int
 
 
-def holders(layout: LinearLayout) -> dict[Vector, list[Place]]:
-    """For each element the places that hold it, in the order of blocks, warps, lanes and registers.
+def owners(layout: LinearLayout) -> dict[Vector, list[RegisterPosition]]:
+    """For each element the registers that hold it, in the order of blocks, warps, lanes and registers.
 
-    Raises UnknownLayoutError for a layout in memory and one of too many elements.
+    Raises UnknownLayoutError for a layout in memory and for one with more than MAX_ELEMENTS elements.
     """
     if not layout.in_registers:
-        raise UnknownLayoutError("a layout in memory is held by no thread")
+        raise UnknownLayoutError("a layout in memory, which no thread owns")
     inputs = ("block", "warp", "lane", "register")
-    if prod(map(layout.size, inputs)) > MOST_ELEMENTS:
-        raise UnknownLayoutError(f"more than {MOST_ELEMENTS:,} places")
-    found = layout.places(inputs)
-    return {element: [Place(*place) for place in sorted(places)] for element, places in found.items()}
+    if prod(map(layout.size, inputs)) > MAX_ELEMENTS:
+        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} registers")
+    positions = layout.positions(inputs)
+    return {
+        element: [RegisterPosition(*one) for one in sorted(every)] for element, every in positions.items()
+    }
 
 
-def held(layout: LinearLayout, warp: int, lane: int, block: int = 0) -> list[Vector]:
-    """The elements that one thread holds, by register. Raises UnknownLayoutError for no such thread."""
+def thread_elements(layout: LinearLayout, warp: int, lane: int, block: int = 0) -> list[Vector]:
+    """The elements that one thread holds, by register. Raises UnknownLayoutError if it does not exist."""
     for name, value in (("warp", warp), ("lane", lane), ("block", block)):
         if not 0 <= value < layout.size(name):
             raise UnknownLayoutError(f"no {name} {value}: there are {layout.size(name)}")
-    if layout.size("register") > MOST_ELEMENTS:
-        raise UnknownLayoutError(f"more than {MOST_ELEMENTS:,} elements in a thread")
+    if layout.size("register") > MAX_ELEMENTS:
+        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} elements per thread")
     first = layout.element(warp=warp, lane=lane, block=block)
-    return [_xor(first, moved) for moved in layout.elements("register")]
+    return [xor(first, offset) for offset in layout.elements("register")]
 
 
-def summary(layout: LinearLayout) -> OwnershipSummary:
-    """The layout in numbers. Raises UnknownLayoutError for a layout in memory."""
+def ownership_summary(layout: LinearLayout) -> OwnershipSummary:
+    """The dimensions of a register layout. Raises UnknownLayoutError for a layout in memory."""
     if not layout.in_registers:
-        raise UnknownLayoutError("a layout in memory is held by no thread")
+        raise UnknownLayoutError("a layout in memory, which no thread owns")
     vectors = {
         name: [flat(vector, layout.shape) for vector in layout.bases.get(name, ())]
         for name in ("register", "lane", "warp", "block")
@@ -85,7 +84,7 @@ def summary(layout: LinearLayout) -> OwnershipSummary:
         layout.size("lane"),
         layout.size("warp"),
         layout.size("block"),
-        holders=1 << (copies - in_thread),
+        owners=1 << (copies - in_thread),
         repeats=1 << in_thread,
         dimension=dimension,
         run=run,
@@ -93,7 +92,7 @@ def summary(layout: LinearLayout) -> OwnershipSummary:
 
 
 def longest_run(layout: LinearLayout) -> tuple[int, int]:
-    """The dimension along which a thread's first registers hold neighbours, and how many."""
+    """The dimension along which the first registers of a thread hold neighbors, and how many."""
     vectors = [vector for vector in layout.bases.get("register", ()) if any(vector)]
     best, length = len(layout.shape) - 1, 1
     for dimension in range(len(layout.shape)):
@@ -106,10 +105,10 @@ def longest_run(layout: LinearLayout) -> tuple[int, int]:
     return best, length
 
 
-def tile(layout: LinearLayout) -> Vector:
-    """The shape of the part that repeats: beyond it only the numbers of registers go on.
+def repeating_part(layout: LinearLayout) -> Vector:
+    """The shape of the part that repeats: beyond it, the same threads hold elements in further registers.
 
-    A dimension is cut where all vectors that reach further are a register's and move nothing else.
+    A dimension ends where all bases that reach further are those of registers along only this dimension.
     """
     sizes = []
     for dimension, size in enumerate(layout.shape):
@@ -122,7 +121,3 @@ def tile(layout: LinearLayout) -> Vector:
         reach = max(fixed, default=0)
         sizes.append(min(size, 1 << reach.bit_length()))
     return tuple(sizes)
-
-
-def _xor(one: Sequence[int], other: Sequence[int]) -> Vector:
-    return tuple([a ^ b for a, b in zip(one, other, strict=True)])

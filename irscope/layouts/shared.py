@@ -1,4 +1,4 @@
-"""Where the elements of a buffer lie in shared memory, or in tensor memory."""
+"""Buffers: where each element is in shared memory, or in tensor memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from irscope.layouts.linear import Vector
 from irscope.layouts.tile import Tile, row_major
 
 _PADDING = re.compile(r"(\d{1,9}):\+(\d{1,9})")
-_ROWS = 8  # of the atom that wgmma and tcgen05 read
-_LARGEST_BOX = 256  # elements along one dimension that one TMA copy moves
-# The field that says of a layout that it is the one without its swizzle: nothing that TTGIR has.
+_MAX_BOX = 256  # elements along one dimension of a TMA copy
+# A field that `without_swizzle` adds; TTGIR does not have it.
 PLAIN = "irscope.plain"
 _SWIZZLED = ("ttg.swizzled_shared", "ttg.amd_rotating_shared", "ttg.nvmma_shared")
 
@@ -36,20 +35,20 @@ def paddings(attribute: Attribute) -> tuple[Padding, ...]:
 
 
 def padded(offset: int, padding: Sequence[Padding]) -> int:
-    """The place of an element in memory, in elements, with the padding before it."""
+    """The offset of an element in memory, in elements, including the padding before it."""
     return offset + sum(offset // one.interval * one.amount for one in padding)
 
 
 def without_swizzle(attribute: Attribute) -> Attribute:
-    """The same layout with neighbours along the rows in order: what it would be without its swizzle.
+    """The same layout without its swizzle and padding.
 
-    Padding is left out too. Raises UnknownLayoutError for a layout that has neither.
+    Raises UnknownLayoutError for a layout that has neither.
     """
     if attribute.kind in _SWIZZLED:
         return replace(attribute, fields={**attribute.fields, "maxPhase": "1", PLAIN: "true"})
     if attribute.kind == "ttg.padded_shared":
         return replace(attribute, fields={**attribute.fields, "0": "", PLAIN: "true"})
-    raise UnknownLayoutError(f"#{attribute.kind} has no swizzle to take away")
+    raise UnknownLayoutError(f"#{attribute.kind} has no swizzle")
 
 
 def swizzled(attribute: Attribute, shape: Sequence[int]) -> Tile:
@@ -82,10 +81,10 @@ def _phase(attribute: Attribute, row: int) -> int:
 
 
 def nvmma(attribute: Attribute, shape: Sequence[int], triton: tuple[int, int]) -> Tile:
-    """What TMA writes and wgmma and tcgen05 read: atoms of 8 rows, swizzled over 32, 64 or 128 bytes.
+    """The buffers of TMA, wgmma and tcgen05: atoms of 8 rows, swizzled over 32, 64 or 128 bytes.
 
-    PTX ISA, "Swizzling modes"; larger buffers are a TMA box after the other. Without a swizzle, Triton
-    before 3.8 took a transposed buffer for row major.
+    See PTX ISA, "Swizzling modes". Larger buffers are a sequence of TMA boxes. Triton before 3.8 treated a
+    transposed buffer without a swizzle as row major.
     """
     box = _box(attribute, shape)
     rank, bytes_ = len(shape), attribute.number("swizzlingByteWidth")
@@ -106,11 +105,11 @@ def nvmma(attribute: Attribute, shape: Sequence[int], triton: tuple[int, int]) -
 
 
 def _box(attribute: Attribute, shape: Sequence[int]) -> list[int]:
-    """The shape of what one TMA copy moves, in elements of the buffer."""
+    """The shape of one TMA copy, in elements of the buffer."""
     contiguous = 0 if attribute.flag("transposed") else len(shape) - 1
     packed = 2 if attribute.flag("fp4Padded") else 1
     sizes = [size * (packed if d == contiguous else 1) for d, size in enumerate(shape)]
-    box = [min(size, _LARGEST_BOX) for size in sizes]
+    box = [min(size, _MAX_BOX) for size in sizes]
     if bytes_ := attribute.number("swizzlingByteWidth"):
         box[contiguous] = 8 * bytes_ // attribute.number("elementBitWidth")
         if len(shape) < 2 or box[contiguous] > sizes[contiguous]:
@@ -120,7 +119,7 @@ def _box(attribute: Attribute, shape: Sequence[int]) -> list[int]:
 
 
 def _spread_atoms(tile: Tile, attribute: Attribute, box: Sequence[int]) -> None:
-    """Atoms side by side in a box, whose dimensions are taken as rows and one contiguous dimension."""
+    """Fills a box with atoms. All dimensions but the contiguous one count as rows."""
     order = list(range(len(box)))
     if attribute.flag("transposed"):
         order = [*order[1:], 0]
@@ -141,7 +140,7 @@ def _atom(attribute: Attribute) -> Tile:
     bits, bytes_ = attribute.number("elementBitWidth"), attribute.number("swizzlingByteWidth")
     if bytes_ not in (32, 64, 128) or bits not in (8, 16, 32, 64):
         raise UnknownLayoutError(f"nvmma_shared of {bytes_} bytes and {bits} bits")
-    vec, rows_a_phase = 128 // bits, 128 // bytes_
+    vec, rows_per_phase = 128 // bits, 128 // bytes_
     packed = attribute.flag("fp4Padded")
     tile = Tile(2, "offset")
     step = 1
@@ -149,7 +148,7 @@ def _atom(attribute: Attribute) -> Tile:
         tile.add("offset", {1: _packed(step) if packed else step})
         step *= 2
     for row in (1, 2, 4):
-        column = vec * (row // rows_a_phase)
+        column = vec * (row // rows_per_phase)
         if attribute.flag(PLAIN):
             column = 0
         tile.add("offset", {0: row, 1: _packed(column) if packed else column})
@@ -157,7 +156,7 @@ def _atom(attribute: Attribute) -> Tile:
 
 
 def _packed(column: int) -> int:
-    """Of 16 bytes, 8 hold a pair of fp4 each, 8 are padding."""
+    """The column in packed fp4: of 16 bytes, 8 hold a pair each and 8 are padding."""
     return column // 16 * 8 + column % 8
 
 
@@ -170,7 +169,7 @@ def _unflat(number: int, sizes: Sequence[int]) -> Vector:
 
 
 def offsets(attribute: Attribute, shape: Sequence[int]) -> Tile:
-    """A buffer whose layout is written as vectors: padded_shared, shared_linear."""
+    """A buffer whose layout is given by its bases: padded_shared, shared_linear."""
     tile = Tile(len(shape), "offset")
     if "offset" not in attribute.fields and "order" in attribute.fields:
         tile.spread_all("offset", shape, attribute.numbers("order"))
@@ -183,8 +182,8 @@ def offsets(attribute: Attribute, shape: Sequence[int]) -> Tile:
 def tensor_memory(attribute: Attribute, shape: Sequence[int]) -> Tile:
     """An accumulator in tensor memory: 128 rows (lanes), and columns of 32 bits.
 
-    PTX ISA, "Data path layout organization" of tcgen05. A vector of zeros in the rows is a place that
-    holds nothing or a copy.
+    See PTX ISA, tcgen05, "Data path layout organization". A zero vector among the rows means that these lanes
+    are unused or hold copies.
     """
     if len(shape) != 2:
         raise UnknownLayoutError(f"tensor memory of {len(shape)} dimensions")
@@ -209,7 +208,7 @@ def _refuse_clusters(attribute: Attribute) -> None:
 
 
 def _spread_half(tile: Tile, shape: Sequence[int], wide: int) -> None:
-    """64 rows: every other group of 16 lanes holds another tile, where there is one."""
+    """64 rows: every other group of 16 lanes holds another tile, if there is one."""
     if shape[0] > 64:
         tile.add("row", {0: 64})
     else:

@@ -1,4 +1,4 @@
-"""The tensors and buffers of a kernel, with their layouts: what can be drawn, and how to name one."""
+"""The tensors and buffers of a kernel with their layouts, and how users refer to them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from irscope.languages.document import Document
-from irscope.languages.mlir.layouts import spelled_out
-from irscope.languages.mlir.types import ShapedType
-from irscope.languages.mlir.values import shaped_values
+from irscope.languages.document import Document, Operation
+from irscope.languages.mlir.layout_aliases import expand_aliases
+from irscope.languages.mlir.value_types import ShapedType, operand_types, shaped_values
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.linear import LinearLayout
-from irscope.layouts.tile import MOST_BITS
+from irscope.layouts.tile import MAX_BITS
 
-# Bits of an element, where they are not in its name ("f16", "i1").
+# The size of elements in bits, if their names do not include it ("f16", "i1").
 _BITS = {"bf16": 16, "index": 64, "tf32": 32}
 _DIGITS = re.compile(r"[a-zA-Z]+(\d{1,3})")
 _SHARED = ("ttg.shared_memory",)
 
-# What Triton said of layouts, by `key` of a tensor: input -> vectors.
-Told = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
+# Triton's own linear layouts as a capture has them: `key` of a tensor -> input -> vectors.
+RecordedLayouts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor or buffer of the kernel, or a type of one.
+    """A tensor or buffer of the kernel, or only its type.
 
-    `name` is the SSA value, `python` the variable, `line` that of the kernel's file (0: not known), and
+    `name` is the SSA value, `python` the variable, `line` the line of the kernel's file (0 if unknown), and
     `index` the line of the stage (from 0). `whole` is the shape of the buffer that this is a view of.
     """
 
@@ -48,48 +47,51 @@ class Tensor:
 
     @cached_property
     def key(self) -> str:
-        """The name of the layout in what Triton said: the same as capture.layouts.layout_key's."""
+        """The key of the layout in RecordedLayouts, as toolchain/triton_layouts.py writes it."""
         return f"{'x'.join(map(str, self.whole))} {self.attribute.text}"
 
     @property
     def buffer(self) -> bool:
-        """Whether it lies in memory."""
+        """Whether this is a buffer in memory."""
         return self.kind == "!ttg.memdesc"
 
     @property
     def shared(self) -> bool:
-        """Whether it lies in shared memory."""
+        """Whether this is a buffer in shared memory."""
         return self.buffer and self.space in _SHARED
 
     @property
     def bits(self) -> int:
-        """The size of an element in bits; pointers have 64."""
+        """The size of an element in bits; 64 for pointers."""
         return element_bits(self.element)
 
     @property
     def type(self) -> str:
-        """The type as TTGIR writes it, for people: `tensor<64x32xf16, #blocked>`."""
+        """The type as TTGIR prints it: `tensor<64x32xf16, #blocked>`."""
         shape = "x".join(map(str, self.shape))
         return f"{self.kind.removeprefix('!ttg.')}<{shape}x{self.element}, {self.alias}>"
 
 
 class Layouts:
-    """Linear layouts of a kernel's tensors: Triton's own where it told them, else converted here."""
+    """The linear layouts of a kernel's tensors: Triton's own if recorded, else converted by irscope.
 
-    def __init__(self, triton: Version, told: Told | None = None) -> None:
+    `sources` has "Triton" or "irscope" for each layout that was asked for.
+    """
+
+    def __init__(self, triton: Version, recorded: RecordedLayouts | None = None) -> None:
         self._triton = triton
-        self._told = told or {}
+        self._recorded = recorded or {}
         self._known: dict[str, LinearLayout] = {}
         self.sources: dict[str, str] = {}
 
     def of(self, tensor: Tensor) -> LinearLayout:
-        """The layout of a tensor, of a buffer the one of the whole. Raises UnknownLayoutError."""
+        """The layout of a tensor, or of the whole buffer. Raises UnknownLayoutError."""
         key = tensor.key
         if key not in self._known:
-            told = self._told.get(key)
+            recorded = self._recorded.get(key)
             shape = layout_shape(tensor)
-            if told:
-                self._known[key], self.sources[key] = _from_told(told, shape), "Triton"
+            if recorded:
+                self._known[key], self.sources[key] = _recorded_layout(recorded, shape), "Triton"
             else:
                 self._known[key] = linear_layout(tensor.attribute, shape, self._triton)
                 self.sources[key] = "irscope"
@@ -97,7 +99,7 @@ class Layouts:
 
 
 def layout_shape(tensor: Tensor) -> tuple[int, ...]:
-    """The shape that the layout is one of: without the number of buffers before it."""
+    """The shape that the layout covers: without the leading number of buffers."""
     rank = _rank(tensor.attribute)
     return tensor.whole[-rank:] if tensor.buffer and rank else tensor.whole
 
@@ -117,25 +119,34 @@ def tensors_of(document: Document) -> list[Tensor]:
     for value in shaped_values(document):
         operation = document.operations[value.operation]
         line = operation.location.outermost.line if operation.location else 0
-        made = typed_tensor(value.type, bodies)
-        if made is not None:
-            found.append(replace(made, name=value.name, python=value.python, line=line, index=operation.line))
+        tensor = tensor_of_type(value.type, bodies)
+        if tensor is not None:
+            found.append(
+                replace(tensor, name=value.name, python=value.python, line=line, index=operation.line)
+            )
     return found
 
 
 def alias_bodies(document: Document) -> dict[str, str]:
-    """What each alias of the document stands for, as its line has it."""
+    """The definition of each layout alias of the document, as printed."""
     lines = document.lines
     return {name: lines[layout.line].partition(" = ")[2] for name, layout in document.layouts.items()}
 
 
-def typed_tensor(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | None:
-    """A tensor of this type, without a name; None where the shape or the layout is not understood."""
+def operation_tensors(document: Document, operation: Operation, bodies: Mapping[str, str]) -> list[Tensor]:
+    """The tensors and buffers whose types an operation prints, without names."""
+    types = operand_types(document.lines[operation.line])
+    tensors = (tensor_of_type(type_, bodies) for type_ in types)
+    return [tensor for tensor in tensors if tensor is not None]
+
+
+def tensor_of_type(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | None:
+    """A tensor of this type, without a name; None if it has no static shape or no layout."""
     if not type_.encoding.startswith("#") or not all(size.isdecimal() for size in type_.shape):
         return None
     shape = tuple(int(size) for size in type_.shape)
-    attribute = parse_attribute(spelled_out(type_.encoding, bodies))
-    rest = [parse_attribute(spelled_out(item, bodies)).text for item in type_.parameters[1:]]
+    attribute = parse_attribute(expand_aliases(type_.encoding, bodies))
+    rest = [parse_attribute(expand_aliases(item, bodies)).text for item in type_.parameters[1:]]
     kind = "tensor" if type_.kind == "tensor" else "!ttg.memdesc"
     space = rest[0].lstrip("#") if rest and kind != "tensor" else ""
     whole = shape
@@ -147,8 +158,8 @@ def typed_tensor(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | None:
 def find_tensors(tensors: Sequence[Tensor], text: str) -> list[Tensor]:
     """The tensors that `text` names: `%a_12`, `a`, `a:88`, `88` or `:88` (lines), `#blocked`.
 
-    What a reader most likely means comes first: what is held in registers before buffers, values before
-    masks and pointers, large before small.
+    The most likely comes first: registers before buffers, values before masks and pointers, large before
+    small.
     """
     if text.startswith("%"):
         return [tensor for tensor in tensors if tensor.name == text]
@@ -165,7 +176,7 @@ def find_tensors(tensors: Sequence[Tensor], text: str) -> list[Tensor]:
 
 
 def distinct(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The tensors in groups of those that have the same variable and type, in order."""
+    """The tensors in groups with the same variable and type, in order."""
     groups: dict[tuple[object, ...], list[Tensor]] = {}
     for tensor in tensors:
         key = (tensor.python, tensor.kind, tensor.shape, tensor.element, tensor.key)
@@ -174,7 +185,7 @@ def distinct(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
 
 
 def _rank(attribute: Attribute) -> int:
-    """How many dimensions the layout of a buffer has, 0 where it fits any number."""
+    """The number of dimensions of a buffer's layout, 0 if it fits any number."""
     try:
         if "order" in attribute.fields:
             return len(attribute.numbers("order"))
@@ -188,16 +199,16 @@ def _rank(attribute: Attribute) -> int:
         return 0
 
 
-def _from_told(told: Mapping[str, Sequence[Sequence[int]]], shape: tuple[int, ...]) -> LinearLayout:
-    """Triton's answer as a layout. Raises UnknownLayoutError where a capture holds something else."""
+def _recorded_layout(recorded: Mapping[str, Sequence[Sequence[int]]], shape: tuple[int, ...]) -> LinearLayout:
+    """A recorded layout. Raises UnknownLayoutError if the capture is damaged."""
     bases = {}
-    for name, vectors in told.items():
+    for name, vectors in recorded.items():
         rows = [tuple(vector) for vector in vectors if isinstance(vector, list | tuple)]
         if len(rows) != len(vectors) or not all(
             len(row) == len(shape) and all(type(value) is int and value >= 0 for value in row) for row in rows
         ):
-            raise UnknownLayoutError("what the capture keeps of this layout is damaged")
+            raise UnknownLayoutError("the recorded layout in the capture is damaged")
         bases[name] = tuple(rows)
-    if sum(map(len, bases.values())) > MOST_BITS:
+    if sum(map(len, bases.values())) > MAX_BITS:
         raise UnknownLayoutError("a layout of more elements than any tensor has")
     return LinearLayout(bases, shape)

@@ -1,4 +1,4 @@
-"""A linear layout while it is put together: tiles side by side, repeated or cut to fit a shape."""
+"""A linear layout under construction: tiles that are repeated, or cut, to fit a shape."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from collections.abc import Sequence
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Vector
 
-# Beyond any real tensor; a size from a damaged text must not fill the memory.
-MOST_BITS = 40
+# More than any real tensor has; a size from a damaged text must not fill the memory.
+MAX_BITS = 40
 
 
 class Tile:
-    """A layout of `rank` dimensions that grows: at first one element, at place 0 of each input."""
+    """A layout of `rank` dimensions that grows from a single element at position 0 of each input."""
 
     def __init__(self, rank: int, *inputs: str) -> None:
         self.size = [1] * rank
         self.bases: dict[str, list[list[int]]] = {name: [] for name in inputs}
 
     def spread(self, name: str, count: int, dimension: int) -> None:
-        """`count` more values of an input, along `dimension`, each the size of the tile so far."""
+        """Repeats the tile `count` times along `dimension`, for further values of an input."""
         for _ in range(_bits(count)):
             self.add(name, {dimension: self.size[dimension]})
 
     def copy(self, name: str, count: int) -> None:
-        """`count` more values of an input, which all are at the same element."""
+        """Adds `count` times as many values of an input that hold copies of the same elements."""
         for _ in range(_bits(count)):
             self.add(name, {})
 
     def add(self, name: str, vector: dict[int, int]) -> None:
-        """One more bit of an input: a vector by dimension."""
+        """Adds a bit to an input; its vector is given by dimension."""
         if not all(0 <= dimension < len(self.size) for dimension in vector):
             raise UnknownLayoutError("a dimension that the tensor does not have")
         row = [vector.get(dimension, 0) for dimension in range(len(self.size))]
         self.bases.setdefault(name, []).append(row)
         for dimension, step in vector.items():
             self.size[dimension] = max(self.size[dimension], 1 << step.bit_length())
-        if sum(map(len, self.bases.values())) > MOST_BITS:
+        if sum(map(len, self.bases.values())) > MAX_BITS:
             raise UnknownLayoutError("a layout of more elements than any tensor has")
 
     def spread_all(
         self, name: str, counts: Sequence[int], order: Sequence[int], copied: int | None = None
     ) -> None:
-        """`spread` along each dimension, the fastest first; values along `copied` hold copies instead."""
+        """`spread` along each dimension in `order`; values along `copied` hold copies instead."""
         if len(counts) != len(self.size) or sorted(order) != list(range(len(self.size))):
-            raise UnknownLayoutError("a layout whose fields have not the tensor's rank")
+            raise UnknownLayoutError("a layout whose fields do not have the rank of the tensor")
         for dimension in order:
             if dimension == copied:
                 self.copy(name, counts[dimension])
@@ -52,9 +52,9 @@ class Tile:
                 self.spread(name, counts[dimension], dimension)
 
     def fit(self, shape: Sequence[int], order: Sequence[int], name: str, drop: bool = False) -> None:
-        """Repeats the tile along `name` (dimensions in `order`) and cuts it to `shape`.
+        """Repeats the tile for further values of `name` (dimensions in `order`), then cuts it to `shape`.
 
-        What is cut off becomes copies of what is left; with `drop`, those of the input `name` go away.
+        Values that are cut off become copies of the remaining ones; with `drop`, those of `name` are removed.
         """
         for dimension in order:
             self.spread(name, shape[dimension] // self.size[dimension], dimension)
@@ -67,9 +67,9 @@ class Tile:
             self.size[dimension] = min(self.size[dimension], size)
 
     def over_blocks(self, blocks: Sequence[Vector], shape: Sequence[int]) -> None:
-        """Puts the tile, which is one block's, side by side for the blocks of a cluster.
+        """Repeats the tile of one block for the blocks of a cluster.
 
-        `blocks` has a vector for each bit of the block's number; it counts in tiles.
+        `blocks` has a vector per bit of the block number, counted in tiles.
         """
         tile = list(self.size)
         for vector in blocks:
@@ -94,7 +94,7 @@ def row_major(rank: int) -> list[int]:
 
 
 def column_major(rank: int) -> list[int]:
-    """The dimensions, the last but one first, then the last, then the others from behind."""
+    """The dimensions: the second to last, the last, then the others backwards."""
     order = row_major(rank)
     if rank > 1:
         order[0], order[1] = order[1], order[0]
@@ -104,5 +104,5 @@ def column_major(rank: int) -> list[int]:
 def operand_order(which: int, rank: int) -> list[int]:
     """The dimensions of operand A (0) or B (1) of a matrix product, along k first."""
     if which not in (0, 1):
-        raise UnknownLayoutError(f"operand {which} of a product of two")
+        raise UnknownLayoutError(f"operand {which} of a matrix product")
     return row_major(rank) if which == 0 else column_major(rank)

@@ -1,1 +1,1 @@
-"""The lessons: each compiles its own capture, asks, and shows the answer in the IR that was just made."""
+"""Lessons that compile a kernel, ask a question, and answer it with the IR that was just compiled."""

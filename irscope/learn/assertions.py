@@ -1,50 +1,44 @@
-"""Whether what a lesson says is so on the capture that was just made."""
+"""Checks the assertions of a lesson against a capture of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from irscope.analysis.expectations import parse_expectation, unmet
-from irscope.backends import stage_named
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
-from irscope.languages.registry import parse
-from irscope.learn.context import LessonContext, ReadStage, pair_of
-from irscope.learn.lesson import Claim, Lesson
-from irscope.model import Variant
+from irscope.learn.context import LessonCapture, LessonContext, contexts_of
+from irscope.learn.lesson import Assertion, Lesson
 
 
-def broken_claims(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> Iterator[str]:
-    """A line for each claim of a lesson that does not hold on a capture of it.
-
-    Raises UserError where that lacks a variant.
-    """
+def failed_assertions(lesson: Lesson, capture: LessonCapture) -> Iterator[str]:
+    """A line per assertion of the lesson that fails. Raises UserError if the capture lacks a variant."""
     for step in lesson.steps:
-        a, b = pair_of(step, variants, read)
-        for claim in step.claims:
-            if why := broken(claim, a, b):
-                yield f"{step.title}: {why}"
+        a, b = contexts_of(step, capture)
+        for assertion in step.assertions:
+            if reason := failure(assertion, a, b):
+                yield f"{step.title}: {reason}"
 
 
-def broken(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
-    """Why a claim does not hold; None where it does, or is not made of this version of Triton."""
-    if not _made_of(claim, a.variant.toolchain.versions.get("triton", "")):
+def failure(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
+    """Why an assertion fails; None if it holds or does not apply to this version of Triton."""
+    if not _applies_to(assertion, a.variant.toolchain.versions.get("triton", "")):
         return None
-    if claim.error:
-        return _error(claim, a)
-    if claim.has:
-        return _lines(claim, a, b)
-    if claim.diff:
-        return _diff(claim, a, b)
-    if claim.more or claim.less or claim.same:
-        return _order(claim, a, b)
-    return _facts(claim, a, b)
+    if assertion.error:
+        return _check_error(assertion, a)
+    if assertion.has:
+        return _check_lines(assertion, a, b)
+    if assertion.diff:
+        return _check_diff(assertion, a, b)
+    if assertion.more or assertion.less or assertion.same:
+        return _check_order(assertion, a, b)
+    return _check_facts(assertion, a, b)
 
 
-def _made_of(claim: Claim, version: str) -> bool:
+def _applies_to(assertion: Assertion, version: str) -> bool:
     number = _version(version)
-    too_old = bool(claim.since) and number < _version(claim.since)
-    too_new = bool(claim.before) and number >= _version(claim.before)
+    too_old = bool(assertion.since) and number < _version(assertion.since)
+    too_new = bool(assertion.before) and number >= _version(assertion.before)
     return not (too_old or too_new)
 
 
@@ -52,46 +46,45 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2])
 
 
-def _error(claim: Claim, a: LessonContext) -> str | None:
-    failure = a.variant.failure
-    if failure is None:
+def _check_error(assertion: Assertion, a: LessonContext) -> str | None:
+    error = a.variant.failure
+    if error is None:
         return "it compiled"
-    if claim.error in f"{failure.kind}: {failure.summary}\n{failure.message}":
+    if assertion.error in f"{error.kind}: {error.summary}\n{error.message}":
         return None
-    return f"the error is {failure.kind}: {failure.summary}"
+    return f"the error is {error.kind}: {error.summary}"
 
 
-def _lines(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
-    for name, seen, wanted in (("A", a, claim.a), ("B", b, claim.b)):
-        if wanted is None:
+def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
+    for name, context, expected in (("A", a, assertion.a), ("B", b, assertion.b)):
+        if expected is None:
             continue
-        found = seen.count(claim.stage, claim.has)
-        if found != wanted and not (wanted == "some" and found):
-            return f"{found} lines of {name}'s {claim.stage} match {claim.has!r}, not {wanted}"
+        found = context.count(assertion.stage, assertion.has)
+        if found != expected and not (expected == "some" and found):
+            return f"{found} lines of {name}'s {assertion.stage} match {assertion.has!r}, not {expected}"
     return None
 
 
-def _diff(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
-    language = stage_named(claim.stage).language or ""
-    left, right = (parse(seen.text(claim.stage), language) for seen in (a, b))
-    told = summarize(diff_stage(claim.stage, left, right))
-    return None if claim.diff in told else f"the diff of {claim.stage} says: {told}"
+def _check_diff(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
+    stage = assertion.stage
+    summary = summarize(diff_stage(stage, a.document(stage), b.document(stage)))
+    return None if assertion.diff in summary else f"the diff of {stage} is: {summary}"
 
 
-def _order(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
-    name = claim.more or claim.less or claim.same
-    of_a, of_b = a.facts[name].value, b.facts[name].value
-    if isinstance(of_a, int | float) and isinstance(of_b, int | float):
-        holds = of_b > of_a if claim.more else of_b < of_a if claim.less else of_a == of_b
+def _check_order(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
+    name = assertion.more or assertion.less or assertion.same
+    in_a, in_b = a.facts[name].value, b.facts[name].value
+    if isinstance(in_a, int | float) and isinstance(in_b, int | float):
+        holds = in_b > in_a if assertion.more else in_b < in_a if assertion.less else in_a == in_b
     else:
-        holds = bool(claim.same) and of_a == of_b and of_a is not None
-    return None if holds else f"{name} is {of_a} in A and {of_b} in B"
+        holds = bool(assertion.same) and in_a == in_b and in_a is not None
+    return None if holds else f"{name} is {in_a} in A and {in_b} in B"
 
 
-def _facts(claim: Claim, a: LessonContext, b: LessonContext) -> str | None:
-    for name, seen, expected in (("A", a, claim.a), ("B", b, claim.b)):
+def _check_facts(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
+    for name, context, expected in (("A", a, assertion.a), ("B", b, assertion.b)):
         if expected is None:
             continue
-        for missed in unmet(parse_expectation(str(expected)), seen.facts):
+        for missed in unmet(parse_expectation(str(expected)), context.facts):
             return f"{name}: {missed.comparison.text}: {missed.reason} ({missed.value})"
     return None

@@ -1,82 +1,99 @@
-"""A variant as a lesson looks at it: its facts and the lines of its stages."""
+"""What a lesson needs from an open capture, and one of its variants as a lesson's text refers to it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
 
 from irscope.backends import stage_named
 from irscope.facts.fact import Fact
-from irscope.facts.measure import measure
-from irscope.languages.strip_debug import strip_debug
-from irscope.learn.extras import file_text, layout_text, lint_text
+from irscope.languages.document import Document
+from irscope.languages.registry import strip_debug
+from irscope.layouts.kernel_layouts import KernelLayouts
+from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import LessonStep
 from irscope.model import Variant
-from irscope.store import find_variant, variant_names
 
-# What is quoted as the stages are, though it is none, and what it is written in.
-_BESIDE = {"python": "python", "file": "python", "output": "text", "layout": "text", "lint": "text"}
 
-ReadStage = Callable[[Variant, str], bytes | None]
+class LessonCapture(Protocol):
+    """An open capture. A lesson asks it for everything that must be read, parsed or measured."""
+
+    @property
+    def variants(self) -> Sequence[Variant]:
+        """The variants, in order."""
+        ...
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The short name of each variant, by id."""
+        ...
+
+    def variant(self, name: str) -> Variant:
+        """The variant that `name` identifies. Raises UserError if none or several match."""
+        ...
+
+    def text(self, variant: Variant, stage: str) -> str:
+        """The text of a stage."""
+        ...
+
+    def facts(self, variant: Variant) -> Mapping[str, Fact]:
+        """The facts of a variant, by name."""
+        ...
+
+    def document(self, variant: Variant, stage: str) -> Document:
+        """A stage, parsed."""
+        ...
+
+    def layouts(self, variant: Variant) -> KernelLayouts:
+        """The layouts of a variant's TTGIR."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class LessonContext:
-    """A variant, its short name in the capture, its facts by name, and what reads a stage of it."""
+    """A variant of a lesson's capture. `stage` may also name one of the EXTRAS."""
 
+    capture: LessonCapture
     variant: Variant
-    name: str
-    facts: Mapping[str, Fact]
-    read: Callable[[str], bytes | None]
+
+    @property
+    def name(self) -> str:
+        """The variant's short name."""
+        return self.capture.names[self.variant.id]
+
+    @property
+    def facts(self) -> Mapping[str, Fact]:
+        """The variant's facts, by name."""
+        return self.capture.facts(self.variant)
 
     def text(self, stage: str) -> str:
-        """A stage as it stands, or one of the things beside; empty where there is none.
-
-        These are: `python`, the kernel; `file`, the file that it is in; `output`, what the compiler
-        printed; `layout` and `lint`, what these commands say.
-        """
-        if stage in _BESIDE:
-            return self._beside(stage)
-        return (self.read(stage) or b"").decode("utf-8", "replace")
-
-    def _beside(self, name: str) -> str:
-        match name:
-            case "python":
-                return self.variant.kernel.source.text
-            case "file":
-                return file_text(self.variant)
-            case "layout":
-                return layout_text(self.variant, self.text("ttgir"), self.text("ptx"))
-            case "lint":
-                return lint_text(self.variant)
-            case _:
-                return self.variant.output
+        """The text of a stage or extra. Raises OSError if an extra needs a file that is gone."""
+        if extra := EXTRAS.get(stage):
+            return extra.text(self.capture, self.variant)
+        return self.capture.text(self.variant, stage)
 
     def lines(self, stage: str) -> list[str]:
-        """A stage without source locations."""
+        """The lines of a stage without source locations."""
         return strip_debug(self.text(stage), language_of(stage)).splitlines()
 
     def count(self, stage: str, pattern: str) -> int:
-        """How many lines of a stage match."""
+        """How many lines of a stage match a regular expression."""
         return sum(1 for line in self.lines(stage) if re.search(pattern, line))
+
+    def document(self, stage: str) -> Document:
+        """A stage, parsed."""
+        return self.capture.document(self.variant, stage)
 
 
 def language_of(stage: str) -> str:
-    """What a stage is written in."""
-    return _BESIDE.get(stage) or stage_named(stage).language or ""
+    """The language of a stage or extra; "" if it is binary."""
+    if extra := EXTRAS.get(stage):
+        return extra.language
+    return stage_named(stage).language or ""
 
 
-def pair_of(
-    step: LessonStep, variants: Sequence[Variant], read: ReadStage
-) -> tuple[LessonContext, LessonContext]:
-    """The two variants that a step is about. Raises UserError where the capture lacks one."""
-    names = variant_names(variants)
-    a, b = (_seen(find_variant(variants, name), names, read) for name in (step.a, step.b))
-    return a, b
-
-
-def _seen(variant: Variant, names: Mapping[int, str], read: ReadStage) -> LessonContext:
-    reading = partial(read, variant)
-    return LessonContext(variant, names[variant.id], measure(variant, reading), reading)
+def contexts_of(step: LessonStep, capture: LessonCapture) -> tuple[LessonContext, LessonContext]:
+    """The two variants of a step. Raises UserError if the capture lacks one."""
+    return LessonContext(capture, capture.variant(step.a)), LessonContext(capture, capture.variant(step.b))

@@ -1,53 +1,79 @@
-"""What a lesson quotes beside the stages: the Python, and what other commands of irscope say of a variant."""
+"""Texts that a lesson quotes in addition to the stages: Python source, compiler output, other commands."""
 
 from __future__ import annotations
 
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from irscope.languages.registry import parse
-from irscope.layouts.describe import turns_text, ways_text
-from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.lint.rules import RULES
-from irscope.lint.source.checks import lint_source
-from irscope.lint.suppressions import chosen
+from irscope.layouts.describe import conflicts_text, ways_text
+from irscope.lint.linter import lint_source
+from irscope.lint.rules import SOURCE_RULES
 from irscope.model import Variant
 
+if TYPE_CHECKING:
+    from irscope.learn.context import LessonCapture
 
-def file_text(variant: Variant) -> str:
-    """The whole file that the kernel is in. Raises OSError where it is no longer there."""
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A text about a variant. `caption` introduces a quotation, `language` highlights it.
+
+    `shared` is true if all variants of a kernel have the same text.
+    """
+
+    text: Callable[[LessonCapture, Variant], str]
+    caption: str
+    language: str = "text"
+    shared: bool = False
+
+
+def _kernel(_: LessonCapture, variant: Variant) -> str:
+    return variant.kernel.source.text
+
+
+def _file(_: LessonCapture, variant: Variant) -> str:
     with tokenize.open(variant.kernel.source.file) as file:
         return file.read()
 
 
-def layout_text(variant: Variant, ttgir: str, machine: str) -> str:
-    """The accesses to shared memory and the layout conversions of a kernel, as `irscope layout` counts them.
-
-    `machine` is the PTX.
-    """
-    version = variant.toolchain.versions.get("triton", "")
-    layouts = KernelLayouts(parse(ttgir, "mlir"), variant.target, version, machine)
-    return "".join(f"{line}\n" for line in _layout_lines(layouts))
+def _output(_: LessonCapture, variant: Variant) -> str:
+    return variant.output
 
 
-def _layout_lines(layouts: KernelLayouts) -> Iterator[str]:
+def _layout(capture: LessonCapture, variant: Variant) -> str:
+    return "".join(f"{line}\n" for line in _layout_lines(capture, variant))
+
+
+def _layout_lines(capture: LessonCapture, variant: Variant) -> Iterator[str]:
+    """Each access to shared memory and each layout conversion, with its cost."""
+    layouts = capture.layouts(variant)
     for one in layouts.accesses:
-        told = turns_text(one.conflicts) if one.conflicts else one.why_not
-        yield f"{one.access.opcode} of line {one.access.line}, {one.access.buffer.type}: {told}"
+        cost = conflicts_text(one.conflicts) if one.conflicts else one.why_not
+        yield f"{one.access.opcode} of line {one.access.line}, {one.access.buffer.type}: {cost}"
         if one.plain:
             yield f"    without the swizzle: {ways_text(one.plain)}"
     for conversion in layouts.conversions:
-        told = conversion.move.value if conversion.move else conversion.why_not
+        cost = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"
-        yield f"ttg.convert_layout of line {conversion.line}, {both}: {told}"
+        yield f"ttg.convert_layout of line {conversion.line}, {both}: {cost}"
 
 
-def lint_text(variant: Variant) -> str:
-    """What `irscope lint` finds in the kernel's file. Raises OSError where that is no longer there."""
+def _lint(capture: LessonCapture, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
-    problems = lint_source(file_text(variant), name, chosen(RULES, [], []))
+    diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
     return "".join(
         f"{one.file}:{one.line}:{one.column}: {one.rule.code} {one.rule.name}: {one.message}\n    {one.fix}\n"
-        for one in problems
+        for one in diagnostics
     )
+
+
+EXTRAS = {
+    "python": Extra(_kernel, "The kernel", "python", shared=True),
+    "file": Extra(_file, "The file", "python", shared=True),
+    "output": Extra(_output, "output"),
+    "layout": Extra(_layout, "irscope layout"),
+    "lint": Extra(_lint, "irscope lint", shared=True),
+}

@@ -1,4 +1,4 @@
-"""What a lesson is, and the ones there are: a TOML file each in lessons/, about a sample or a file beside."""
+"""Lessons, and how they are loaded: one TOML file each in lessons/, about a sample or a file next to it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ else:
     import tomli as tomllib
 
 _FOLDER = Path(__file__).parent / "lessons"
-# In an installed irscope the samples are beside this file, in a checkout at its root.
+# The samples are next to this file if irscope is installed, at the root in a checkout.
 _SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samples")
 
 
 @dataclass(frozen=True, slots=True)
 class LessonSweep:
-    """A kernel and what it is compiled for, as `irscope compile` takes it.
+    """A kernel and what to compile it for, as for `irscope compile`.
 
-    `file` has it: a sample, or a file beside the lesson. `fails` says that its variants are meant to
-    fail: the message is the lesson.
+    `file` is a sample or the file next to the lesson. `fails` is true if compilation is meant to fail.
     """
 
     file: Path
@@ -40,9 +39,9 @@ class LessonSweep:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines to quote: from the first of a stage of A or B (`of`) that matches the pattern `find`.
+    """Lines to quote from a stage of A or B (`of`), starting at the first that matches the pattern `find`.
 
-    `stage` may also be one of the things beside the stages that Seen.text has, such as `python` or `lint`.
+    `stage` may also be one of learn.extras.EXTRAS, such as `python` or `lint`.
     """
 
     of: str
@@ -52,16 +51,16 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What an answer says, so that it can be checked; of each kind the fields that it needs.
+class Assertion:
+    """A statement of an answer that is checked. The fields that are set determine its kind:
 
-    - `a`, `b` alone: an expectation of that variant's facts, as `irscope check` takes it;
-    - `stage` and `has`: so many lines of the stage match the pattern, in `a` and `b` ("some": at least one);
-    - `stage` and `diff`: the summary of the stage's diff contains this; "equal": there is none;
-    - `more`, `less`: B has more, or less, of a fact than A; `same`: as much;
-    - `error`: A's compilation failed, and the compiler's message contains this.
+    - only `a` or `b`: an expectation about that variant's facts, as for `irscope check`;
+    - `stage` and `has`: how many lines of the stage in `a` and `b` match the pattern ("some": at least one);
+    - `stage` and `diff`: text that the summary of the stage's diff contains ("equal": no difference);
+    - `more`, `less`, `same`: a fact that is greater, smaller or equal in B, compared with A;
+    - `error`: text of the error that A's compilation failed with.
 
-    `since` and `before` are the Triton versions that it holds for ("3.8"); all where neither is given.
+    `since` and `before` limit it to these Triton versions ("3.8").
     """
 
     a: int | str | None = None
@@ -79,11 +78,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
-    """One question and its answer, both Markdown, about two variants (the same one twice: about one).
+    """A question and its answer, both Markdown, about variants `a` and `b` (which may be the same).
 
-    `a` and `b` name them as the other commands do. The learner is put before `stage`, at the first line
-    that matches the pattern `find`. The question quotes what is `shown`, the answer its `excerpts`. Text
-    may hold {{a.FACT}}, {{b.FACT}}, and {{a.STAGE:PATTERN}}: how many lines of the stage match.
+    The app opens `stage` at the first line that matches the pattern `find`. The question quotes `shown`,
+    the answer `excerpts`. In the text, {{a.FACT}} is a fact, and {{a.STAGE:PATTERN}} the number of lines
+    of the stage that match.
     """
 
     title: str
@@ -95,12 +94,12 @@ class LessonStep:
     find: str = ""
     shown: tuple[Excerpt, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson; `about` goes before the steps, `more` after them."""
+    """A lesson. `about` precedes the steps, `more` follows them."""
 
     number: int
     name: str
@@ -117,28 +116,28 @@ def lessons() -> list[Lesson]:
 
 
 def find_lesson(text: str) -> Lesson:
-    """The lesson that `text` names by its number or name. Raises UserError where none is called so."""
-    all_ = lessons()
-    for lesson in all_:
+    """The lesson with this number or name. Raises UserError if there is none."""
+    known = lessons()
+    for lesson in known:
         if text in (str(lesson.number), f"{lesson.number:02}", lesson.name):
             return lesson
-    names = ", ".join(f"{lesson.number} {lesson.name}" for lesson in all_)
-    raise UserError(f"no lesson '{text}'; there are: {names}")
+    names = ", ".join(f"{lesson.number} {lesson.name}" for lesson in known)
+    raise UserError(f"no lesson '{text}'; the lessons are: {names}")
 
 
 def _load(path: Path) -> Lesson:
     table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     number, _, name = path.stem.partition("_")
-    beside = path.with_suffix(".py")
+    lesson_file = path.with_suffix(".py")
     sample = table.pop("sample", "")
-    sweeps = tuple(_sweep({"sample": sample} | sweep, beside) for sweep in table.pop("sweep"))
+    sweeps = tuple(_sweep({"sample": sample} | sweep, lesson_file) for sweep in table.pop("sweep"))
     steps = tuple(_step(step) for step in table.pop("step"))
     return Lesson(int(number), name, sweeps=sweeps, steps=steps, **table)
 
 
-def _sweep(table: dict[str, Any], beside: Path) -> LessonSweep:
+def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
     sample = table.pop("sample")
-    file = next(filter(Path.is_dir, _SAMPLES)) / sample if sample else beside
+    file = next(filter(Path.is_dir, _SAMPLES)) / sample if sample else lesson_file
     targets = {"targets": tuple(table["targets"])} if "targets" in table else {}
     return LessonSweep(file, **table | targets)
 
@@ -147,5 +146,5 @@ def _step(table: dict[str, Any]) -> LessonStep:
     shown, excerpts = (
         tuple(Excerpt(**excerpt) for excerpt in table.pop(key, ())) for key in ("shown", "excerpts")
     )
-    claims = tuple(Claim(**claim) for claim in table.pop("claims", ()))
-    return LessonStep(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, claims=claims)
+    assertions = tuple(Assertion(**assertion) for assertion in table.pop("assertions", ()))
+    return LessonStep(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, assertions=assertions)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 
-from irscope.backends import stage_named
-from irscope.learn.context import pair_of
+from irscope.learn.context import contexts_of
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model import Variant
@@ -54,8 +52,7 @@ class LessonPages:
     def _page(self, number: int) -> LessonPage:
         index, answered = divmod(number, 2)
         step = self._lesson.steps[index]
-        read = partial(_read, self._workspace)
-        a, b = pair_of(step, self._workspace.variants, read)
+        a, b = contexts_of(step, self._workspace)
         parts = [self._lesson.about] if number == 0 else []
         parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
         if answered and step is self._lesson.steps[-1]:
@@ -82,9 +79,3 @@ class LessonPages:
                     if re.search(step.find, line):
                         return number, right and a is not b
         return None, False
-
-
-def _read(workspace: Workspace, variant: Variant, stage: str) -> bytes | None:
-    if stage_named(stage).binary:
-        return workspace.read(variant, stage)
-    return workspace.text(variant, stage).encode() if workspace.key(variant, stage) else None

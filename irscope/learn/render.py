@@ -1,4 +1,4 @@
-"""A lesson's text, filled in with what this machine's compiler made."""
+"""Renders a lesson as Markdown, filled in with the facts and lines of its capture."""
 
 from __future__ import annotations
 
@@ -7,27 +7,20 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from irscope.learn.context import LessonContext, ReadStage, language_of, pair_of
+from irscope.learn.context import LessonCapture, LessonContext, contexts_of, language_of
+from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
-from irscope.model import Variant
 
-_VALUE = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
-_WIDTH = 140
-_PROSE = 110
-_CALLED = {
-    "python": "The kernel",
-    "file": "The file",
-    "sass": "SASS",
-    "layout": "irscope layout",
-    "lint": "irscope lint",
-}
+_PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
+_CODE_WIDTH = 140
+_PROSE_WIDTH = 110
 
 
-def markdown(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> str:
-    """The whole lesson, told on a capture of it. Raises UserError where that lacks a variant."""
+def markdown(lesson: Lesson, capture: LessonCapture) -> str:
+    """The whole lesson. Raises UserError if the capture lacks a variant."""
     parts = [f"# {lesson.number}. {lesson.title}", lesson.about.strip()]
     for step in lesson.steps:
-        a, b = pair_of(step, variants, read)
+        a, b = contexts_of(step, capture)
         parts += [
             f"## {step.title}",
             question(step, a, b).strip(),
@@ -37,67 +30,69 @@ def markdown(lesson: Lesson, variants: Sequence[Variant], read: ReadStage) -> st
 
 
 def question(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
-    """The question of a step, as Markdown, with the lines that it shows."""
-    return _told(step.question, step.shown, a, b)
+    """The question of a step, with the lines that it shows."""
+    return _with_excerpts(step.question, step.shown, a, b)
 
 
 def answer(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
-    """The answer of a step, as Markdown, with the lines that it quotes."""
-    return _told(step.answer, step.excerpts, a, b)
+    """The answer of a step, with the lines that it quotes."""
+    return _with_excerpts(step.answer, step.excerpts, a, b)
 
 
-def _told(text: str, excerpts: Sequence[Excerpt], a: LessonContext, b: LessonContext) -> str:
+def _with_excerpts(text: str, excerpts: Sequence[Excerpt], a: LessonContext, b: LessonContext) -> str:
     parts = [_filled(text, a, b).strip()]
+    single = a.variant == b.variant
     for (of, stage), group in groupby(excerpts, lambda excerpt: (excerpt.of, excerpt.stage)):
-        parts.append(_quoted(a if of == "a" else b, stage, list(group), alone=a.variant == b.variant))
+        parts.append(_code_block(a if of == "a" else b, stage, list(group), single))
     return "\n\n".join(parts) + "\n"
 
 
 def _filled(text: str, a: LessonContext, b: LessonContext) -> str:
     def value(match: re.Match[str]) -> str:
-        seen = a if match[1] == "a" else b
+        context = a if match[1] == "a" else b
         if match[3]:
-            return f"{seen.count(match[2], match[3]):,}"
-        return str(seen.facts[match[2]])
+            return f"{context.count(match[2], match[3]):,}"
+        return str(context.facts[match[2]])
 
-    return _VALUE.sub(value, text)
+    return _PLACEHOLDER.sub(value, text)
 
 
-def _quoted(seen: LessonContext, stage: str, excerpts: Sequence[Excerpt], alone: bool) -> str:
-    """What is quoted of one stage, in one block; "..." stands where lines are left out."""
-    # Dedented, a block reads well anywhere.
-    lines = seen.lines(stage)
+def _code_block(context: LessonContext, stage: str, excerpts: Sequence[Excerpt], single: bool) -> str:
+    """The excerpts of one stage in one block; "..." marks omitted lines."""
+    lines = context.lines(stage)
     if language_of(stage) == "text":
         lines = [part for line in lines for part in _wrapped(line)]
-    blocks = [textwrap.dedent("\n".join(_found(excerpt, lines))) for excerpt in excerpts]
+    blocks = [textwrap.dedent("\n".join(_quoted(excerpt, lines))) for excerpt in excerpts]
     block = "\n...\n".join(blocks).expandtabs(4)
-    return f"{_caption(seen, stage, excerpts[0].of, alone)}:\n\n```{_lexer(stage)}\n{block}\n```"
+    return f"{_caption(context, stage, excerpts[0].of, single)}:\n\n```{_lexer(stage)}\n{block}\n```"
 
 
-def _caption(seen: LessonContext, stage: str, of: str, alone: bool) -> str:
-    called = _CALLED.get(stage, stage)
-    if stage in ("python", "file", "lint"):  # the same for every variant
-        return called
-    return f"{'' if alone else f'{of.upper()}, '}{called} ({seen.name})"
+def _caption(context: LessonContext, stage: str, of: str, single: bool) -> str:
+    """The line above a block. `single`: A and B are the same variant, so it need not be named."""
+    extra = EXTRAS.get(stage)
+    if extra and extra.shared:
+        return extra.caption
+    title = extra.caption if extra else "SASS" if stage == "sass" else stage
+    return f"{'' if single else f'{of.upper()}, '}{title} ({context.name})"
 
 
-def _found(excerpt: Excerpt, lines: list[str]) -> Iterator[str]:
-    """The lines quoted. One that is too long is cut where nobody reads on, before and after the match."""
+def _quoted(excerpt: Excerpt, lines: list[str]) -> Iterator[str]:
+    """The lines of an excerpt. Long lines are cut, also before the match if it is far to the right."""
     for index, line in enumerate(lines):
         if match := re.search(excerpt.find, line):
-            first = line if match.start() < _WIDTH // 2 else f"...{line[match.start() :]}"
+            first = line if match.start() < _CODE_WIDTH // 2 else f"...{line[match.start() :]}"
             for one in (first, *lines[index + 1 : index + excerpt.lines]):
-                yield one if len(one) <= _WIDTH else f"{one[: _WIDTH - 3]}..."
+                yield one if len(one) <= _CODE_WIDTH else f"{one[: _CODE_WIDTH - 3]}..."
             return
 
 
 def _wrapped(line: str) -> list[str]:
-    """A line of prose as several: all of it is to be read."""
+    """A line of prose, wrapped with its indentation."""
     indent = line[: len(line) - len(line.lstrip())] + "    "
-    return textwrap.wrap(line, _PROSE, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    return textwrap.wrap(line, _PROSE_WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _lexer(stage: str) -> str:
-    """What Pygments and Markdown call the stage's language."""
+    """The name of the stage's language in Pygments and Markdown."""
     language = language_of(stage)
     return {"mlir": "ttir", "sass": "nvsass"}.get(language, language)

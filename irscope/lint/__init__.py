@@ -1,1 +1,1 @@
-"""Mistakes that people make with Triton kernels: found in their source, or in what was compiled of them."""
+"""Finds common mistakes in Triton kernels, in Python source (read, never run) or in a capture."""

@@ -1,28 +1,22 @@
-"""What a rule is, and what it finds: a place, what is wrong there, and what to do about it."""
+"""A lint rule, and a diagnostic that a rule reports: a location, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from inspect import cleandoc
+from typing import TYPE_CHECKING
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A kind of mistake. `code` is stable ("IRS101": 1xx from source, 2xx from a capture).
-
-    `name` is what silences it; `summary` says in one sentence what it finds. docs/lint.md has a section
-    for each name.
-    """
-
-    code: str
-    name: str
-    summary: str
+if TYPE_CHECKING:
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.source.python_module import PythonModule
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One mistake. `line` and `column` count from 1; `fix` says what to do, in a sentence.
+    """One mistake. `line` and `column` count from 1; `fix` says what to do, in one sentence.
 
-    `silenced_at` are more lines at which a comment silences it: those of the decorated function.
+    A comment on `line` or on one of `suppression_lines`, such as the kernel's `def`, suppresses it.
     """
 
     rule: Rule
@@ -31,4 +25,46 @@ class Diagnostic:
     column: int
     message: str
     fix: str
-    silenced_at: tuple[int, ...] = ()
+    suppression_lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of mistake. `code` ("IRS101": 1xx from source, 2xx from a capture) and `name` never change.
+
+    `page` is its documentation, the docstring of its module: one line that sums it up, then Markdown
+    paragraphs that open with **What it does.**, **Why is this bad?** and so on.
+    """
+
+    code: str
+    name: str
+    page: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page: what the rule reports."""
+        return self.page.partition("\n")[0].strip()
+
+    @property
+    def body(self) -> str:
+        """The page without its first line, as Markdown."""
+        return cleandoc(self.page).partition("\n")[2].strip()
+
+
+def lines_text(lines: Collection[int]) -> str:
+    """Line numbers as a message shows them: "line 4" or "lines 4, 5"."""
+    return f"line{'' if len(lines) == 1 else 's'} {', '.join(map(str, sorted(lines)))}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRule(Rule):
+    """A rule that reads one Python file."""
+
+    check: Callable[[PythonModule], Iterator[Diagnostic]]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRule(Rule):
+    """A rule that reads the variants of one kernel, compiled for one target."""
+
+    check: Callable[[CompiledKernel], Iterator[Diagnostic]]

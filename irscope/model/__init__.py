@@ -1,4 +1,4 @@
-"""The words of irscope as frozen dataclasses, with no logic beyond themselves."""
+"""The types of irscope as frozen dataclasses; this package imports no other."""
 
 from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError

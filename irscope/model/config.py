@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
-# The names that `triton.Config` takes beside the kernel's own meta-parameters, and their least value.
+# The arguments of `triton.Config` other than the kernel's meta-parameters.
 OPTION_NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 # Triton's short names of its element types, as `triton.language.dtype` spells them.
@@ -59,7 +59,7 @@ def parse_value(text: str) -> Value:
     """The constexpr value that `text` writes: `64`, `0.5`, `True`, `None`, `tl.float16`, `"ieee"`, `ieee`.
 
     Numbers, bools, None and quoted strings are Python literals; `tl.` or `torch.` names an element
-    type; everything else is a string as it stands.
+    type; anything else is a string, unchanged.
     """
     text = text.strip()
     if match := _DTYPE_TEXT.fullmatch(text):

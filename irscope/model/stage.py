@@ -34,3 +34,22 @@ COMMON_STAGES: tuple[Stage, ...] = (
     Stage("ttgir", "mlir"),
     Stage("llir", "llvm"),
 )
+
+
+# libtriton's functions that translate a module to LLVM IR and optimize it, recorded as passes of `llir`.
+TO_LLVM, OPTIMIZE = "llvm.to_module", "llvm.optimize_module"
+
+
+def pass_name(pipeline: str) -> str:
+    """MLIR's name of a pass in a pipeline: "llvm.func(canonicalize{top-down=true})" -> "canonicalize"."""
+    return pipeline.partition("{")[0].rpartition("(")[2].rstrip(")")
+
+
+def pass_options(pipeline: str) -> str:
+    """The options that a pass was run with: "tritongpu-pipeline{num-stages=3}" -> "num-stages=3"."""
+    return " ".join(pipeline.partition("{")[2].rstrip(")").removesuffix("}").split())
+
+
+def pass_language(pipeline: str) -> str:
+    """The language of the module after a pass, as named in the stage table."""
+    return "llvm" if pipeline in (TO_LLVM, OPTIMIZE) else "mlir"

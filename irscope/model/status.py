@@ -18,7 +18,7 @@ class StatusKind(Enum):
     CANNOT_LAUNCH = "cannot launch"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Status:
     """The outcome for a variant; `reason` is one line, "" if it is ok.
 

@@ -12,7 +12,7 @@ from irscope.model.target import Target
 
 @dataclass(frozen=True, slots=True)
 class SourceFunction:
-    """A function's source text as it stood when it was compiled; `line` is its first, counted from 1."""
+    """A function's source text when it was compiled; `line` is its first line, counted from 1."""
 
     name: str
     file: str
@@ -22,7 +22,7 @@ class SourceFunction:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A `@triton.jit` function. `helpers` are the jit functions that it calls, directly or not."""
+    """A `@triton.jit` function. `helpers` are the jit functions that it calls, directly or indirectly."""
 
     id: int
     name: str
@@ -33,11 +33,11 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What the JIT compiled for in one parameter.
+    """The specialization of one parameter.
 
     `type` is Triton's ("*fp16", "i32", "tensordesc<fp16[64, 64]>", "constexpr"); `key` its
     specialization key: "D" divisible by 16, "S" within 2 GiB (hip), "" nothing known, None not
-    specialized; `value` the constant where type is "constexpr".
+    specialized; `value` the constant if the type is "constexpr".
     """
 
     name: str
@@ -54,7 +54,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What one stage left: the content's sha256 (hex) and its size in bytes. The store has the bytes."""
+    """The output of one stage: the content's sha256 (hex) and size in bytes. The store has the bytes."""
 
     stage: str
     digest: str
@@ -65,8 +65,8 @@ class Artifact:
 class Pass:
     """One pass of the compiler, as it ran.
 
-    `stage` is the one that it is part of, `name` MLIR's own ("tritongpu-coalesce"). `artifact` is the
-    module after it; None where it changed nothing.
+    `stage` is the stage that it is part of, `name` its name in MLIR ("tritongpu-coalesce"). `artifact` is
+    the module after it; None if it changed nothing.
     """
 
     stage: str
@@ -80,7 +80,7 @@ class Failure:
     """Why a variant has no machine code.
 
     `kind` is the exception's class, or "timeout", "aborted" (signal), "exited". `summary` is one line;
-    `message` is everything the compiler printed, whole.
+    `message` is everything that the compiler printed.
     """
 
     kind: str
@@ -101,7 +101,7 @@ class Toolchain:
 class Launch:
     """A launch as the program made it: the grid, and each run-time argument as (name, type).
 
-    A type is the element type with the shape ("float16[512, 64]"), or a plain value as it stands.
+    A type is the element type with the shape ("float16[512, 64]"), or the value itself if it is not a tensor.
     """
 
     grid: tuple[int, ...]
@@ -110,7 +110,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What an autotuner measured of one config, in ms: median and the 20 % and 80 % quantiles.
+    """The benchmark of one config by the autotuner, in ms: median, 20% and 80% quantiles.
 
     `key` is the tuning key ("M=512, N=64"); `chosen` says whether the config won for it.
     """
@@ -124,13 +124,13 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One compilation and what it left.
+    """One compilation and its results.
 
     `id` counts from 1 in the order of the capture (`#3` on the command line). `metadata` is Triton's
-    own. `seconds` is the compile time a stage, empty where Triton's cache had it. `cache_key` names
-    each component of Triton's cache key. `log` is what ptxas printed (None: not known), `output` what
-    the compiler printed beside it (static_print, warnings). `reasons` is what the coalescing pass said of
-    each load and store (None: not asked, see `irscope compile --reasons`).
+    own. `seconds` is the compile time per stage, empty if it came from Triton's cache. `cache_key` names
+    each component of Triton's cache key. `log` is what ptxas printed (None: unknown), `output`
+    everything else that the compiler printed (static_print, warnings). `reasons` is the log of the
+    coalescing pass (None: not recorded, see `irscope compile --reasons`).
     """
 
     id: int

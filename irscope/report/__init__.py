@@ -1,1 +1,1 @@
-"""The same facts and diffs as text, Markdown, CSV and JSON."""
+"""Reports as text, JSON, Markdown, HTML and CSV. They lay out what the workspace computed."""

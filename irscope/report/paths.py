@@ -1,4 +1,4 @@
-"""Names from a capture as parts of file paths: readable where they are harmless, never outside a folder."""
+"""Names from a capture as parts of file paths: readable if harmless, and never outside of a folder."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# What a part of a path may hold as it is: letters and digits of ASCII and what configs are written with.
+# Everything but ASCII letters, digits and the punctuation of configs, which are kept.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+@#()\[\]-]|^[.-]|\.$")
-# File systems take 255 bytes a part; this leaves room for the stage's extension and a number.
+# File systems allow 255 bytes per part; this leaves room for an extension and a number.
 MAX_BYTES = 150
 _HASH_DIGITS = 8
-# Names that Windows keeps for devices, with any extension, and that of the dump's own index.
+# Names that Windows reserves for devices, with any extension, and that of the dump's own index.
 _RESERVED = re.compile(r"(?i:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)|index\.json$)")
 
 
 def path_part(text: str) -> str:
-    """`text` as one part of a path: no separator, no control character, no "..", not over MAX_BYTES.
+    """`text` as one part of a path: no separator, no control character, no "..", at most MAX_BYTES.
 
-    What is changed keeps what is readable of it and gets a short hash, so that different names stay
-    different.
+    A changed name keeps its readable characters and gets a short hash, so different names stay different.
     """
     part = _UNSAFE.sub("_", unicodedata.normalize("NFC", text))
     if part == text and 0 < len(part) <= MAX_BYTES and not _RESERVED.match(part):
@@ -31,9 +30,9 @@ def path_part(text: str) -> str:
 
 
 def unique_paths(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
-    """(number, path) pairs as number -> path, no two equal on a file system that ignores case.
+    """(number, path) pairs as number -> path, unique on a file system that ignores case.
 
-    The first keeps its path, a later one gets its number: `a`, `A,#7`.
+    The first keeps its path, later ones get their number: `a`, `A,#7`.
     """
     taken: set[str] = set()
     result: dict[int, str] = {}

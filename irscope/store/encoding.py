@@ -1,4 +1,4 @@
-"""Model <-> JSON and content <-> blob: what stands in the columns of a capture."""
+"""Encoding the columns of a capture: model <-> JSON, content <-> blob."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from irscope.model import Argument, Benchmark, Config, Dtype, Failure, Launch, S
 # Level 6 costs 5 ms for the 650 kB of one matmul variant; 9 saves 3 % for twice that, 15 saves 7 % for 8
 # times, 19 saves 9 % for 33 times.
 _ZSTD_LEVEL = 6
-# No stage seen is over 200 MB; a capture is untrusted, so a frame may not claim more than this.
+# Captures are untrusted, so a frame may not claim to be larger than this. Real stages are below 200 MB.
 MAX_BLOB_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A stage as the store keeps it: sha256 of the content (hex), its size in bytes, one zstd frame."""
+    """A stage as stored: sha256 of the content (hex), its size in bytes, one zstd frame."""
 
     digest: str
     size: int
@@ -25,7 +25,7 @@ class Blob:
 
 
 def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
-    """`content` as the store keeps it; hashing and compressing leave other threads running."""
+    """`content` as stored; hashing and compressing release the GIL."""
     if isinstance(content, Blob):
         return content
     return Blob(digest(content), len(content), compress(content, level))
@@ -33,7 +33,7 @@ def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
 
 def digest(content: bytes) -> str:
     """The sha256 of `content`, in hex: its name in the store."""
-    import hashlib  # here, as zstandard below: `irscope list` needs neither and starts sooner
+    import hashlib  # here, like zstandard below, because `irscope list` needs neither
 
     return hashlib.sha256(content).hexdigest()
 
@@ -46,7 +46,7 @@ def compress(content: bytes, level: int = _ZSTD_LEVEL) -> bytes:
 
 
 def decompress(frame: bytes, size: int) -> bytes:
-    """The content of `frame`. Raises ValueError where it is damaged or not `size` bytes long."""
+    """The content of `frame`. Raises ValueError if it is damaged or not `size` bytes long."""
     import zstandard
 
     try:
@@ -73,7 +73,7 @@ def value_from_json(value: Any) -> Value:
         return Dtype(value["dtype"])
     if value is None or isinstance(value, int | float | str):
         return value
-    raise ValueError(f"no constexpr value: {value!r}")
+    raise ValueError(f"not a constexpr value: {value!r}")
 
 
 def config_to_json(config: Config) -> str:
@@ -164,19 +164,19 @@ def object_from_json(text: str) -> dict[str, Any]:
     """A JSON object."""
     value = json.loads(text)
     if not isinstance(value, dict):
-        raise ValueError(f"no JSON object: {text[:40]!r}")
+        raise ValueError(f"not a JSON object: {text[:40]!r}")
     return value
 
 
 def checked(value: Any) -> str:
-    """`value`, which must be a string. A capture is untrusted: SQLite and JSON hold anything anywhere."""
+    """`value` if it is a string. Raises ValueError otherwise: captures are untrusted."""
     if not isinstance(value, str):
-        raise ValueError(f"no text: {value!r:.40}")
+        raise ValueError(f"not text: {value!r:.40}")
     return value
 
 
 def optional(value: Any) -> str | None:
-    """`value`, which must be a string or None."""
+    """`value` if it is a string or None. Raises ValueError otherwise."""
     return None if value is None else checked(value)
 
 

@@ -1,4 +1,4 @@
-"""Joining captures: equal kernels and variants once, stages copied as they are stored."""
+"""Merging captures: equal kernels and variants are written once, stages are copied compressed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irscope.store.writer import (
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge made: how many variants of how many kernels, out of how many in the inputs."""
+    """The numbers of variants and kernels written, and of variants read from the inputs."""
 
     variants: int
     kernels: int
@@ -34,9 +34,9 @@ class Merged:
 
 @dataclass(slots=True)
 class _Joined:
-    """A variant with where its stages are; `facts` are those of the input it came from.
+    """A variant with the captures that hold its stages and the facts from its input.
 
-    `records` are the variants that it was joined from, the best first.
+    `records` are the variants that it was merged from, the best first.
     """
 
     variant: Variant
@@ -48,9 +48,9 @@ class _Joined:
 def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) -> Merged:
     """Writes all variants of `inputs` to `output`, in order, numbered from 1.
 
-    A variant that is in several is there once, with the launches and benchmarks of all; one that
-    compiled goes before one that failed. The file appears when it is whole: raises UserError, and leaves
-    none, where an input is damaged or `output` exists (unless `force`).
+    A variant of several inputs is written once, with the launches and benchmarks of all; a record that
+    compiled has priority over one that failed. The file appears only when it is complete. Raises
+    UserError, and leaves no file, if an input is damaged or `output` exists (unless `force`).
     """
     if output.exists() and not force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
@@ -71,7 +71,7 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
 
 
 def _remove_abandoned(output: Path) -> None:
-    """Removes what merges to `output` left that were killed: their parts, each named after its process."""
+    """Removes the unfinished files of killed merges to `output`, which are named after their processes."""
     for part in output.parent.glob(f"{glob.escape(output.name)}.*.part"):
         process = part.name.removeprefix(f"{output.name}.").removesuffix(".part")
         if process.isdecimal() and not _alive(int(process)):
@@ -79,20 +79,20 @@ def _remove_abandoned(output: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    """Whether there is such a process; also True where that cannot be told."""
-    if os.name != "posix":  # Windows would take the 0 for Ctrl-C
+    """Whether the process exists; True if that is unknown."""
+    if os.name != "posix":  # Windows takes signal 0 for Ctrl-C
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # another user's; no process has such a number
+    except (OSError, OverflowError):  # another user's process, or an impossible number
         return True
     return True
 
 
 def _join(captures: Iterable[CaptureReader]) -> tuple[list[_Joined], int]:
-    """Every variant once, in the order of the captures, and how many there were."""
+    """Every variant once, in the order of the captures, and how many were read."""
     joined: dict[str, _Joined] = {}
     read = 0
     for capture in captures:
@@ -109,7 +109,7 @@ def _join(captures: Iterable[CaptureReader]) -> tuple[list[_Joined], int]:
 
 
 def _both(first: _Joined, second: _Joined) -> _Joined:
-    """One compilation out of two records of it: the first, unless only the second compiled."""
+    """One variant from two records of it: the first, unless only the second compiled."""
     if first.variant.failure and not second.variant.failure:
         first, second = second, first
     ours, theirs = first.variant, second.variant
@@ -119,15 +119,15 @@ def _both(first: _Joined, second: _Joined) -> _Joined:
     return _Joined(
         variant=replace(ours, launches=launches, benchmarks=benchmarks),
         records=first.records if ours.failure else first.records + second.records,
-        # One of them may have more: a stage that was derived since.
+        # One of them may have additional stages that were derived later.
         stages=first.stages if ours.failure else second.stages | first.stages,
-        # Facts are made of measurements too.
+        # Facts include benchmark results, too.
         facts=first.facts if same else None,
     )
 
 
 def _write(writer: CaptureWriter, joined: Iterable[_Joined]) -> int:
-    """Writes the variants; returns how many kernels they are of."""
+    """Writes the variants and returns the number of their kernels."""
     kernels = set()
     for item in joined:
         variant = item.variant
@@ -150,7 +150,7 @@ def _write(writer: CaptureWriter, joined: Iterable[_Joined]) -> int:
 
 
 def _passes(item: _Joined) -> tuple[NewPass, ...]:
-    """The compiler's passes, of the first record that has them."""
+    """The compiler passes of the first record that has them."""
     for capture, variant in item.records:
         if passes := capture.passes(variant):
             return tuple(

@@ -1,4 +1,4 @@
-"""Short names: a variant is called by what sets it apart from the others of its kernel."""
+"""Short names of variants, made of the values that distinguish them from the others of their kernel."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from irscope.model import UserError, Variant, format_value
+from irscope.model.varying import varying
 
 
 def _parts(variant: Variant) -> dict[str, str]:
-    """Everything a variant can be told apart by: name -> text, in the order names are built in."""
+    """Everything that can distinguish a variant: name -> text, in the order used in names."""
     parts = {name: format_value(value) for name, value in variant.config.values}
     parts["target"] = str(variant.target)
     for argument in variant.specialization:
@@ -19,20 +20,19 @@ def _parts(variant: Variant) -> dict[str, str]:
 
 
 def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
-    """A readable name for each variant: id -> the parts in which variants of its kernel differ.
+    """A readable name for each variant by id: the values in which the variants of its kernel differ.
 
-    `BLOCK_M=64,num_warps=4`; a lone variant has its whole config. Names are unique within a kernel:
-    what nothing else tells apart gets its number.
+    `BLOCK_M=64,num_warps=4`; a single variant has its whole config. Names are unique within a kernel: if
+    nothing else differs, the id is appended.
     """
     names: dict[int, str] = {}
     for kernel in {variant.kernel.name for variant in variants}:
         group = [variant for variant in variants if variant.kernel.name == kernel]
         parts = [_parts(variant) for variant in group]
-        keys = list(dict.fromkeys(key for part in parts for key in part))
-        telling = [key for key in keys if len({part.get(key) for part in parts}) > 1]
+        different = varying(parts)
         taken: set[str] = set()
         for variant, part in zip(group, parts, strict=True):
-            named = [f"{key}={part[key]}" for key in telling if key in part]
+            named = [f"{key}={part[key]}" for key in different if key in part]
             name = ",".join(named) or str(variant.config) or kernel
             name = f"{name},#{variant.id}" if name in taken else name
             taken.add(name)
@@ -41,10 +41,10 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
 
 
 def find_variant(variants: Sequence[Variant], text: str) -> Variant:
-    """The one variant that `text` names: `#3`, or any part of a name that fits just one.
+    """The variant that `text` names: `#3`, or any part of a name that only one variant matches.
 
-    A part is `NAME=VALUE` pairs in any order, a kernel's or target's name, or a piece of the short
-    name. Raises UserError, listing what fits, where none or several do.
+    A part is `NAME=VALUE` pairs in any order, the name of a kernel or target, or a piece of the short
+    name. Raises UserError that lists the candidates if none or several match.
     """
     if match := re.fullmatch(r"#?(\d+)", text.strip()):
         for variant in variants:

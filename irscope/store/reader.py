@@ -1,4 +1,4 @@
-"""Reading a capture: read-only, in constant time to open, also while it is being written."""
+"""Reading a capture: read-only, opened in constant time, even while it is being written."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
-# The first version that has tables for passes and layouts.
+# The first version with tables for passes and layouts.
 _WITH_PASSES = 2
 _MAGIC = b"SQLite format 3\0"
-# What a damaged or hostile capture can make of a row; the reader turns each into one line.
+# The errors that a row of a damaged or hostile capture can cause; the reader turns each into a UserError.
 _DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 
 
 def check_capture(path: Path) -> None:
-    """Raises UserError, in one line, where `path` is no capture that this irscope can read."""
+    """Raises UserError if `path` is not a capture that this irscope can read."""
     try:
         with path.open("rb") as file:
             header = file.read(100)
@@ -55,7 +55,7 @@ def check_capture(path: Path) -> None:
 
 
 class CaptureReader:
-    """A capture open for reading. Its methods raise UserError where the file turns out to be damaged."""
+    """A capture open for reading. Its methods raise UserError if the file turns out to be damaged."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -72,12 +72,12 @@ class CaptureReader:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._db.close()
 
     @cached_property
     def kernels(self) -> Mapping[int, Kernel]:
-        """The kernels by id, in the order of the capture, as of the first time they are asked for."""
+        """The kernels by id, in the order of the capture, as of the first access."""
         kernels = {}
         for id_, name, source, helpers, parameters in self._rows(
             "SELECT id, name, source, helpers, parameters FROM kernel ORDER BY id"
@@ -90,7 +90,7 @@ class CaptureReader:
         return kernels
 
     def variants(self, kernel: str | None = None) -> list[Variant]:
-        """Every variant (of the kernel named `kernel`), in order, as the file has them now."""
+        """Every variant (of the kernel named `kernel`), in order, as they are in the file now."""
         self.__dict__.pop("kernels", None)
         toolchains = self._toolchains()
         artifacts: dict[int, dict[str, Artifact]] = {}
@@ -107,7 +107,7 @@ class CaptureReader:
         return variants
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage; None where the variant does not have it."""
+        """The content of a stage; None if the variant does not have it."""
         for size, data in self._rows(
             "SELECT size, data FROM artifact JOIN blob USING (digest) WHERE variant = ? AND stage = ?",
             (variant.id, stage),
@@ -117,7 +117,7 @@ class CaptureReader:
         return None
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
-        """The compiler's passes in the order they ran; none where they were not asked for."""
+        """The compiler passes in the order in which they ran; none if they were not recorded."""
         if self._version < _WITH_PASSES:
             return ()
         rows = self._rows(
@@ -137,12 +137,12 @@ class CaptureReader:
             )
 
     def content(self, artifact: Artifact) -> bytes:
-        """What an artifact holds. Raises UserError where it is damaged."""
+        """The content of an artifact. Raises UserError if it is damaged."""
         frame = self.blob(artifact)
         return encoding.decompress(frame.frame, frame.size)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
-        """Triton's own linear layouts: type -> bases; None where they were not asked for."""
+        """Triton's own linear layouts: type -> bases; None if they were not recorded."""
         if self._version < _WITH_PASSES:
             return None
         for (text,) in self._rows("SELECT layouts FROM layouts WHERE variant = ?", (variant.id,)):
@@ -151,21 +151,21 @@ class CaptureReader:
         return None
 
     def blob(self, artifact: Artifact) -> Blob:
-        """An artifact as the store keeps it. Raises UserError where it is damaged."""
+        """An artifact as stored. Raises UserError if it is damaged."""
         for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
             with self._damage():
                 if encoding.digest(encoding.decompress(data, size)) != artifact.digest:
-                    raise ValueError("a stored stage is not the one that was stored")
+                    raise ValueError("the content of a stored stage does not match its hash")
                 return Blob(artifact.digest, size, data)
         raise UserError(f"{self.path}: damaged: a stage is missing; copy the capture again")
 
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
-        """The facts kept by analysis of that `version`: variant id -> name -> value."""
+        """The facts stored with this `version` of the analysis: variant id -> name -> value."""
         kept = self.facts_kept()
         return {variant: facts for variant, (of_version, facts) in kept.items() if of_version == version}
 
     def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
-        """The facts kept by any analysis: variant id -> its version, and name -> value."""
+        """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
         kept = {}
         for variant, version, text in self._rows("SELECT variant, version, facts FROM facts"):
             with self._damage():
@@ -194,7 +194,7 @@ class CaptureReader:
 
 
 class _Damage:
-    """Turns what a damaged capture raises into a UserError."""
+    """Turns the errors that a damaged capture causes into a UserError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -208,7 +208,7 @@ class _Damage:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """A read-only connection; a log left by a killed writer is folded in first, where that is allowed."""
+    """A read-only connection; checkpoints the log of a killed writer first, if that is allowed."""
     uri = f"file:{quote(os.fspath(path))}"
     db = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30, check_same_thread=False)
     try:

@@ -1,6 +1,6 @@
 """The tables of a capture file, its application id and its version."""
 
-# "irsc" in ASCII: `file` and SQLite can tell a capture from any other database.
+# "irsc" in ASCII, by which `file` and SQLite recognize a capture.
 APPLICATION_ID = 0x69727363
 SCHEMA_VERSION = 2
 
@@ -33,7 +33,7 @@ CREATE TABLE variant (
     cache_key TEXT NOT NULL,             -- JSON object: component -> text
     cached INTEGER NOT NULL,             -- 1: Triton's cache had it
     log TEXT,                            -- what ptxas printed
-    output TEXT NOT NULL,                -- what the compiler printed beside it
+    output TEXT NOT NULL,                -- what the compiler printed
     reasons TEXT,                        -- what the coalescing pass said, where it was asked
     launches TEXT NOT NULL,              -- JSON list of objects: grid, arguments
     benchmarks TEXT NOT NULL             -- JSON list of objects: key, ms, p20, p80, chosen
@@ -56,7 +56,7 @@ CREATE TABLE facts (                     -- what analysis made of a variant: a c
 );
 """
 
-# What version 2 added: a capture of version 1 is read as one without, and gets them when it is written to.
+# The tables that version 2 added. A capture of version 1 lacks them until it is written to.
 ADDED = """
 CREATE TABLE pass (                      -- the compiler's passes, where they were asked for
     variant INTEGER NOT NULL REFERENCES variant,

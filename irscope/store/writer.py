@@ -1,4 +1,4 @@
-"""Writing a capture: every variant in one transaction, the moment it is compiled."""
+"""Writing a capture: each variant in one transaction, as soon as it is compiled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FORGET_VARIANT = (
 
 @dataclass(frozen=True, slots=True)
 class NewPass:
-    """A `model.Pass` to be stored: `content` is the module after it, None where it changed nothing."""
+    """A `model.Pass` to be stored: `content` is the module after it, None if it changed nothing."""
 
     stage: str
     name: str
@@ -50,7 +50,7 @@ class NewPass:
 class NewVariant:
     """A variant before it has an id; the fields are those of `model.Variant`.
 
-    `artifacts` maps stage names to contents, packed ones or bare.
+    `artifacts` maps stage names to contents, compressed or not.
     """
 
     target: Target
@@ -71,10 +71,10 @@ class NewVariant:
 
 
 class CaptureWriter:
-    """A capture open for writing. A process killed at any point leaves every finished variant readable.
+    """A capture open for writing. If the process is killed, every finished variant stays readable.
 
-    Write-ahead logging lets viewers read while this writes; `close` folds the log in, so what is left
-    is one file.
+    Write-ahead logging lets others read while this writes; `close` checkpoints the log, which leaves a
+    single file.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -83,10 +83,10 @@ class CaptureWriter:
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
-        """A new capture at `path`. Raises UserError where the file exists (unless `force`) or cannot be."""
+        """A new capture at `path`. Raises UserError if it exists (unless `force`) or cannot be created."""
         if path.exists() and not force:
             raise UserError(
-                f"{path} exists; choose another name with -o, replace it with --force or go on with --resume"
+                f"{path} exists; choose another name with -o, --force to replace it, or --resume to add to it"
             )
         try:
             remove_capture(path)
@@ -102,7 +102,7 @@ class CaptureWriter:
 
     @classmethod
     def resume(cls, path: Path) -> CaptureWriter:
-        """The capture at `path`, to be added to. Raises UserError where it is no capture."""
+        """Opens the capture at `path` to add to it. Raises UserError if it is not a capture."""
         check_capture(path)
         try:
             db = _connect(path)
@@ -119,14 +119,14 @@ class CaptureWriter:
         self.close()
 
     def close(self) -> None:
-        """Folds the log into the file; readers that are still there delay that until they close."""
-        # While a viewer has the file open this cannot be; SQLite folds the log in when the last one closes.
+        """Checkpoints the log into the file; open readers delay that until they close."""
+        # This fails while a reader has the file open; SQLite then checkpoints when the last one closes.
         with contextlib.suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
-        """The id of this set of versions (name -> version) and command, added where it is new."""
+        """The id of this set of versions (name -> version) and command; adds it if it is new."""
         row = (encoding.dumps(dict(versions)), command)
         with self._db:
             self._db.execute("INSERT OR IGNORE INTO toolchain (versions, command) VALUES (?, ?)", row)
@@ -138,7 +138,7 @@ class CaptureWriter:
         helpers: tuple[SourceFunction, ...],
         parameters: tuple[str, ...],
     ) -> int:
-        """The id of the kernel with this source and these helpers, added where it is new."""
+        """The id of the kernel with this source and these helpers; adds it if it is new."""
         columns = _kernel_columns(source, helpers, parameters)
         digest = encoding.digest("\0".join(columns).encode())
         with self._db:
@@ -150,16 +150,16 @@ class CaptureWriter:
         return self._id("SELECT id FROM kernel WHERE digest = ?", (digest,))
 
     def finished(self) -> set[str]:
-        """The identities of the variants that need no second try: those that compiled."""
+        """The identities of the variants that compiled and need not be compiled again."""
         rows = self._db.execute("SELECT identity FROM variant WHERE failure IS NULL")
         return {identity for (identity,) in rows}
 
     def identity(self, kernel: int, triton_version: str, new: NewVariant) -> str:
-        """The name of a compilation: equal identities are the same variant."""
+        """The identity of a compilation: equal identities are the same variant."""
         return identity(self._kernel_digest(kernel), triton_version, new)
 
     def next_id(self) -> int:
-        """The id that the next new variant gets."""
+        """The id of the next new variant."""
         return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
 
     def add_variant(
@@ -167,7 +167,7 @@ class CaptureWriter:
     ) -> int:
         """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id.
 
-        `id_` is the one to give it (default: the next); one that replaces another keeps that one's.
+        `id_` is the id for a new variant (default: the next); a replacement keeps the existing id.
         """
         name = self.identity(kernel, triton_version, new)
         failure = None if new.failure is None else encoding.dumps(asdict(new.failure))
@@ -210,19 +210,19 @@ class CaptureWriter:
     def set_measured(
         self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]
     ) -> None:
-        """Says anew how a variant that is there was launched and what it took."""
+        """Replaces the launches and benchmarks of an existing variant."""
         row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
         with self._db:
             self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
             self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))
 
     def add_artifact(self, variant: int, stage: str, content: bytes) -> None:
-        """Adds one more stage (one that is derived) to a variant that is there."""
+        """Adds a derived stage to an existing variant."""
         with self._db:
             self._put(variant, stage, content)
 
     def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
-        """Keeps what analysis (of that `version`) made of a variant; a value must be JSON."""
+        """Stores the facts of a variant, measured by this `version` of the analysis; values must be JSON."""
         with self._db:
             self._db.execute(
                 "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)",
@@ -230,7 +230,7 @@ class CaptureWriter:
             )
 
     def add_layouts(self, variant: int, layouts: Mapping[str, Any]) -> None:
-        """Keeps Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
+        """Stores Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
         with self._db:
             row = (variant, encoding.dumps(dict(layouts)))
             self._db.execute("INSERT OR REPLACE INTO layouts VALUES (?, ?)", row)
@@ -240,7 +240,7 @@ class CaptureWriter:
         self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", row)
 
     def _put_blob(self, content: bytes | Blob) -> str:
-        """Stores `content` where it is new; its digest."""
+        """Stores `content` if it is new, and returns its digest."""
         digest = content.digest if isinstance(content, Blob) else encoding.digest(content)
         known = self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone()
         if not known:
@@ -258,13 +258,13 @@ class CaptureWriter:
 
 
 def kernel_digest(kernel: Kernel) -> str:
-    """sha256 of what makes a kernel that kernel: its source, that of its helpers, its parameters."""
+    """sha256 of what identifies a kernel: its source, the sources of its helpers, its parameters."""
     columns = _kernel_columns(kernel.source, kernel.helpers, kernel.parameters)
     return encoding.digest("\0".join(columns).encode())
 
 
 def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
-    """sha256 of what makes a variant that variant: kernel, specialization, config, target, Triton."""
+    """sha256 of what identifies a variant: kernel, specialization, config, target, Triton."""
     parts = (
         kernel_digest,
         encoding.specialization_to_json(new.specialization),
@@ -276,7 +276,7 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
 
 
 def remove_capture(path: Path) -> None:
-    """Removes a capture, with what SQLite keeps beside it while it is written; none is no error."""
+    """Removes a capture and SQLite's files next to it, if they exist."""
     for leftover in (path, *_sidecars(path)):
         leftover.unlink(missing_ok=True)
 
@@ -294,16 +294,16 @@ def _kernel_columns(
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30)
-    # A blob leaves half of its last page empty: small pages make the capture of a sweep an eighth smaller.
+    # Half of a blob's last page is unused on average; small pages make the capture of a sweep 12% smaller.
     db.execute("PRAGMA page_size = 1024")
     db.execute("PRAGMA journal_mode = WAL")
-    # NORMAL: a killed process loses nothing; only a power cut may lose the last variants.
+    # NORMAL: a killed process loses nothing; only a power failure can lose the last variants.
     db.execute("PRAGMA synchronous = NORMAL")
     return db
 
 
 def _upgrade(db: sqlite3.Connection) -> None:
-    """Adds what an older version lacks."""
+    """Adds the tables that an older version lacks."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
         for statement in ADDED.split(";\n"):

@@ -1,6 +1,6 @@
-"""The coalescing pass's own words: which pointers it knew to be contiguous and aligned, and what it chose.
+"""The coalescing pass's debug output: which pointers it knew to be contiguous and aligned, and what it chose.
 
-Triton prints them on fd 2 where TRITON_LLVM_DEBUG_ONLY asks for them, as lines of their own.
+Triton prints it to fd 2, on lines of its own, if TRITON_LLVM_DEBUG_ONLY names the pass.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any
 
 _COALESCE = "tritongpu-coalesce"
 _VARIABLE = "TRITON_LLVM_DEBUG_ONLY"
-_MARK = f"[{_COALESCE}]:"
+_PREFIX = f"[{_COALESCE}]:"
 
-Run = Callable[[Any, dict[str, Any]], Any]
+# A stage of a Triton backend: takes the module and the metadata, returns the module.
+RunStage = Callable[[Any, dict[str, Any]], Any]
 
 
 @contextmanager
-def compiling_anyway() -> Iterator[None]:
-    """Compilations inside run their passes even where Triton's cache has the result: else none talks."""
+def always_compile() -> Iterator[None]:
+    """Compilations within the block run every pass even if Triton's cache has the result."""
     from triton import knobs
 
     with knobs.compilation.scope():
@@ -27,10 +28,11 @@ def compiling_anyway() -> Iterator[None]:
         yield
 
 
-def telling(run: Run) -> Run:
+def with_coalescing_output(run: RunStage) -> RunStage:
     """The TTGIR stage `run` with its coalescing pass printing its reasons.
 
-    The variable is part of Triton's cache key, so it is set for this stage alone, when the key is made.
+    The variable is part of Triton's cache key, so it is set only while this stage runs, after the key
+    was computed.
     """
 
     def stage(module: Any, metadata: dict[str, Any]) -> Any:
@@ -47,8 +49,8 @@ def telling(run: Run) -> Run:
     return stage
 
 
-def split_printed(text: str) -> tuple[str, str]:
-    """What a worker printed, without the lines of the coalescing pass, and those lines."""
+def split_coalescing_output(text: str) -> tuple[str, str]:
+    """Splits a worker's output into everything else and the lines of the coalescing pass."""
     lines = text.splitlines(keepends=True)
-    told = [line for line in lines if line.startswith(_MARK)]
-    return "".join(line for line in lines if not line.startswith(_MARK)), "".join(told)
+    reasons = [line for line in lines if line.startswith(_PREFIX)]
+    return "".join(line for line in lines if not line.startswith(_PREFIX)), "".join(reasons)

@@ -1,41 +1,76 @@
-"""SASS from a cubin, by NVIDIA's disassembler: the one in triton's wheel, or one on PATH."""
+"""NVIDIA's tools on a cubin: SASS from nvdisasm, register counts from cuobjdump."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from irscope.model import UserError
 
+_CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
+_HIP_REGISTERS = re.compile(r"\.vgpr_count:\s+(\d+)")
+_HIP_SPILLS = re.compile(r"\.vgpr_spill_count:\s+(\d+)")
+
 
 def find_nvdisasm() -> Path | None:
-    """Where nvdisasm is; None where neither triton nor the CUDA toolkit is installed."""
-    spec = importlib.util.find_spec("triton")  # finds the package without importing it
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder, "backends", "nvidia", "bin", "nvdisasm")
-        if path.is_file():
-            return path
-    found = shutil.which("nvdisasm")
+    """The path of nvdisasm: of triton's wheel, else on PATH; None if neither has it."""
+    found = _in_triton_wheel("nvdisasm") or shutil.which("nvdisasm")
     return Path(found) if found else None
 
 
 def disassemble(cubin: bytes) -> str:
-    """The SASS of a cubin, with source lines and inlining, as `nvdisasm -c -gi` prints it.
+    """The SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
 
-    Raises UserError where there is no disassembler, or it does not take the cubin.
+    Raises UserError if there is no nvdisasm or it rejects the cubin.
     """
     program = find_nvdisasm()
     if program is None:
         raise UserError("SASS needs nvdisasm: pip install 'irscope[compile]', or put CUDA's bin on PATH")
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        done = subprocess.run(
-            [program, "-c", "-gi", file.name], capture_output=True, text=True, errors="replace", check=False
-        )
+    done = _run_on(cubin, program, "-c", "-gi")
     if done.returncode != 0:
         raise UserError(f"nvdisasm: {' '.join(done.stderr.split()) or 'failed'}")
     return done.stdout
+
+
+def registers_of(asm: Mapping[str, Any]) -> tuple[int, int]:
+    """(registers per thread, 4-byte words spilled) as Triton's driver counts them; zeros if unknown.
+
+    `asm` is a CompiledKernel's. For cuda, the counts come from `cuobjdump -res-usage`; for hip, from the
+    metadata in the assembly.
+    """
+    if "amdgcn" in asm:
+        return _count(_HIP_REGISTERS, asm["amdgcn"]), _count(_HIP_SPILLS, asm["amdgcn"])
+    program = _in_triton_wheel("cuobjdump")
+    if program is None:
+        return 0, 0
+    match = _CUDA_USAGE.search(_run_on(asm["cubin"], program, "-res-usage").stdout)
+    return (int(match[1]), int(match[2]) // 4) if match else (0, 0)
+
+
+def _in_triton_wheel(name: str) -> Path | None:
+    spec = importlib.util.find_spec("triton")  # finds the package without importing it
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder, "backends", "nvidia", "bin", name)
+        if path.is_file():
+            return path
+    return None
+
+
+def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        return subprocess.run(
+            [program, *options, file.name], capture_output=True, text=True, errors="replace", check=False
+        )
+
+
+def _count(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.search(text)
+    return int(match[1]) if match else 0

@@ -1,4 +1,4 @@
-"""Finding kernels in a user's file, and what is said of them there. Runs in worker processes only."""
+"""Finds kernels in a user's file, with their decorators. Runs in processes that have Triton."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from irscope.toolchain.signature import SignatureItem
 
 @dataclass(frozen=True)
 class FoundKernel:
-    """A kernel of a user's file.
+    """A kernel and what its decorators say.
 
-    `function` is Triton's JITFunction, bare of decorators; `configs` are those of `@triton.autotune`
-    (none: not autotuned); `heuristics` maps parameter names to the functions of `@triton.heuristics`;
-    `pruned` says whether the autotuner has a prune function or performance model.
+    `function` is Triton's JITFunction without the decorators around it; `configs` are those of
+    `@triton.autotune` (empty if not autotuned); `heuristics` maps parameter names to the functions of
+    `@triton.heuristics`; `pruned` is true if the autotuner has a prune function or performance model.
     """
 
     function: Any
@@ -34,9 +34,9 @@ class FoundKernel:
 
 @cache
 def load_file(path: Path) -> Mapping[str, Any]:
-    """The names that the file at `path` defines when imported (its `__main__` part does not run).
+    """Imports the file at `path` and returns its names; its `__main__` part does not run.
 
-    Raises UserError where the file is not there or fails.
+    Raises UserError if the file is missing or its import fails.
     """
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
@@ -48,29 +48,29 @@ def load_file(path: Path) -> Mapping[str, Any]:
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
         hint = "; pip install 'irscope[run]'" if error.name == "torch" else ""
-        raise UserError(f"{path}: needs the module '{error.name}', not installed here{hint}") from error
-    except BaseException as error:  # user code: whatever it raises is told, never passed on
-        raise UserError(f"{path}: fails when it is imported: {_one_line(error)}") from error
+        raise UserError(f"{path}: needs the module '{error.name}', which is not installed{hint}") from error
+    except BaseException as error:  # user code may raise anything, SystemExit included
+        raise UserError(f"{path}: importing it fails: {_one_line(error)}") from error
     return vars(module)
 
 
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
-    """The kernel called `name` in the file, or its only one. Raises UserError, saying which there are."""
+    """The kernel named `name`, or the file's only kernel. Raises UserError, which lists the kernels."""
     found = {
         key: kernel
         for key, value in load_file(path).items()
         if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
     }
     if not found:
-        raise UserError(f"{path}: defines no @triton.jit function")
+        raise UserError(f"{path}: no @triton.jit function in it")
     if name is not None:
         if name not in found:
-            raise UserError(f"{path}: no kernel '{name}'; it has {', '.join(found)}")
+            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}")
         return found[name]
     called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
     roots = {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
     if len(roots) != 1:
-        raise UserError(f"{path}: has the kernels {', '.join(roots or found)}; name one as {path}::KERNEL")
+        raise UserError(f"{path}: choose one of {', '.join(roots or found)}, as {path}::KERNEL")
     return next(iter(roots.values()))
 
 
@@ -90,28 +90,28 @@ def parameters(function: Any) -> tuple[SignatureItem, ...]:
 
 
 def called_functions(function: Any) -> list[Any]:
-    """The JITFunctions that `function` calls, directly or not, in the order they are met."""
-    met: dict[int, Any] = {}
+    """The JITFunctions that `function` calls, directly or indirectly, in the order of discovery."""
+    found: dict[int, Any] = {}
     pending = [function]
     while pending:
-        for callee in _names_resolved(pending.pop()):
-            if callee is not function and id(callee) not in met:
-                met[id(callee)] = callee
+        for callee in _referenced_functions(pending.pop()):
+            if callee is not function and id(callee) not in found:
+                found[id(callee)] = callee
                 pending.append(callee)
-    return list(met.values())
+    return list(found.values())
 
 
 def source_function(function: Any) -> SourceFunction:
-    """The text of a JITFunction as it stands in its file, decorators included."""
+    """The text of a JITFunction in its file, decorators included."""
     lines, first = inspect.getsourcelines(function.fn)
     file = inspect.getsourcefile(function.fn) or function.fn.__code__.co_filename
     return SourceFunction(function.fn.__name__, file, first, "".join(lines))
 
 
 def plain_value(value: Any) -> Value:
-    """A constexpr value as the model holds it: element types of tl and torch by Triton's name.
+    """A constexpr value as the model's type: element types of tl and torch become a Dtype.
 
-    What is none of the model's values is kept as its text.
+    Any other type becomes its text.
     """
     value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
     if value is None or isinstance(value, bool | int | float | str):
@@ -122,7 +122,7 @@ def plain_value(value: Any) -> Value:
 
 
 def triton_value(value: Value) -> Any:
-    """The model's value as Triton takes it: an element type becomes `tl.dtype`."""
+    """The model's value as Triton's type: a Dtype becomes a `tl.dtype`."""
     if isinstance(value, Dtype):
         import triton.language as tl
 
@@ -136,7 +136,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def unwrap(value: Any) -> FoundKernel | None:
-    """A JITFunction under its decorators, with what they say; None for anything else."""
+    """The JITFunction inside its autotune and heuristics decorators; None for any other object."""
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
@@ -155,7 +155,7 @@ def unwrap(value: Any) -> FoundKernel | None:
 
 def _config(config: Any) -> Config:
     kwargs = {name: plain_value(value) for name, value in config.all_kwargs().items()}
-    # One CTA is the default and what nearly every config says: naming it tells nothing.
+    # Nearly every config has the default of one CTA: omit it.
     return Config(tuple((k, v) for k, v in kwargs.items() if (k, v) != ("num_ctas", 1)))
 
 
@@ -163,8 +163,8 @@ def _defined_in(function: Any, path: Path) -> bool:
     return Path(function.fn.__code__.co_filename).resolve() == path.resolve()
 
 
-def _names_resolved(function: Any) -> list[Any]:
-    """The JITFunctions that the names and attributes in a function's text stand for."""
+def _referenced_functions(function: Any) -> list[Any]:
+    """The JITFunctions that the names and attributes in a function's text refer to."""
     from triton.runtime.jit import JITFunction
 
     scope = {**vars(function.fn).get("__globals__", {}), **function.fn.__globals__}

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.backends import backend_of
-from irscope.model import Argument, Target, UserError, Value, parse_value
+from irscope.model import Argument, Target, Value, parse_value
+from irscope.model.errors import ArgumentError
+from irscope.model.text import pluralize
 
 _SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
@@ -17,10 +19,10 @@ _OPENING, _CLOSING = "([{<", ")]}>"
 
 @dataclass(frozen=True, slots=True)
 class SignatureItem:
-    """A parameter of a kernel, as far as a signature needs it.
+    """A parameter of a kernel.
 
-    `specialized` is false where the kernel says `do_not_specialize`, `aligned` where it says
-    `do_not_specialize_on_alignment`.
+    `specialized` is false if the kernel lists it in `do_not_specialize`, `aligned` is false if it lists
+    it in `do_not_specialize_on_alignment`.
     """
 
     name: str
@@ -32,7 +34,7 @@ class SignatureItem:
 
 
 def split_signature(text: str) -> list[str]:
-    """The entries of a signature: split at commas that stand in no bracket and no quotes."""
+    """The entries of a signature: splits at commas outside of brackets and quotes."""
     entries, depth, quote, start = [], 0, "", 0
     for index, character in enumerate(text):
         if quote:
@@ -53,31 +55,31 @@ def split_signature(text: str) -> list[str]:
 def bind_signature(
     text: str, parameters: Sequence[SignatureItem], given: frozenset[str]
 ) -> dict[str, tuple[str, str]]:
-    """Each entry of the signature by its parameter's name: name -> (type or literal, hint).
+    """Binds each entry of the signature to a parameter: name -> (type or literal, hint).
 
-    Entries are positional, or `NAME=ENTRY`. Positional ones cover every parameter, or every one that is
-    no constexpr, or every one but the constexprs in `given` (those have values from elsewhere). Raises
-    UserError, naming the argument.
+    Entries are positional, or `NAME=ENTRY`. Positional entries cover every parameter, or every one except
+    the constexprs, or every one not in `given` (those have values from elsewhere). Raises ArgumentError.
     """
     entries = split_signature(text)
     named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))}
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in named if name not in names]:
-        raise UserError(f"--signature: no parameter '{unknown[0]}'; the kernel has {', '.join(names)}")
+        raise ArgumentError("signature", f"no parameter '{unknown[0]}'; the kernel has {', '.join(names)}")
     positional = [entry for entry in entries if not _NAMED.fullmatch(entry)]
     rest = [parameter for parameter in parameters if parameter.name not in named]
-    for taking in (
+    for candidates in (
         rest,
         [parameter for parameter in rest if not parameter.constexpr],
         [parameter for parameter in rest if parameter.name not in given],
     ):
-        if len(taking) == len(positional):
-            bound = dict(zip((parameter.name for parameter in taking), positional, strict=True))
+        if len(candidates) == len(positional):
+            bound = dict(zip((parameter.name for parameter in candidates), positional, strict=True))
             return {name: _split_hint(name, entry) for name, entry in (bound | named).items()}
     runtime = ", ".join(parameter.name for parameter in parameters if not parameter.constexpr)
-    raise UserError(
-        f"--signature has {len(entries)} entries; the kernel has {len(names)} parameters "
-        f"({', '.join(names)}), of which {runtime or 'none'} need a type"
+    raise ArgumentError(
+        "signature",
+        f"{pluralize(len(entries), 'type')} given; the kernel has {pluralize(len(names), 'parameter')} "
+        f"({', '.join(names)}), and needs types for {runtime or 'none of them'}",
     )
 
 
@@ -89,10 +91,9 @@ def specialize(
 ) -> tuple[Argument, ...]:
     """The specialization that the JIT would compile for, in the order of the parameters.
 
-    `constants` are constexpr values from elsewhere. Parameters that a config sets are in none of the
-    two and left out. A pointer on hip is taken
-    to lie within 2 GiB, as the JIT finds of nearly every tensor ("S", `tt.pointer_range`). Raises
-    UserError, naming the argument.
+    `constants` are constexpr values from elsewhere. Parameters that a config sets are in neither and are
+    omitted. A pointer on hip is assumed to be within 2 GiB, which holds for nearly every tensor ("S",
+    `tt.pointer_range`). Raises ArgumentError.
     """
     arguments = []
     for parameter in parameters:
@@ -109,7 +110,7 @@ def _split_hint(name: str, entry: str) -> tuple[str, str]:
     type_, _, hint = entry.partition(":")
     type_, hint = type_.strip(), hint.strip()
     if hint not in ("", "1", "16"):
-        raise UserError(f"--signature: argument '{name}': hint ':{hint}' is neither :16 nor :1")
+        raise ArgumentError("signature", f"argument '{name}': hint ':{hint}' is neither :16 nor :1")
     return type_, hint
 
 
@@ -135,9 +136,10 @@ def _constant(parameter: SignatureItem, text: str) -> Value:
         return 1
     if value is None:
         return None
-    raise UserError(
-        f"--signature: argument '{parameter.name}': '{text}' is no type such as *fp16:16, i32 or "
-        f"fp32, and the parameter is no tl.constexpr"
+    raise ArgumentError(
+        "signature",
+        f"argument '{parameter.name}': '{text}' is not a type such as *fp16:16, i32 or fp32, and the "
+        f"parameter is not a tl.constexpr",
     )
 
 

@@ -1,4 +1,4 @@
-"""A stand-in for Triton's GPU driver: it answers for the target's device, and launches go nowhere."""
+"""A stub of Triton's GPU driver: it describes the target's device and ignores launches."""
 
 from __future__ import annotations
 
@@ -6,29 +6,38 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irscope.backends import backend_of, device_of, reference_device
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.model import Target
 
 
-class Properties(dict[str, Any]):
-    """What Triton's driver tells of a device."""
+class NeedsGpuError(BaseException):
+    """Raised if a program needs a value that only a GPU could compute.
+
+    A BaseException, so that the program's `except Exception` does not catch it.
+    """
+
+    def __init__(self, reason: str = "needs a value that is not computed without a GPU") -> None:
+        super().__init__(reason)
+
+
+class StubProperties(dict[str, Any]):
+    """The properties of a device, by Triton's names. Raises NeedsGpuError for an unknown one."""
 
     def __missing__(self, name: str) -> Any:
-        raise NeedsGpuError(f"asks for the device's '{name}', which its driver alone knows")
+        raise NeedsGpuError(f"needs the device property '{name}', which only its driver knows")
 
 
-class StandInUtils:
-    """What `driver.active.utils` answers; `registers` are (registers, spills) by binary."""
+class StubUtils:
+    """The stub of `driver.active.utils`; `registers` maps binaries to (registers, spills)."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self.registers: dict[bytes, tuple[int, int]] = {}
 
-    def get_device_properties(self, device: int) -> Properties:
-        """The properties by Triton's names; the same for every device number."""
+    def get_device_properties(self, device: int) -> StubProperties:
+        """The target's properties, for every device number."""
         target, limits = self._target, device_of(self._target)
         shared = limits.block_shared if limits else 0
-        return Properties(
+        return StubProperties(
             max_shared_mem=shared,
             max_num_regs=65536,
             multiprocessor_count=reference_device(target).multiprocessors,
@@ -37,24 +46,24 @@ class StandInUtils:
         )
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
-        """A module and function that are none, registers and spills as far as they were read, threads."""
+        """No module, no function, the registers and spills if known (else 0), and the most threads."""
         registers, spills = self.registers.get(binary, (0, 0))
         return None, None, registers, spills, 1024
 
     def unload_module(self, module: Any) -> None:
-        """There is nothing to unload."""
+        """Does nothing: `load_binary` loads nothing."""
 
 
-class StandInDriver:
-    """The part of `triton.backends.driver.DriverBase` that programs and the JIT ask for."""
+class StubDriver:
+    """The part of `triton.backends.driver.DriverBase` that programs and the JIT use."""
 
     def __init__(self, target: Target, device: int = 0) -> None:
         self.target, self._device = target, device
-        self.utils = StandInUtils(target)
-        self.launcher_cls = _no_launcher
+        self.utils = StubUtils(target)
+        self.launcher_cls = _stub_launcher
 
     def get_current_target(self) -> Any:
-        """The target as Triton's own GPUTarget."""
+        """The target as Triton's GPUTarget."""
         return gpu_target(self.target)
 
     def get_current_device(self) -> int:
@@ -62,7 +71,7 @@ class StandInDriver:
         return self._device
 
     def set_current_device(self, device: int) -> None:
-        """Every number is the same device."""
+        """Sets the device number; every number is the same device."""
         self._device = device
 
     def get_current_stream(self, device: int) -> int:
@@ -70,13 +79,13 @@ class StandInDriver:
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """The torch device of that kind; needs torch, as the file that asks for it does."""
+        """The torch device. Needs torch, which the calling program has."""
         import torch
 
         return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
-        """`torch.cuda`, which poses too."""
+        """`torch.cuda`, which is faked too."""
         import torch
 
         return torch.cuda
@@ -86,18 +95,18 @@ class StandInDriver:
         return call_once
 
     def get_empty_cache_for_benchmark(self) -> None:
-        """There is no cache to empty."""
+        """Returns no buffer: nothing is benchmarked."""
 
     def clear_cache(self, cache: Any) -> None:
-        """There is no cache to clear."""
+        """Does nothing: nothing is benchmarked."""
 
     def map_python_to_cpp_type(self, type_: str) -> str:
-        """No launcher is built, so its types are of no matter."""
+        """The type itself: no C++ launcher is built."""
         return type_
 
 
 def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
-    """Calls once; every time is 1.0 ms, so that an autotuner takes its first config."""
+    """Calls once and returns 1.0 ms for every quantile, so that an autotuner picks its first config."""
     kernel_call()
     return [1.0] * len(quantiles)
 
@@ -109,8 +118,8 @@ def gpu_target(target: Target) -> Any:
     return GPUTarget(target.backend, backend_of(target).triton_arch(target.arch), target.warp_size)
 
 
-def _no_launcher(source: Any, metadata: Any) -> Callable[..., None]:
+def _stub_launcher(source: Any, metadata: Any) -> Callable[..., None]:
     def launch(*_: Any) -> None:
-        """A launch that goes nowhere."""
+        """Does nothing."""
 
     return launch

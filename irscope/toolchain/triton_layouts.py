@@ -1,7 +1,8 @@
 """Triton's own linear layouts of every tensor and buffer in a TTGIR module.
 
-Triton's layout functions end the process on what they do not take, so they run in one of its own, which
-tells of each layout before and after it asks for it. One that ends the process is left out the next time.
+Triton's layout functions abort the process on input they cannot convert. They run in a process of their
+own, which reports each layout before and after it converts it; a layout that aborts is skipped on the next
+attempt. The process answers in lines of JSON on stdout, where Triton prints too.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any
 from irscope.backends import backend_named
 from irscope.model import Target
 
-# "64x32 #ttg.blocked<{...}>" -> input dimension -> the vectors of its bits.
+# "64x32 #ttg.blocked<{...}>" -> input dimension -> the basis vectors of its bits.
 Layouts = dict[str, dict[str, list[list[int]]]]
 
-# The input dimensions of a linear layout, and what Gluon's classes call their bases.
+# The input dimensions of a linear layout, and the fields of Gluon's classes with their bases.
 _FIELDS = {
     "register": "reg_bases",
     "lane": "lane_bases",
@@ -38,7 +39,7 @@ _MOST_ABORTS = 8
 
 
 def installed_triton() -> str | None:
-    """The version of the Triton that is installed, without importing it; None where there is none."""
+    """The version of the installed Triton, without importing it; None if it is not installed."""
     try:
         return metadata.version("triton")
     except metadata.PackageNotFoundError:
@@ -46,25 +47,27 @@ def installed_triton() -> str | None:
 
 
 def triton_layouts(ttgir: str, target: Target, seconds: float = 60) -> Layouts:
-    """The linear layouts of a module's types, by shape and layout as `layout_key` writes them.
+    """The linear layouts of a module's types, by `layout_key`.
 
-    `seconds` is the time limit of each attempt. What Triton cannot convert is left out; {} where it cannot
-    read the module, as that of another version.
+    `seconds` is the time limit of each attempt. Layouts that Triton cannot convert are omitted; the
+    result is empty if Triton cannot read the module, for example one of another version.
     """
     found: Layouts = {}
     fatal: list[str] = []
     while len(fatal) < _MOST_ABORTS:
-        asked, answered = _ask(ttgir, target, [*found, *fatal], seconds)
-        found |= answered
-        unanswered = asked - answered.keys()
-        if not unanswered:
+        started, converted = _convert_in_process(ttgir, target, [*found, *fatal], seconds)
+        found |= converted
+        unfinished = started - converted.keys()
+        if not unfinished:
             break
-        fatal += unanswered
+        fatal += unfinished
     return {key: bases for key, bases in found.items() if bases}
 
 
-def _ask(ttgir: str, target: Target, skip: list[str], seconds: float) -> tuple[set[str], Layouts]:
-    """The layouts that a process of its own asked Triton for, and the answers that it got."""
+def _convert_in_process(
+    ttgir: str, target: Target, skip: list[str], seconds: float
+) -> tuple[set[str], Layouts]:
+    """The layouts whose conversion a new process started, and those that it converted."""
     request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
     try:
         printed = subprocess.run(
@@ -76,30 +79,30 @@ def _ask(ttgir: str, target: Target, skip: list[str], seconds: float) -> tuple[s
         ).stdout
     except subprocess.TimeoutExpired as error:
         printed = error.stdout or b""
-    asked: set[str] = set()
-    answered: Layouts = {}
+    started: set[str] = set()
+    converted: Layouts = {}
     for line in printed.decode("utf-8", "replace").splitlines():
         if line.startswith(_RESULT) and line.endswith("]"):
             key, bases = json.loads(line.removeprefix(_RESULT))
-            asked.add(key)
+            started.add(key)
             if bases is not None:
-                answered[key] = bases
-    return asked, answered
+                converted[key] = bases
+    return started, converted
 
 
 def layout_key(shape: list[int], layout: str) -> str:
-    """The name of a layout of a shape: `64x32 #ttg.blocked<{...}>`, without aliases."""
+    """The key of a layout of a shape: `64x32 #ttg.blocked<{...}>`, without aliases."""
     return f"{'x'.join(map(str, shape))} {layout}"
 
 
 def serve() -> None:
-    """Answers the request on stdin, a line for each layout on stdout."""
+    """Answers the request on stdin: two lines per layout on stdout, before and after its conversion."""
     request = json.load(sys.stdin)
-    for key, bases in _converted(request["ttgir"], request["target"], set(request["skip"])):
+    for key, bases in _conversions(request["ttgir"], request["target"], set(request["skip"])):
         print(_RESULT + json.dumps([key, bases]), flush=True)
 
 
-def _converted(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tuple[str, Any]]:
+def _conversions(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tuple[str, Any]]:
     from triton._C.libtriton import gluon_ir, ir
     from triton.backends.compiler import GPUTarget
     from triton.compiler import make_backend
@@ -122,20 +125,20 @@ def _converted(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tuple[
             values.setdefault(str(value.get_type()), value)
 
     module.walk(visit)
-    seen = set(skip)
+    done = set(skip)
     for type_, value in values.items():
-        if (named := _named(type_)) is None or named[0] in seen:
+        if (keyed := _key_and_shape(type_)) is None or keyed[0] in done:
             continue
-        key, shape = named
-        seen.add(key)
+        key, shape = keyed
+        done.add(key)
         yield key, None
         yield key, _bases(builder, value, type_, shape)
 
 
-def _named(type_: str) -> tuple[str, list[int]] | None:
-    """The key of a type's layout and the shape that it is a layout of; None for a type without one.
+def _key_and_shape(type_: str) -> tuple[str, list[int]] | None:
+    """The key of a type's layout and the shape that it lays out; None for a type without a layout.
 
-    A view of a part of a buffer has the layout of the whole.
+    A view of part of a buffer has the layout of the whole buffer.
     """
     match = _TYPE.match(type_)
     start = type_.find(", #")
@@ -148,7 +151,7 @@ def _named(type_: str) -> tuple[str, list[int]] | None:
 
 
 def _attribute(text: str) -> str:
-    """The attribute that `text` begins with, to its closing bracket."""
+    """The attribute at the start of `text`, up to its closing bracket."""
     depth = 0
     for at, char in enumerate(text):
         depth += (char == "<") - (char == ">" and text[at - 1] != "-")
@@ -158,15 +161,15 @@ def _attribute(text: str) -> str:
 
 
 def _bases(builder: Any, value: Any, type_: str, shape: list[int]) -> dict[str, list[list[int]]]:
-    """Triton's bases of a value's layout; {} where this version has none to give."""
+    """Triton's bases of a value's layout; {} if this version cannot compute them."""
     try:
         if type_.startswith("tensor"):
             layout = builder.get_gluon_layout_from_tensor(value)
         elif metadata.version("triton").startswith("3.6.") or "#ttg.padded_shared" in type_:
-            return {}  # it would end the process
+            return {}  # converting it would abort the process
         else:
             layout = builder.get_gluon_layout_from_memdesc(value)
-            # A buffer of several: the layout is that of one.
+            # For a multi-buffered allocation, the layout is that of one buffer.
             shape = shape[-_rank(layout) :]
         linear = builder.to_linear_layout(layout._to_ir(builder), shape)
     except (AssertionError, AttributeError, IndexError, RuntimeError, TypeError, ValueError):
@@ -177,7 +180,7 @@ def _bases(builder: Any, value: Any, type_: str, shape: list[int]) -> dict[str, 
 
 
 def _rank(layout: Any) -> int:
-    """The number of dimensions of a Gluon layout of a buffer."""
+    """The rank of a Gluon layout of a buffer."""
     for name in ("rank", "order", "block", "shape"):
         known = getattr(layout, name, None)
         if known is not None:

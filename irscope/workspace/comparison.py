@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies
-from irscope.analysis.cache_key_text import verdict
-from irscope.analysis.divergence import Divergences, divergence_findings, divergences
+from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
+from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.finding import Finding
+from irscope.analysis.finding import Finding, PairContext
 from irscope.analysis.findings import findings
 from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
@@ -65,6 +64,16 @@ class Comparison:
         ]
         return [(name, left, right) for name, left, right in texts if left != right]
 
+    @property
+    def config_text(self) -> str:
+        """The config values that differ: `BLOCK_M 64 -> 128, num_warps unset -> 8`; "" if none."""
+        return ", ".join(f"{name} {a or 'unset'} -> {b or 'unset'}" for name, a, b in self.config_changes)
+
+    def describe(self, index: int) -> str:
+        """A (0) or B (1) in one line: `#1 BLOCK_M=64  matmul_kernel  cuda:90`."""
+        variant = self.variants[index]
+        return f"{self.heading(index)}  {variant.kernel.name}  {variant.target}"
+
     @cached_property
     def facts(self) -> tuple[Mapping[str, Fact], Mapping[str, Fact]]:
         """The facts of A and B, with the lines that prove them."""
@@ -111,9 +120,7 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What matters about B compared with A, most important first."""
-        found = findings(self.a, self.b, *self.facts, self.stages)
-        parted = divergence_findings(self.divergence) if self.divergence is not None else ()
-        return tuple(sorted([*found, *parted], key=lambda finding: -finding.weight))
+        return tuple(findings(PairContext(self.a, self.b, *self.facts, self.stages, self.divergence)))
 
     @property
     def first_difference(self) -> StageDiff | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from irscope.diff.constants import by_constants_alone
 from irscope.diff.rows import Change, Row, StageDiff
 
 # The front end's modules show what was requested, not what the compiler made of it.
@@ -40,7 +39,7 @@ def rows_at(detail: Detail, rows: Sequence[Row], left: Sequence[str], right: Seq
 
 def differs_materially(diff: StageDiff) -> bool:
     """Whether a stage of the compiler differs in more than shapes and constants."""
-    return diff.structural and diff.stage not in _FRONT_END and not by_constants_alone(diff)
+    return diff.structural and diff.stage not in _FRONT_END and not diff.constants_only
 
 
 def _raw(row: Row, left: Sequence[str], right: Sequence[str]) -> Row:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.describe import turns_text
+from irscope.layouts.describe import conflicts_text
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.layouts.shared_accesses import Counted
+from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class DrawingOptions:
 
 
 @dataclass(frozen=True)
-class TensorDrawing:
+class LayoutDrawing:
     """The grid of a tensor in one variant, and a description."""
 
     grid: Grid
@@ -73,7 +73,7 @@ class LayoutComparison:
         """The number of accesses to a buffer whose bank conflicts are known."""
         return len(_accesses(self._kernels[0], tensor))
 
-    def draw(self, tensor: Tensor, options: DrawingOptions) -> list[TensorDrawing]:
+    def draw(self, tensor: Tensor, options: DrawingOptions) -> list[LayoutDrawing]:
         """A tensor of A, and the matching one of B."""
         drawings = []
         for kernel in self._kernels:
@@ -83,20 +83,20 @@ class LayoutComparison:
                 problem = f"no {tensor.python} like this"
             except UnknownLayoutError as error:
                 drawing, problem = None, f"unknown: {error}"
-            drawings.append(drawing or TensorDrawing(Grid("", (), (), ()), problem))
+            drawings.append(drawing or LayoutDrawing(Grid("", (), (), ()), problem))
         return drawings
 
 
-def _draw(kernel: KernelLayouts, tensor: Tensor, options: DrawingOptions) -> TensorDrawing:
+def _draw(kernel: KernelLayouts, tensor: Tensor, options: DrawingOptions) -> LayoutDrawing:
     if options.access is not None and (accesses := _accesses(kernel, tensor)):
         access = accesses[min(options.access, len(accesses) - 1)]
         conflicts = access.conflicts if options.swizzle else access.plain
-        text = turns_text(conflicts) if conflicts else access.why_not
-        return TensorDrawing(kernel.turns(access, options.swizzle), text)
+        text = conflicts_text(conflicts) if conflicts else access.why_not
+        return LayoutDrawing(kernel.wavefronts(access, options.swizzle), text)
     whole = options.whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole
     window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1])) if whole else Window()
     picture = kernel.picture(tensor, window, swizzle=options.swizzle or not tensor.shared)
-    return TensorDrawing(picture.grid, " ".join(picture.words))
+    return LayoutDrawing(picture.grid, " ".join(picture.sentences))
 
 
 def _key(tensor: Tensor) -> tuple[str, str, str]:
@@ -117,6 +117,6 @@ def _match(tensor: Tensor, kernel: KernelLayouts) -> Tensor | None:
     return None
 
 
-def _accesses(kernel: KernelLayouts, tensor: Tensor) -> list[Counted]:
+def _accesses(kernel: KernelLayouts, tensor: Tensor) -> list[AccessConflicts]:
     """The accesses to a buffer whose bank conflicts are known."""
     return [one for one in kernel.accesses_to(tensor) if one.conflicts] if tensor.shared else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from irscope.analysis.divergence import KINDS, Divergence, pairs
+from irscope.analysis.divergence import KINDS, Divergence, aligned_steps
 from irscope.analysis.pass_history import PassModule, PassStep, summary
 from irscope.diff.rows import Row
 from irscope.diff.stage_diff import diff_stage
@@ -72,7 +72,7 @@ class PassComparison:
         a = self._workspace.passes(pair.a)
         b = [] if pair.a.id == pair.b.id else self._workspace.passes(pair.b)
         self.paired = bool(a and b)
-        steps = pairs(a, b) if self.paired else ((step, None) for step in a or b)
+        steps = aligned_steps(a, b) if self.paired else ((step, None) for step in a or b)
         self.lines = [PassLine(left, right) for left, right in steps]
 
     def mark_divergence(self) -> Divergence | None:
@@ -85,8 +85,8 @@ class PassComparison:
             return None
         for kind in KINDS:
             divergence: Divergence | None = getattr(found, kind)
-            moment = divergence.moment if divergence is not None else None
-            steps = () if moment is None else (*moment.a, *moment.b)
+            passes = divergence.passes if divergence is not None else None
+            steps = () if passes is None else (*passes.a, *passes.b)
             for line in self.lines:
                 if any(step in steps for step in (line.a, line.b) if step is not None):
                     line.diverging.append(kind)

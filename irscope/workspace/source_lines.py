@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.analysis.source_map import Place, SourceMap, place_of, python_lines
+from irscope.analysis.source_map import SourceMap, SourcePlace, place_of, python_lines
+from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import Row
-from irscope.diff.text_rows import text_rows
 from irscope.languages.document import Location
 from irscope.model import UserError, Variant
 from irscope.workspace.texts import PYTHON
@@ -26,14 +26,14 @@ class PythonSource:
 
     lines: Sequence[str] = ()
     numbers: Sequence[int] = ()
-    places: Sequence[Place | None] = ()
+    places: Sequence[SourcePlace | None] = ()
     file: str = ""
 
-    def line_of(self, place: Place) -> int | None:
+    def line_of(self, place: SourcePlace) -> int | None:
         """The line (from 0) of a place; None if the source does not have it."""
         return self.places.index(place) if place in self.places else None
 
-    def kernel_line(self, places: Sequence[Place]) -> int | None:
+    def kernel_line(self, places: Sequence[SourcePlace]) -> int | None:
         """The line (from 0) of the outermost of `places` that is in the kernel's file.
 
         The line of the innermost if none is; None if the source has none of them.
@@ -64,17 +64,17 @@ class SourceMaps:
     left: SourceMap | None = None
     right: SourceMap | None = None
 
-    def of(self, line: int, right: bool) -> tuple[Place, ...]:
+    def of(self, line: int, right: bool) -> tuple[SourcePlace, ...]:
         """The places that a line of one side came from, the innermost first."""
         side = self.right if right else self.left
         return side.of_line(line) if side else ()
 
-    def counts(self, place: Place) -> tuple[int, int]:
+    def counts(self, place: SourcePlace) -> tuple[int, int]:
         """How many operations came from a place, in A and B."""
         left, right = (side.count(place) if side else 0 for side in (self.left, self.right))
         return left, right
 
-    def lines(self, place: Place) -> tuple[frozenset[int], frozenset[int]]:
+    def lines(self, place: SourcePlace) -> tuple[frozenset[int], frozenset[int]]:
         """The lines of these operations, in A and B."""
         left, right = (side.lines(place) if side else () for side in (self.left, self.right))
         return frozenset(left), frozenset(right)
@@ -101,7 +101,7 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
     return SourceMaps(_source_map(pair, pair.a, stage), None if single else _source_map(pair, pair.b, stage))
 
 
-def line_outcomes(pair: Comparison, stage: str, place: Place) -> list[LineOutcome]:
+def line_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[LineOutcome]:
     """What a Python line became in a stage: classes whose numbers differ first, then the largest."""
     maps = source_maps(pair, stage)
     left, right = (side.counts(place) if side else None for side in (maps.left, maps.right))

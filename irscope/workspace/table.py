@@ -1,42 +1,58 @@
-"""The comparison table: which variants and facts it has, in which order, and which value is best."""
+"""The comparison table: its variants, columns, formatted cells, best values and notes, before any format.
+
+Every view lays out the same `TableView`; which columns vary and which value is best is decided here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.duplicates import duplicate_groups
+from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of
-from irscope.facts.registry import kinds_for
-from irscope.model import Status, UserError, Value, Variant
+from irscope.facts.registry import FACT_KINDS, kinds_for
+from irscope.model import Status, UserError, Value, Variant, format_value
+from irscope.model.text import pluralize
+from irscope.model.varying import varying
 
-# Registers mislead without the others: where ptxas gives up it reports 32 and kilobytes of stack.
+# A register count misleads without the others: if ptxas gives up, it reports 32 and kilobytes of stack.
 BOUND = ("registers", "stack", "n_spills")
+# What every view shows for a value that could not be determined.
+UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
 class TableEntry:
     """One variant of the table.
 
-    `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed
-    or cannot launch ("" where it can); such a variant is never ranked. `twin` is the number of the
-    first variant with the same machine code, None where it is the first or alone.
+    `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed or cannot
+    launch ("" if it can); such a variant is never ranked. `duplicate_of` is the number of the first variant
+    with the same machine code; None for that variant itself, and if there is no other.
     """
 
     variant: Variant
     name: str
     facts: Mapping[str, Fact]
     problem: str = ""
-    twin: int | None = None
+    duplicate_of: int | None = None
 
     def value(self, name: str) -> FactValue:
-        """The value of the fact called `name`; None where it is not known."""
+        """The value of the fact called `name`; None if it is unknown."""
         return self.facts[name].value if name in self.facts else None
+
+    @property
+    def note(self) -> str:
+        """What a narrow column says about the variant: `failed`, `no launch`, `= #2` or nothing."""
+        if self.variant.failure:
+            return "failed"
+        if self.problem:
+            return "no launch"
+        return f"= #{self.duplicate_of}" if self.duplicate_of is not None else ""
 
 
 @dataclass(frozen=True)
 class TableSection:
-    """The variants of one kernel for one target, which are what can be compared."""
+    """The variants of one kernel for one target: only these can be compared."""
 
     kernel: str
     target: str
@@ -44,23 +60,124 @@ class TableSection:
 
     @property
     def backend(self) -> str:
-        """The target's backend, which decides what facts there are."""
+        """The target's backend, which determines the facts."""
         return self.entries[0].variant.target.backend
 
     @property
     def title(self) -> str:
-        """What stands above the section."""
-        count = len(self.entries)
-        return f"{self.kernel}  {self.target}  {count} variant{'s' if count != 1 else ''}"
+        """Kernel, target and number of variants."""
+        return f"{self.kernel}  {self.target}  {pluralize(len(self.entries), 'variant')}"
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A value as text. `best`: it is the best of its column.
+
+    The text is "" if the variant cannot have a value (it failed, or its config lacks the name) and UNKNOWN
+    if the value could not be determined.
+    """
+
+    text: str
+    value: FactValue | Value = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class ConfigColumn:
+    """A config value of all entries."""
+
+    name: str
+    cells: tuple[TableCell, ...]
+
+
+@dataclass(frozen=True)
+class FactColumn:
+    """A fact of all entries; `best` is the best value, None if there is nothing to choose."""
+
+    kind: FactKind
+    cells: tuple[TableCell, ...]
+    best: FactValue
+    varies: bool
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return not any(isinstance(cell.value, str | Status) for cell in self.cells)
+
+    @property
+    def bound(self) -> bool:
+        """Whether the column is shown only together with the others in BOUND."""
+        return self.kind.name in BOUND
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A section with its columns.
+
+    `configs` are the config values that vary (all if none does); `identified`: they identify every
+    variant, so that a view needs no column for names.
+    """
+
+    section: TableSection
+    configs: tuple[ConfigColumn, ...]
+    facts: tuple[FactColumn, ...]
+    identified: bool
+
+    @property
+    def entries(self) -> tuple[TableEntry, ...]:
+        """The rows."""
+        return self.section.entries
+
+    @property
+    def duplicates(self) -> int:
+        """How many launchable variants have the machine code of an earlier one."""
+        return sum(entry.duplicate_of is not None and not entry.problem for entry in self.entries)
+
+    @property
+    def stage_reuse(self) -> StageReuse:
+        """Which variants reused stages of another one, and the seconds that saved."""
+        facts = {entry.variant.id: entry.facts for entry in self.entries}
+        return stage_reuse([entry.variant for entry in self.entries], facts)
+
+
+def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
+    """A section with the columns of `kinds` (None: those that a person is shown)."""
+    configs = [dict(entry.variant.config.values) for entry in section.entries]
+    return TableView(
+        section,
+        tuple(
+            ConfigColumn(
+                name,
+                tuple(
+                    TableCell(format_value(c[name]), c[name]) if name in c else TableCell("") for c in configs
+                ),
+            )
+            for name in config_names(section)
+        ),
+        tuple(_fact_column(section, kind) for kind in default_kinds(section) if kinds is None)
+        + tuple(_fact_column(section, kind) for kind in kinds or ()),
+        len({entry.variant.config for entry in section.entries}) == len(section.entries),
+    )
+
+
+def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
+    top = best(section, kind)
+    cells = []
+    for entry in section.entries:
+        value = entry.value(kind.name)
+        text = str(entry.facts[kind.name]) if value is not None else "" if entry.variant.failure else UNKNOWN
+        cells.append(TableCell(text, value, top is not None and not entry.problem and value == top))
+    return FactColumn(kind, tuple(cells), top, bool(varying_kinds(section, [kind])))
 
 
 def entries(
     variants: Sequence[Variant], names: Mapping[int, str], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[TableEntry]:
     """The entries of `variants`; `names` and `facts` are by variant id."""
-    twins = {later.id: first.id for first, *others in duplicate_groups(variants, facts) for later in others}
+    groups = duplicate_groups(variants, facts)
+    duplicates = {later.id: first.id for first, *others in groups for later in others}
     return [
-        TableEntry(variant, names[variant.id], own, _problem(variant, own), twins.get(variant.id))
+        TableEntry(variant, names[variant.id], own, _problem(variant, own), duplicates.get(variant.id))
         for variant in variants
         for own in [facts.get(variant.id, {})]
     ]
@@ -71,9 +188,9 @@ def sections(
 ) -> list[TableSection]:
     """The entries by kernel and target, each section sorted by `sort`.
 
-    `sort` is a fact's or a config's name, None for the capture's order; the best or least value stands
-    first, unknown ones behind all known, those with a problem last. Raises UserError, naming what
-    there is, where `sort` names neither.
+    `sort` is the name of a fact or config value (None: the capture's order). The best or smallest value
+    comes first, unknown values after known ones, variants with a problem last. Raises UserError, listing the
+    known names, if `sort` is unknown.
     """
     if sort is not None:
         _check_sort(entries, sort, kinds)
@@ -87,21 +204,13 @@ def sections(
 
 
 def config_names(section: TableSection) -> list[str]:
-    """The config values that tell the section's variants apart; all of them where none does."""
+    """The config values that vary within the section; all of them if none does."""
     configs = [dict(entry.variant.config.values) for entry in section.entries]
-    names = list(dict.fromkeys(name for config in configs for name in config))
-    missing = object()
-    telling = [name for name in names if len({repr(config.get(name, missing)) for config in configs}) > 1]
-    return telling or names
-
-
-def named_apart(section: TableSection) -> bool:
-    """Whether the config alone tells every variant of the section from the others."""
-    return len({entry.variant.config for entry in section.entries}) == len(section.entries)
+    return varying(configs) or list(dict.fromkeys(name for config in configs for name in config))
 
 
 def best(section: TableSection, kind: FactKind) -> FactValue:
-    """The best value of a fact among variants that can launch; None where there is nothing to choose."""
+    """The best value of a fact among variants that can launch; None if there is nothing to choose."""
     values = [entry.value(kind.name) for entry in section.entries if not entry.problem]
     numbers = [value for value in values if isinstance(value, int | float)]
     if not kind.better or len(set(numbers)) < 2:
@@ -111,25 +220,31 @@ def best(section: TableSection, kind: FactKind) -> FactValue:
     return min(numbers) if kind.better == "low" else max(numbers)
 
 
-def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind]) -> list[FactKind]:
-    """The kinds called `names` in that order. Raises UserError, naming the known ones.
+def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind] = FACT_KINDS) -> list[FactKind]:
+    """The kinds called `names`, in that order. Raises UserError, listing the known ones.
 
-    Of those that mislead alone, all come where one is asked for.
+    If one of BOUND is named, all of them are included.
     """
     known = {kind.name: kind for kind in kinds}
     chosen: dict[str, FactKind] = {}
     for name in names:
         if name not in known:
-            raise UserError(f"no column '{name}'; there is: {', '.join(known)}")
+            raise UserError(f"no column '{name}'; known columns: {', '.join(known)}")
         for other in BOUND if name in BOUND else (name,):
             chosen[other] = known[other]
     return list(chosen.values())
 
 
-def default_kinds(section: TableSection) -> list[FactKind]:
-    """The kinds that a person is shown: those of the backend of which something is known.
+def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
+    """The kinds of all facts that the sections' backends have."""
+    backends = {section.backend for section in sections}
+    return [kind for kind in FACT_KINDS if any(kind in kinds_for(backend) for backend in backends)]
 
-    Not among them is what the notes say of each variant.
+
+def default_kinds(section: TableSection) -> list[FactKind]:
+    """The kinds that a person is shown: those of the backend with at least one known value.
+
+    Without the facts that the notes contain: whether a variant can launch, and its machine code.
     """
     return [
         kind
@@ -139,16 +254,27 @@ def default_kinds(section: TableSection) -> list[FactKind]:
     ]
 
 
-def telling_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
-    """Those of `kinds` that tell the section's variants apart; of those that mislead alone, all or none."""
-    telling = {kind.name for kind in kinds if len({repr(e.value(kind.name)) for e in section.entries}) > 1}
-    if telling.intersection(BOUND):
-        telling.update(BOUND)
-    return [kind for kind in kinds if kind.name in telling]
+def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
+    """Those of `kinds` whose values vary within the section; of BOUND, all or none."""
+    names = {kind.name for kind in kinds}.union(BOUND if any(kind.name in BOUND for kind in kinds) else ())
+    found = set(varying([{name: entry.value(name) for name in names} for entry in section.entries]))
+    if found.intersection(BOUND):
+        found.update(BOUND)
+    return [kind for kind in kinds if kind.name in found]
+
+
+def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:
+    """At most `most` pairs that differ in few values and much in their facts."""
+    from irscope.analysis.pair_ranking import rank_pairs
+
+    entries = [entry for section in sections for entry in section.entries]
+    facts = {entry.variant.id: entry.facts for entry in entries}
+    variants = sorted((entry.variant for entry in entries), key=lambda variant: variant.id)
+    return rank_pairs(variants, facts, most)
 
 
 def minor(kind: FactKind) -> bool:
-    """Whether few ask for a fact: the time of one stage, sizes, what a time was measured for."""
+    """Whether a fact is secondary: the time of one stage, a size, what a time was measured for."""
     return kind.name.endswith(("_seconds", "_size", "_key"))
 
 
@@ -161,7 +287,7 @@ def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKi
     known = [kind.name for kind in kinds]
     known += [name for entry in entries for name, _ in entry.variant.config.values]
     if sort not in known:
-        raise UserError(f"cannot sort by '{sort}'; there is: {', '.join(dict.fromkeys(known))}")
+        raise UserError(f"cannot sort by '{sort}'; known names: {', '.join(dict.fromkeys(known))}")
 
 
 def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKind]) -> list[TableEntry]:
@@ -179,27 +305,33 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
     return sorted(entries, key=key)
 
 
-def table_rows(sections: Sequence[TableSection]) -> list[dict[str, FactValue]]:
+PlainValue = int | float | str | None
+
+
+def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
     """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
-    A config value that has the name of another column appears as `config.NAME`. Element types are text.
+    A config value that has the name of another column appears as `config.NAME`. Element types and the
+    launch status are text.
     """
-    rows: list[dict[str, FactValue]] = []
+    rows: list[dict[str, PlainValue]] = []
     for entry in (entry for section in sections for entry in section.entries):
         variant = entry.variant
-        row: dict[str, FactValue] = {
+        row: dict[str, PlainValue] = {
             "id": variant.id,
             "kernel": variant.kernel.name,
             "target": str(variant.target),
             "name": entry.name,
         }
-        facts = {kind.name: entry.value(kind.name) for kind in kinds_for(variant.target.backend)}
+        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds_for(variant.target.backend)}
         taken = {*row, *facts, "problem", "duplicate_of"}
         for name, value in variant.config.values:
-            row[f"config.{name}" if name in taken else name] = (
-                value if isinstance(value, int | float | str | None) else str(value)
-            )
+            row[f"config.{name}" if name in taken else name] = _plain(value)
         row |= facts
-        row |= {"problem": entry.problem or None, "duplicate_of": entry.twin}
+        row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}
         rows.append(row)
     return rows
+
+
+def _plain(value: FactValue | Value) -> PlainValue:
+    return value if isinstance(value, int | float | str | None) else str(value)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import CacheKeyInput
-from irscope.analysis.cache_key_text import key_sentence, reason_text
-from irscope.analysis.compilation_summary import story, totals
-from irscope.analysis.compilations import Compilations
+from irscope.analysis.cache_key_diff import key_sentence, reason_text
+from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
 from irscope.analysis.finding import Finding
 from irscope.analysis.source_map import place_of
 from irscope.diff.rows import StageDiff
@@ -62,9 +61,12 @@ def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
     """The compilations of each kernel of a capture."""
     lines = []
     for kernel in kernels:
-        title = f"The whole capture: {kernel.kernel}, {totals(kernel)}"
+        title = f"The whole capture: {kernel.kernel}, {compilation_totals(kernel)}"
         lines.append(TextLine(title, title=True, level=0))
-        lines += [TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2) for line in story(kernel)]
+        lines += [
+            TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
+            for line in compilation_summary(kernel)
+        ]
     return lines
 
 

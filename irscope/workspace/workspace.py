@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from irscope.analysis.pass_history import PassModule, PassStep
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
-    from irscope.facts.fact import Fact, FactKind, FactValue
-    from irscope.languages.document import Document
-    from irscope.languages.lines import Lines
+    from irscope.facts.fact import Fact, FactKind
+    from irscope.languages.document import Document, Lines
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
-    from irscope.workspace.table import TableSection
+    from irscope.workspace.table import PlainValue, TableSection
 
 # Limits of what stays in memory. A parsed line takes about 400 bytes; the newest value is always kept.
 _HELD_CHARACTERS = 24_000_000
@@ -218,6 +217,12 @@ class Workspace:
             self._derived[key] = encoded(self._disassemble(origin))
         return self._derived[key]
 
+    def derive_stages(self, variant: Variant) -> None:
+        """Derives the stages that are not stored (SASS). They are stored when this closes."""
+        for stage in self.stages(variant):
+            if self.derivable(variant, stage):
+                self.find_content(variant, stage)
+
     def text(self, variant: Variant, stage: str) -> str:
         """`content` as text. Raises UserError if the stage is binary or the variant lacks it."""
         if check_stage(stage, with_texts=True).binary:
@@ -228,7 +233,7 @@ class Workspace:
 
     def lines(self, variant: Variant, stage: str) -> Lines:
         """The lines of a text stage. Raises as `content`."""
-        from irscope.languages.lines import Lines
+        from irscope.languages.document import Lines
 
         key = self.key(variant, stage)
         held = self._texts.get(key) if key else None
@@ -241,8 +246,8 @@ class Workspace:
         """A stage, parsed. Raises as `content`."""
         from irscope.languages.registry import parse
 
-        key = self.key(variant, stage)
-        held = self._documents.get(key) if key else None
+        key = self.key(variant, stage), stage  # stages in two languages may have the same text
+        held = self._documents.get(key)
         if held is not None:
             return held
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
@@ -252,8 +257,8 @@ class Workspace:
         """Which Python lines the operations of a stage came from. Raises as `content`."""
         from irscope.analysis.source_map import SourceMap
 
-        key = self.key(variant, stage)
-        held = self._source_maps.get(key) if key else None
+        key = self.key(variant, stage), stage
+        held = self._source_maps.get(key)
         if held is not None:
             return held
         origins = SourceMap(self.document(variant, stage))
@@ -282,11 +287,11 @@ class Workspace:
         diff = diff_stage(stage, self.document(a, stage), self.document(b, stage))
         if stage not in _PARSED_FOR_FINDINGS:
             diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
-        return self._diffs.put((self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
+        return self._diffs.put((stage, self.key(a, stage), self.key(b, stage)), diff, len(diff.rows))
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
         """The diff of a stage if it is in memory."""
-        return self._diffs.get((self.key(a, stage), self.key(b, stage)))
+        return self._diffs.get((stage, self.key(a, stage), self.key(b, stage)))
 
     # Facts.
 
@@ -355,7 +360,7 @@ class Workspace:
         found = entries(variants, self.names, self.all_facts(variants))
         return sections(found, sort, FACT_KINDS if kinds is None else kinds)
 
-    def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, FactValue]]:
+    def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, PlainValue]]:
         """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
         `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears as

@@ -1,6 +1,6 @@
 """The committed stages of tests/capture/narrow.py, with what the coalescing pass said of them."""
 
-from irscope.analysis.instruction_mix import work_by_line
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
 from irscope.languages.registry import parse
 from tests.analysis.builders import DATA, variant
@@ -24,7 +24,7 @@ def use(name, reasons=None, **edits):
         assert old in source
         source = source.replace(old, new)
     made = variant(name=name.partition(".")[0], reasons=reasons)
-    work = work_by_line(parse(text(name, "ptx"), "ptx"), "ptx")
+    work = instructions_by_line(parse(text(name, "ptx"), "ptx"), "ptx")
     return memory_use(made, parse(source, "mlir"), work)
 
 

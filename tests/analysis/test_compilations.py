@@ -1,4 +1,4 @@
-"""A capture's story: what varied, what was for nothing, what a warm-up has to cover."""
+"""A kernel's compilations: what varied, what was redundant, what a warm-up must cover."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_what_is_no_expectation(text):
 
 
 def test_an_unknown_fact_is_named_with_what_there_are():
-    with pytest.raises(UserError, match=r"no fact 'spils'; there is: .*n_spills.*spills"):
+    with pytest.raises(UserError, match=r"no fact 'spils'; the facts are: .*n_spills.*spills"):
         parse_expectation("spils == 0")
 
 

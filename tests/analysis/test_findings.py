@@ -1,7 +1,8 @@
 import pytest
 
-from irscope.analysis.findings import findings
+from irscope.analysis.findings import FINDINGS, Finding, PairContext, findings
 from irscope.facts.measure import from_json, measure
+from irscope.facts.registry import FACT_KINDS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
 from irscope.model import Failure, SourceFunction
 from tests.analysis.builders import FACTS, stage_diff, stored, variant
 
@@ -14,7 +15,7 @@ def facts(**values):
 
 
 def found(facts_a, facts_b, a=None, b=None, diffs=None):
-    return findings(a or variant(), b or variant(id_=2), facts_a, facts_b, diffs or {})
+    return findings(PairContext(a or variant(), b or variant(id_=2), facts_a, facts_b, diffs or {}))
 
 
 def texts(*args, **more):
@@ -29,7 +30,7 @@ def wider_loads(source=None):
         for one, texts in zip(made, stages, strict=True)
     ]
     diffs = {stage: stage_diff(stage, stages[0][stage], stages[1][stage]) for stage in ("ttgir", "ptx")}
-    return findings(*made, *measured, diffs), stages
+    return findings(PairContext(*made, *measured, diffs)), stages
 
 
 def test_wider_loads_come_first_with_their_line_and_their_layout():
@@ -37,7 +38,7 @@ def test_wider_loads_come_first_with_their_line_and_their_layout():
     first = listed[0]
     assert first.kind == "global load"
     assert first.text.startswith("Global loads of line ")
-    assert first.text.endswith(" went from 2 x 8-byte to 4 x 16-byte: #blocked sizePerThread [2] -> [4]")
+    assert first.text.endswith(": 2 x 8-byte -> 4 x 16-byte (#blocked sizePerThread [2] -> [4])")
     for evidence, texts_ in ((first.evidence_a, stages[0]), (first.evidence_b, stages[1])):
         assert evidence
         assert all("ld.global" in texts_[place.stage].split("\n")[place.line] for place in evidence)
@@ -45,12 +46,12 @@ def test_wider_loads_come_first_with_their_line_and_their_layout():
 
 def test_the_source_line_is_quoted_where_it_is_known():
     listed, _ = wider_loads()
-    line = int(listed[0].text.split("line ")[1].split(" ")[0])
+    line = int(listed[0].text.split("line ")[1].split(":")[0])
     source = SourceFunction(
         "add_kernel", "/elsewhere/kernels.py", line - 1, "def add_kernel():\n    x = tl.load(p)"
     )
     listed, _ = wider_loads(source)
-    assert f"of line {line} (x = tl.load(p)) went" in listed[0].text
+    assert f"of line {line} (x = tl.load(p)): " in listed[0].text
 
 
 def test_findings_are_sorted_by_weight():
@@ -60,7 +61,7 @@ def test_findings_are_sorted_by_weight():
 
 def test_without_a_diff_the_widths_are_those_of_the_whole_kernel():
     assert texts(facts(global_loads="16 x 4 B"), facts(global_loads="4 x 16 B")) == [
-        "Global loads went from 16 x 4 B to 4 x 16 B"
+        "Global loads: 16 x 4 B -> 4 x 16 B"
     ]
 
 
@@ -96,17 +97,17 @@ def test_spills_are_told_with_the_registers():
     some = facts(stack=816, registers=255, spill_store_bytes=1972, spill_load_bytes=1460)
     first = texts(none, some)[0]
     assert first == (
-        "B spills and A does not: 816 bytes of stack a thread, "
-        "1,972 bytes of spill stores and 1,460 of loads, with 255 registers, the limit"
+        "B spills, A does not: 816 bytes of stack per thread, "
+        "1,972 bytes of spill stores and 1,460 of spill loads, 255 registers (the limit)"
     )
-    assert texts(some, none)[0].startswith("A spills and B does not: 816 bytes")
+    assert texts(some, none)[0].startswith("A spills, B does not: 816 bytes")
 
 
 def test_few_registers_with_much_stack_are_not_praised():
     gave_up = facts(stack=21_000, registers=32)
     listed = texts(facts(stack=0, registers=168), gave_up)
-    assert "its 32 registers mean that the register allocator gave up" in listed[0]
-    assert "Registers went from 168 to 32 a thread, with 0 and 21,000 bytes of stack" in listed
+    assert "with only 32 registers, the register allocator gave up" in listed[0]
+    assert "Registers per thread: 168 -> 32 (stack: 0 -> 21,000 bytes)" in listed
 
 
 @pytest.mark.parametrize("missing", ["registers", "stack"])
@@ -124,7 +125,7 @@ def test_what_is_unknown_on_one_side_says_nothing():
 def test_identical_code_is_said_first():
     content = {"cubin": (FACTS / "add_kernel.cuda-90.cubin").read_bytes()}
     made = [variant(name="add_kernel", id_=number) for number in (1, 2)]
-    listed = findings(*made, *(measure(one, content.get) for one in made), {})
+    listed = findings(PairContext(*made, *(measure(one, content.get) for one in made)))
     assert [finding.kind for finding in listed] == ["identical"]
 
 
@@ -136,7 +137,7 @@ def test_what_ptxas_warns_of_on_one_side():
     )
     said = texts({}, {}, a=variant(log=""), b=variant(id_=2, log=warning * 2))
     assert len(said) == 1
-    assert said[0].startswith("ptxas says of B: Potential Performance Loss: wgmma.mma_async")
+    assert said[0].startswith("ptxas warns about B: Potential Performance Loss: wgmma.mma_async")
     assert texts({}, {}, a=variant(), b=variant(id_=2, log=warning)) == []
 
 
@@ -145,8 +146,24 @@ def test_the_first_stage_that_really_differs():
         stage: stage_diff(stage, stored(SMALL, stage), stored(LARGE, stage)) for stage in ("ttir", "ttgir")
     }
     (finding,) = (f for f in found({}, {}, diffs=diffs) if f.kind == "stages")
-    assert finding.text.startswith("The first stage compared that differs in more than shapes is ttgir: ")
+    assert finding.text.startswith("First real difference: ttgir (")
     same = {
         stage: stage_diff(stage, stored(SMALL, stage), stored(SMALL, stage)) for stage in ("ttir", "ttgir")
     }
-    assert texts({}, {}, diffs=same) == ["Equal in all compared stages: ttir, ttgir"]
+    assert texts({}, {}, diffs=same) == ["All compared stages are equal: ttir, ttgir"]
+
+
+def test_a_finding_is_one_function(monkeypatch):
+    def always(pair):
+        yield Finding(f"B is {pair.b.kernel.name}", 10_000, "example")
+
+    monkeypatch.setattr("irscope.analysis.findings.FINDINGS", (*FINDINGS, always))
+    assert texts({}, {})[0].startswith("B is ")
+
+
+def test_every_fact_with_a_weight_has_a_finding():
+    for kind in FACT_KINDS:
+        if kind.weight and kind not in (LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, OCCUPANCY):
+            values = ("1 x 4 B", "2 x 4 B") if not kind.unit else (1, 2)
+            a, b = (from_json({"stack": 0, "registers": 64, kind.name: value}) for value in values)
+            assert found(a, b), kind.name

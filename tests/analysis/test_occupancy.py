@@ -1,7 +1,7 @@
 import pytest
 
 from irscope.backends import TARGETS, device_of, parse_target
-from irscope.facts.occupancy import BlockUse, fits, occupancy
+from irscope.facts.occupancy import BlockUse, launch_problem, occupancy
 from tests.analysis.builders import variant
 
 
@@ -95,9 +95,9 @@ def test_cu_mode_leaves_half_of_a_work_group_processor():
     [
         ("cuda:90", {"shared": 232448}, None),
         ("cuda:90", {"shared": 294912}, "294,912 bytes of shared memory, limit 232,448"),
-        ("cuda:90", {"num_warps": 64}, "2,048 threads a block, limit 1,024"),
+        ("cuda:90", {"num_warps": 64}, "2,048 threads per block, limit 1,024"),
         ("cuda:90", {"num_warps": 32}, None),
-        ("hip:gfx942", {"num_warps": 32}, "2,048 threads a block, limit 1,024"),
+        ("hip:gfx942", {"num_warps": 32}, "2,048 threads per block, limit 1,024"),
         ("hip:gfx942", {"shared": 81920}, "81,920 bytes of shared memory, limit 65,536"),
         ("hip:gfx950", {"shared": 81920}, None),
         ("cuda:100", {"tmem_size": 640}, "640 columns of tensor memory, limit 512"),
@@ -106,4 +106,4 @@ def test_cu_mode_leaves_half_of_a_work_group_processor():
     ],
 )
 def test_what_cannot_launch_says_why(target, metadata, reason):
-    assert fits(variant(target, metadata=metadata)) == reason
+    assert launch_problem(variant(target, metadata=metadata)) == reason

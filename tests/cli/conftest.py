@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from irscope.backends import parse_target
+from irscope.cli.main import main
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 
@@ -78,13 +82,47 @@ def capture(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def irscope(tmp_path: Path) -> Run:
-    """Runs irscope in `tmp_path`; text output unless text=False is given."""
+    """Runs irscope in `tmp_path`; text output unless text=False is given.
 
-    def run(*words: object, text: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    In this process, which saves a start of Python per call; process=True starts one, as a user does.
+    """
+
+    def run(
+        *words: object, text: bool = True, process: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "80", **environment}
-        command = [sys.executable, "-m", "irscope", *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=text, cwd=tmp_path, env=env, timeout=60, check=False
-        )
+        arguments = list(map(str, words))
+        if process:
+            command = [sys.executable, "-m", "irscope", *arguments]
+            return subprocess.run(
+                command, capture_output=True, text=text, cwd=tmp_path, env=env, timeout=60, check=False
+            )
+        return run_in_process(arguments, tmp_path, env, text)
 
     return run
+
+
+def run_in_process(
+    arguments: list[str], folder: Path, environment: dict[str, str], text: bool
+) -> subprocess.CompletedProcess[str]:
+    """Runs main() in `folder` with `environment`, and what it prints as of a process with pipes."""
+    encoding = environment["PYTHONIOENCODING"]
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2)]
+    with (
+        mock.patch.dict(os.environ, environment, clear=True),
+        mock.patch.object(sys, "stdin", io.StringIO()),
+        mock.patch.object(sys, "stdout", streams[0]),
+        mock.patch.object(sys, "stderr", streams[1]),
+    ):
+        before = Path.cwd()
+        os.chdir(folder)
+        try:
+            code = main(arguments)
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        finally:
+            os.chdir(before)
+    printed: list[Any] = [stream.buffer.getvalue() for stream in streams]  # type: ignore[attr-defined]
+    if text:
+        printed = [content.decode(encoding) for content in printed]
+    return subprocess.CompletedProcess(arguments, code, *printed)

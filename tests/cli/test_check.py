@@ -35,15 +35,15 @@ def test_kernels_are_chosen_by_glob(irscope, capture):
     words = ("check", capture, "--expect", "threads > 0")
     assert "4 variants" in irscope(*words, "--kernel", "add_*").stdout
     done = irscope(*words, "--kernel", "mul_*")
-    assert done.returncode == 2 and "there is: add_kernel cuda:90" in done.stderr
+    assert done.returncode == 2 and "the capture has: add_kernel cuda:90" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name what is expected with --expect or --file"),
-        (["--expect", "spils == 0"], "no fact 'spils'; there is: "),
-        (["--expect", "spills"], "is no expectation"),
+        ([], "specify expectations with --expect or --file"),
+        (["--expect", "spils == 0"], "no fact 'spils'; the facts are: "),
+        (["--expect", "spills"], "is malformed at"),
         (["--file", "none.toml"], "none.toml: cannot be read"),
     ],
 )
@@ -123,7 +123,7 @@ def test_the_fixture(capture, tmp_path):
     done = pytest_in(tmp_path)
     assert "3 failed, 1 passed" in done.stdout, done.stdout
     assert "expected threads == 64, threads is 128" in done.stdout
-    assert "no fact 'spils'" in done.stdout and "was given no expectation" in done.stdout
+    assert "no fact 'spils'" in done.stdout and "needs at least one expectation" in done.stdout
 
 
 def test_the_plugin_loads_nothing_heavy(tmp_path):

@@ -30,7 +30,7 @@ def test_config_says_where_and_what(tmp_path):
     path = tmp_path / "config.toml"
     done = config(path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == f"{path}  (not there yet)"
+    assert done.stdout.splitlines()[0] == f"{path}  (does not exist yet)"
     path.write_text('theme = "nord\\u001b[2J"\nstage = "ptx"\n[keys]\nswap = "X"\n')
     done = config(path)
     assert done.stdout.splitlines() == [str(path), "theme  nord␛[2J", "stage  ptx", "key    swap = X"]

@@ -48,7 +48,7 @@ def test_what_got_worse(irscope, old, tmp_path):
     new = write(tmp_path / "new.irscope", shared=4096, seconds=2.0)
     done = irscope("diff", old, new)
     assert "2 worse: Shared 2, Compile 2" in done.stdout
-    assert "add_kernel #1 BLOCK=64: Shared 0 -> 4,096 bytes, Compile 0.25 -> 2.00 seconds" in done.stdout
+    assert "add_kernel #1 BLOCK=64: Shared 0 -> 4,096 bytes, Compile 0.25 -> 2 seconds" in done.stdout
     back = irscope("diff", new, old)
     assert "0 worse" in back.stdout and "2 only better" in back.stdout
 
@@ -72,7 +72,7 @@ def test_as_json_and_markdown(irscope, old, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["#1"], "'#1' is no capture; name two variants, or a second capture to compare with"),
+        (["#1"], "'#1' is not a capture; name two variants, or a second capture"),
         (["old.irscope", "--stage", "ttgir"], "two captures have no rows to show"),
         (["old.irscope", "--format", "unified"], "two captures have no rows to show"),
     ],

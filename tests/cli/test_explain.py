@@ -17,8 +17,8 @@ def test_a_word(irscope):
 def test_an_unknown_word_names_close_ones(irscope):
     done = irscope("explain", "convert_layot")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "irscope: no entry for 'convert_layot'; close to it: ttg.convert_layout\n"
-    assert "irscope explain lists all words" in irscope("explain", "q\x1bq").stderr
+    assert done.stderr == "irscope: no entry for 'convert_layot'; similar words: ttg.convert_layout\n"
+    assert "irscope explain lists all entries" in irscope("explain", "q\x1bq").stderr
     assert "\x1b" not in irscope("explain", "q\x1bq").stderr
 
 

@@ -60,15 +60,15 @@ def layout(capture: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def test_the_list_has_tensors_accesses_and_conversions(layout: Run):
     listed = layout("#1")
     assert "tensor<64x64xf32, #mma>" in listed
-    assert "4-way conflicts: 32 turns where 8 would do" in listed
+    assert "4-way conflicts: 32 wavefronts instead of 8" in listed
     assert "#mma -> #blocked: between warps: through shared memory" in listed
 
 
 def test_a_variable_is_drawn_with_what_it_means(layout: Run):
     drawn = layout("#1", "acc")
     assert " 1 T4:0-1 " in drawn
-    assert "4 warps of 32 lanes, 32 elements in each thread." in drawn
-    assert "converted by irscope" in drawn
+    assert "4 warps of 32 lanes, 32 elements per thread." in drawn
+    assert "computed by irscope" in drawn
     window = layout("#1", "acc", "--rows", "8:9", "--cols", "2:4", "--thread", "1")
     assert " [T1:2-3]" in window
     assert "registers 2-3: (8, 2-3)" in window
@@ -80,8 +80,8 @@ def test_the_swizzle_can_be_left_out(layout: Run):
     assert "128 b0" in plain
     assert "144 b4  128 b0" not in plain
     assert "4-way conflicts" in plain
-    assert "turn 8" in layout("#1", "--access", "4", "--no-swizzle")
-    assert "turn 2" not in layout("#1", "--access", "4")
+    assert "wavefront 8" in layout("#1", "--access", "4", "--no-swizzle")
+    assert "wavefront 2" not in layout("#1", "--access", "4")
 
 
 def test_two_variants_stand_side_by_side_where_there_is_room(layout: Run):
@@ -124,7 +124,7 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
     with CaptureReader(capture) as read:
         assert read.layouts(read.variants()[0]) == {key: told}
     drawn = layout("#1", "acc", "--rows", "0:1", "--cols", "0:2")
-    assert "Triton 3.9.0+test's own" in drawn
+    assert "from Triton 3.9.0+test" in drawn
     assert "T1:0" in drawn
 
 
@@ -134,11 +134,11 @@ def test_what_triton_told_is_used(layout: Run, capture: Path):
         (("#1", "nothing"), "has no 'nothing'; variables: "),
         (("#1", "acc", "--rows", "64:65"), "the tensor ends at 64"),
         (("#1", "acc", "--thread", "999"), "no thread 999: there are 128"),
-        (("#1", "acc", "--no-swizzle"), "has no swizzle to take away"),
+        (("#1", "acc", "--no-swizzle"), "has no swizzle"),
         (("#1", "--access", "99"), "has no access 99"),
         (("#1", "--format", "svg"), "name a value to draw"),
         (("#4",), "has no ttgir"),
-        (("#3", "%a"), "not known: #ttg.blocked has no list of numbers order"),
+        (("#3", "%a"), "unknown layout: #ttg.blocked has no list of numbers order"),
         (("#1", "acc", "-o", "/nowhere/x.txt"), "cannot be written"),
     ],
 )

@@ -13,7 +13,7 @@ from queue import Queue
 import pytest
 
 from irscope.backends import parse_target
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.workspace.live import (
@@ -171,7 +171,7 @@ def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from queue import Queue
-from irscope.capturing.compile.request import SweepRequest
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.backends import parse_target
 from irscope.store import CaptureWriter
@@ -194,14 +194,14 @@ def test_without_a_terminal_it_says_so_and_leaves_nothing(
 ) -> None:
     done = irscope("tui", f"{file}::add", "--signature", "*fp32, i32", "-o", "x.irscope")
     assert done.returncode == 2
-    assert done.stderr == "irscope: the app needs a terminal; irscope compile needs none\n"
+    assert done.stderr == "irscope: the app needs a terminal; irscope compile works without one\n"
     assert not (tmp_path / "x.irscope").exists()
 
 
 def test_what_to_compile_is_for_files_alone(irscope: Irscope, tmp_path: Path) -> None:
     done = irscope("tui", "x.irscope", "--config", "BLOCK=1")
     assert done.returncode == 2
-    assert done.stderr.startswith("irscope: --config is for FILE.py[::KERNEL]")
+    assert done.stderr.startswith("irscope: --config applies only to FILE.py[::KERNEL]")
     assert done.stderr.count("\n") == 1
 
 

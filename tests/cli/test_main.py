@@ -51,7 +51,7 @@ def test_no_viewing_command_imports_triton(capture):
 
 
 def test_help_lists_every_command(irscope):
-    done = irscope("--help")
+    done = irscope("--help", process=True)
     assert done.returncode == 0
     assert irscope().stdout == done.stdout
     for name, _, summary in main.COMMANDS:

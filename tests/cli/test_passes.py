@@ -1,4 +1,4 @@
-"""`irscope passes`, and what diff and why say of passes."""
+"""`irscope passes`, and passes in `diff` and `why`."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ def test_passes_are_chosen_by_change_name_and_source_line(irscope, scale):
     assert lines[-1].strip() == "none"
 
 
-def test_two_variants_part_where_num_stages_matters(irscope, scale):
+def test_two_variants_diverge_in_the_pass_that_num_stages_affects(irscope, scale):
     code, lines, _ = irscope("passes", scale, "#1", "#2")
     assert code == 0
-    start = lines.index("Where they part")
-    assert lines[start + 1].startswith("  operations  in pass tritongpu-pipeline of ttgir: 2 added")
+    start = lines.index("Where they diverge")
+    assert lines[start + 1].startswith("  operations  in pass tritongpu-pipeline (ttgir): 2 added")
     assert lines[start + 2].endswith(
         "A  tritongpu-pipeline (num-stages=2): +2 ttg.async_copy_global_to_local"
     )
     assert lines[start + 3].endswith(
         "B  tritongpu-pipeline (num-stages=4): +4 ttg.async_copy_global_to_local"
     )
-    assert lines[start + 4] == "  layouts     the same in both"
+    assert lines[start + 4] == "  layouts     equal in both"
     assert any("ms A" in line and "ms B" in line for line in lines)
 
 
@@ -101,15 +101,15 @@ def test_the_history_of_an_operation(irscope, scale):
     [
         (("#5",), "#5 has no passes"),
         (("#1", "#5"), "#5 has no passes"),
-        (("#1", "--show", "coalesce"), "no pass 'coalesce' here"),
-        (("#1", "--show", "11"), "no pass '11' here"),
+        (("#1", "--show", "coalesce"), "no pass 'coalesce'"),
+        (("#1", "--show", "11"), "no pass '11'"),
         (("#1", "--operation", "ttgir"), "not STAGE:LINE"),
         (("#1", "--operation", "ptx:3"), "stages with passes: ttir, ttgir, llir"),
-        (("#1", "--operation", "ttgir:9999"), "no operation there"),
+        (("#1", "--operation", "ttgir:9999"), "no pass created or changed an operation there"),
         (("#9",), "#9"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(irscope, scale, words, said):
+def test_wrong_use_is_one_line(irscope, scale, words, said):
     code, lines, err = irscope("passes", scale, *words)
     assert (code, lines) == (2, [])
     assert said in err
@@ -124,10 +124,10 @@ def test_the_pass_that_failed_is_marked(irscope, scale):
 def test_json_has_everything(irscope, scale):
     _, lines, _ = irscope("passes", scale, "#1", "#2", "--format", "json")
     document = json.loads("\n".join(lines))
-    assert document["schema"] == "irscope.passes/1"
-    assert document["partings"]["operations"]["name"] == "tritongpu-pipeline"
-    assert document["partings"]["operations"]["a"] == [6]
-    assert document["partings"]["layouts"] is None
+    assert document["schema"] == "irscope.passes/2"
+    assert document["divergences"]["operations"]["name"] == "tritongpu-pipeline"
+    assert document["divergences"]["operations"]["a"] == [6]
+    assert document["divergences"]["layouts"] is None
     pipeline = document["passes"][5]["b"]
     assert pipeline == {
         "number": 6, "stage": "ttgir", "name": "tritongpu-pipeline", "options": "num-stages=4",
@@ -136,15 +136,16 @@ def test_json_has_everything(irscope, scale):
     }  # fmt: skip
     _, lines, _ = irscope("passes", scale, "#1", "--line", "5", "--format", "json")
     document = json.loads("\n".join(lines))
-    assert (document["b"], document["partings"]) == (None, None)
+    assert (document["b"], document["divergences"]) == (None, None)
     touched = {row["a"]["name"]: row["a"]["touched"] for row in document["passes"]}
     assert touched["tritongpu-pipeline"]["added"] == 2
 
 
 def test_diff_and_why_name_the_pass(irscope, scale):
+    where = "A and B first diverge in pass tritongpu-pipeline (ttgir): 2 added"
     for words in (("diff", scale, "#1", "#2", "--stage", "none"), ("why", scale, "#1", "#2")):
         _, lines, _ = irscope(*words)
-        assert any("A and B part in pass tritongpu-pipeline of ttgir: 2 added" in line for line in lines)
+        assert any(where in line for line in lines)
     _, lines, _ = irscope("diff", scale, "#1", "#5", "--stage", "none")
     assert not any("in pass" in line for line in lines)
 

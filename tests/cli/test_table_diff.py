@@ -13,7 +13,7 @@ import pytest
 def test_table_on_a_pipe_has_all_that_is_known(irscope, capture):
     done = irscope("table", capture)
     assert done.returncode == 0
-    assert "left out" not in done.stdout and "\x1b" not in done.stdout
+    assert "omitted" not in done.stdout and "\x1b" not in done.stdout
     assert "#4 failed: CompilationError: arange's range \u241b[31mbad" in done.stdout
     for heading in ("BLOCK", "Shared", "Layouts", "Threads"):
         assert heading in done.stdout
@@ -75,19 +75,19 @@ def test_diff_of_the_same_is_equal(irscope, capture):
     done = irscope("diff", capture, "#2", "#3")
     assert "ttgir  equal" in done.stdout
     assert "@@" not in done.stdout
-    assert "equal but for names" in irscope("diff", capture, "#2", "#3", "--stage", "ttgir").stdout
+    assert "equal except for names" in irscope("diff", capture, "#2", "#3", "--stage", "ttgir").stdout
 
 
 def test_diff_with_a_failure_says_so(irscope, capture):
     done = irscope("diff", capture, "#1", "#4")
     assert done.returncode == 0
     assert "B did not compile: CompilationError" in done.stdout
-    assert "no stage that is text is in both" in done.stdout
+    assert "A and B have no text stage in common" in done.stdout
 
 
 def test_diff_as_json(irscope, capture):
     document = json.loads(irscope("diff", capture, "#1", "#2", "--stage", "all", "--format", "json").stdout)
-    assert document["schema"] == "irscope.diff/1"
+    assert document["schema"] == "irscope.diff/2"
     assert [stage["stage"] for stage in document["stages"]] == ["ttgir"]
     assert document["stages"][0]["rows"]
 

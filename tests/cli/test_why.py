@@ -46,14 +46,14 @@ def test_two_variants(irscope, keyed):
         "1 of the 9 components of Triton's cache key differs:\n    constexpr BLOCK: 64 -> 128\n"
         in done.stdout
     )
-    assert "the first stage that differs in more than shapes is ttgir" in done.stdout
-    assert "Not known: the capture has no machine code of both" in done.stdout
+    assert "First real difference: ttgir (" in done.stdout
+    assert "Unknown: the capture does not have the machine code of both" in done.stdout
 
 
 def test_an_argument_with_how_it_was_specialized(irscope, keyed):
     done = irscope("why", keyed, "#1", "#3")
     assert "    argument x: *fp32 divisible by 16 -> *fp32\n" in done.stdout
-    assert "equal in all compared stages: ttgir" in done.stdout
+    assert "All compared stages are equal: ttgir" in done.stdout
 
 
 def test_as_json_and_markdown(irscope, keyed):
@@ -69,11 +69,11 @@ def test_a_whole_capture(irscope, keyed):
     done = irscope("why", keyed)
     assert done.stdout.splitlines() == [
         "add_kernel  compiled 3 times, 1.5 s",
-        "  because these varied:",
+        "  because of these inputs:",
         "    argument x: *fp32 divisible by 16 x2, *fp32 x1",
         "    constexpr BLOCK: 64 x2, 128 x1",
-        "  each that is known gave machine code of its own",
-        "  a warm-up has 2 kinds of arguments to cover:",
+        "  none is known to duplicate the machine code of another",
+        "  a warm-up must cover 2 sets of arguments:",
         "    x *fp32 divisible by 16: 2 compilations, 1.0 s",
         "    x *fp32: 1 compilation, 0.5 s",
     ]
@@ -91,7 +91,7 @@ def test_without_a_key_it_says_what_is_unknown(irscope, capture):
 
 
 def test_a_failure_leaves_the_question_open(irscope, capture):
-    assert "Not known: one of the two failed" in irscope("why", capture, "#1", "#4").stdout
+    assert "Unknown: one of the two failed" in irscope("why", capture, "#1", "#4").stdout
 
 
 def test_one_variant_is_one_too_few(irscope, capture):

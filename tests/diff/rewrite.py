@@ -1,4 +1,4 @@
-"""Rewrites of a stage's text that change nothing about it: names, numbers, places, the alias table."""
+"""Rewrites of a stage's text that do not change its meaning: names, numbers, locations, the alias table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MLIR_LOCATION = re.compile(r'\s*\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\
 
 
 def renamed(text: str, language: str, seed: int = 0) -> str:
-    """`text` with every value, register, label, alias number and metadata number replaced by another."""
+    """`text` with every value, register, label, alias number and metadata number renamed."""
     return _RENAME[language](text, random.Random(seed))
 
 
@@ -50,16 +50,16 @@ def shifted(text: str, language: str, by: int = 7) -> str:
 def reordered(text: str, seed: int = 0) -> str:
     """An MLIR text with the layout aliases at its top in another order."""
     lines = text.split("\n")
-    places = [i for i, line in enumerate(lines) if re.match(r"#(?!loc)\w+ = ", line)]
-    table = [lines[i] for i in places]
+    indices = [i for i, line in enumerate(lines) if re.match(r"#(?!loc)\w+ = ", line)]
+    table = [lines[i] for i in indices]
     random.Random(seed).shuffle(table)
-    for i, line in zip(places, table, strict=True):
+    for i, line in zip(indices, table, strict=True):
         lines[i] = line
     return "\n".join(lines)
 
 
 def _shuffled(names: list[str], rng: random.Random, new: Callable[[int], str]) -> dict[str, str]:
-    """Each name to a new one, numbered in random order from 1000 on."""
+    """A new name for each name, numbered in random order from 1000."""
     numbers = list(range(1000, 1000 + len(names)))
     rng.shuffle(numbers)
     return {name: new(number) for name, number in zip(names, numbers, strict=True)}

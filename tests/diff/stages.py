@@ -14,7 +14,7 @@ NAMES = sorted(path.name for path in FOLDER.iterdir())
 
 
 def language_of(name: str) -> str:
-    """The language of a committed stage, told by its file's ending."""
+    """The language of a committed stage, from its file extension."""
     language = stage_named(name.rpartition(".")[2]).language
     assert language is not None
     return language

@@ -1,4 +1,4 @@
-"""Sequence alignment: in order, exact on subsequences, and as long as a plain LCS where it matters."""
+"""Sequence alignment: in order, exact on subsequences, and minimal in small gaps."""
 
 import random
 import time
@@ -27,7 +27,7 @@ def test_blocks_are_equal_and_in_order(left: list[int], right: list[int]) -> Non
 
 
 @given(sequences, st.randoms(use_true_random=False))
-def test_a_subsequence_is_found_whole(left: list[int], rng: random.Random) -> None:
+def test_a_subsequence_is_matched_completely(left: list[int], rng: random.Random) -> None:
     right = [x for x in left if rng.random() < 0.7]
     assert covered(common_blocks(left, right)) == len(right)
 

@@ -1,8 +1,8 @@
-"""Each way in which a pair can differ, on lines as the parsers leave them."""
+"""Each way in which a pair can differ, on normalized texts."""
 
 import pytest
 
-from irscope.diff.classify import difference
+from irscope.diff.classify import classify
 from irscope.diff.rows import Change
 
 CASES = [
@@ -61,19 +61,19 @@ CASES = [
     ("llvm", "% = add nsw i32 %, %", "% = add nsw i64 %, %", Change.TYPE),
     ("llvm", "% = add nsw i32 %, %", "% = add nuw i32 %, %", Change.ATTRIBUTE),
     ("ptx", "add.s32 %r, %r, 127;", "add.s32 %r, %r, 63;", Change.CONSTANT),
-    ("ptx", "add.s32 %r, %r, %r;", "add.s32 %r, %r, 8;", Change.CONSTANT | Change.REWIRED),
+    ("ptx", "add.s32 %r, %r, %r;", "add.s32 %r, %r, 8;", Change.CONSTANT | Change.OPERANDS),
     ("sass", "IMAD R, RZ, RZ, c[0x0][0x28] ;", "IMAD R, RZ, RZ, c[0x0][0x2c] ;", Change.CONSTANT),
     ("amdgcn", "v_add_u32_e32 v, 64, v", "v_add_u32_e32 v, 32, v", Change.CONSTANT),
 ]
 
 
 @pytest.mark.parametrize(("language", "left", "right", "change"), CASES)
-def test_difference(language: str, left: str, right: str, change: Change) -> None:
-    assert difference(left, right, language) == change
-    assert difference(right, left, language) == change
-    assert difference(left, left, language) == Change.EQUAL
+def test_classify(language: str, left: str, right: str, change: Change) -> None:
+    assert classify(left, right, language) == change
+    assert classify(right, left, language) == change
+    assert classify(left, left, language) == Change.EQUAL
 
 
 def test_unclosed_brackets_end() -> None:
-    assert difference("#a<" + "<" * 50_000, "#a<" + "<" * 49_999, "mlir") == Change.LAYOUT
-    assert difference('"' + "\\" * 50_000, '"' + "\\" * 49_999, "mlir") == Change.ATTRIBUTE
+    assert classify("#a<" + "<" * 50_000, "#a<" + "<" * 49_999, "mlir") == Change.LAYOUT
+    assert classify('"' + "\\" * 50_000, '"' + "\\" * 49_999, "mlir") == Change.ATTRIBUTE

@@ -13,11 +13,11 @@ from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 COUNTS = (1, 2, 7, 50)
 
 # Changes of an operation whose operand's definition is gone: an outer name may stand for it then.
-USERS = {Change.REWIRED, Change.CONSTANT}
+USERS = {Change.OPERANDS, Change.CONSTANT}
 
 
 def without(document: Document, k: int, seed: int) -> tuple[str, int, set[str]]:
-    """The text without `k` operations (fewer where it has few), how many, and the names they defined."""
+    """The text without `k` operations (fewer if it has few), their number, and the names they defined."""
     parents = {operation.parent for operation in document.operations}
     single = [
         operation
@@ -31,9 +31,9 @@ def without(document: Document, k: int, seed: int) -> tuple[str, int, set[str]]:
 
 
 def _on_its_own(document: Document, operation: Operation) -> bool:
-    """Whether no other operation's source place is told by the lines around this one.
+    """Whether no other operation's location depends on the lines around this one.
 
-    A SASS place stands above its first instruction; LLVM counts the lines of inline assembly in PTX.
+    SASS prints a location above its first instruction; LLVM counts the lines of inline assembly in PTX.
     """
     around = document.lines[operation.line - 1 : operation.line + 2]
     if document.language == "sass":
@@ -63,7 +63,7 @@ def test_removed_and_inserted(name: str, k: int) -> None:
     diff = diff_texts(document.text, text, language)
     assert_removed(diff, k)
     for row in diff.rows:
-        if row.left in diff.left.operation_of_line and row.change is Change.REWIRED:
+        if row.left in diff.left.operation_of_line and row.change is Change.OPERANDS:
             # A user of a removed operation, or of a neighbour that is the same operation again.
             users = diff.left.operations[diff.left.operation_of_line[row.left]].operands
             assert defined & set(users) or has_twin(diff, users)
@@ -75,9 +75,9 @@ def test_removed_and_inserted(name: str, k: int) -> None:
 
 def has_twin(diff: StageDiff, names: tuple[str, ...]) -> bool:
     """Whether one of the operations that define `names` is not the only one of its text."""
-    normals = [operation.normal for operation in diff.left.operations]
+    normals = [operation.normalized for operation in diff.left.operations]
     definers = [op for op in diff.left.operations if set(op.results) & set(names)]
-    return any(normals.count(operation.normal) > 1 for operation in definers)
+    return any(normals.count(operation.normalized) > 1 for operation in definers)
 
 
 @pytest.mark.parametrize("rewrite", [renamed, shifted, stripped])

@@ -1,4 +1,4 @@
-"""Equal means equal: what only renames, renumbers, strips, shifts or reorders leaves an empty diff."""
+"""Renaming, renumbering, stripping, shifting and reordering give an empty diff."""
 
 import pytest
 

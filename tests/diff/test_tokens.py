@@ -1,4 +1,4 @@
-"""Spans cover what differs, and nothing of what only has another name."""
+"""Spans cover real differences and skip renamed values."""
 
 import time
 

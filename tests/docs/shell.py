@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,7 +76,6 @@ class Shell:
     """Runs lines without a terminal and without settings; makes each set-up once, in `scratch`."""
 
     scratch: Path
-    made: dict[str, Path] = field(default_factory=dict)
 
     def run(self, line: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """Runs one line of bash in `folder`; stdout has stderr in it."""
@@ -99,34 +100,36 @@ class Shell:
             check=False,
         )
 
-    def prepare(self, page: Path, folder: Path) -> None:
-        """Puts the samples and the set-ups and files of `page` into `folder`."""
+    def prepare(self, page: Path) -> Path:
+        """A folder with the samples, and the set-ups and files of `page`."""
+        folder = self.scratch / "-".join(page.relative_to(ROOT).parts)
         copy_samples(folder)
         for name in setups(page):
             self._copy_setup(name, folder)
         for name, text in files(page):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
+        return folder
 
     def _copy_setup(self, name: str, folder: Path) -> None:
         file, line = SETUPS[name]
-        if name not in self.made:
-            where = self.scratch / f"setup-{name}"
-            where.mkdir()
-            copy_samples(where)
-            done = self.run(line, where)
+        made = self.scratch / f"setup-{name}"
+        if not made.exists():
+            new = Path(tempfile.mkdtemp(dir=self.scratch))
+            copy_samples(new)
+            done = self.run(line, new)
             assert done.returncode == 0, done.stdout
-            self.made[name] = where / file
-        copy = shutil.copytree if self.made[name].is_dir() else shutil.copyfile
-        copy(self.made[name], folder / file)
+            with contextlib.suppress(OSError):  # another worker was faster
+                new.rename(made)
+        copy = shutil.copytree if (made / file).is_dir() else shutil.copyfile
+        copy(made / file, folder / file)
 
-    def printed(self, done: subprocess.CompletedProcess[str], folder: Path) -> str:
-        """The output as if the reader were in `folder`, and had made the set-ups there."""
-        for parent in (folder.parent, self.scratch):
-            done.stdout = re.sub(rf"{re.escape(str(parent))}/[^/\s]+/", "", done.stdout)
-        return done.stdout
+    def printed(self, done: subprocess.CompletedProcess[str]) -> str:
+        """The output as if the reader were in the page's folder, and had made the set-ups there."""
+        return re.sub(rf"{re.escape(str(self.scratch))}/[^/\s]+/", "", done.stdout)
 
 
 def copy_samples(folder: Path) -> None:
     """Puts the samples into `folder`."""
-    shutil.copytree(ROOT / "samples", folder / "samples", ignore=shutil.ignore_patterns(".*", "__*"))
+    ignored = shutil.ignore_patterns(".*", "__*")
+    shutil.copytree(ROOT / "samples", folder / "samples", ignore=ignored)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,8 +24,10 @@ needs_triton = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="session")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("docs"))
+def shell(run_folder: Path) -> Shell:
+    folder = run_folder / "docs"
+    folder.mkdir(exist_ok=True)
+    return Shell(folder)
 
 
 @pytest.mark.slow
@@ -34,17 +35,16 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 @pytest.mark.parametrize(
     "page", filter(shows_commands, PAGES), ids=lambda page: page.relative_to(ROOT).as_posix()
 )
-def test_page(page: Path, tmp_path: Path, shell: Shell) -> None:
-    shell.prepare(page, tmp_path)
+def test_page(page: Path, shell: Shell) -> None:
+    folder = shell.prepare(page)
     for command in filter(runs_here, commands(page)):
-        check(command, page, shell.run(command.text, tmp_path), shell, tmp_path)
+        check(command, page, shell, folder)
 
 
-def check(
-    command: Command, page: Path, done: subprocess.CompletedProcess[str], shell: Shell, folder: Path
-) -> None:
+def check(command: Command, page: Path, shell: Shell, folder: Path) -> None:
     """Fails with the output; `python docs/refresh_outputs.py` writes it into the page."""
-    printed = shell.printed(done, folder)
+    done = shell.run(command.text, folder)
+    printed = shell.printed(done)
     where = f"{page.relative_to(ROOT)}:{command.line}: $ {command.text}\n{printed}"
     assert done.returncode == command.exit_code, f"exit code {done.returncode}: {where}"
     assert command.output is None or fits(command.output, printed.splitlines()), (

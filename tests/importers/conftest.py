@@ -1,4 +1,4 @@
-"""A real cache, with the capture of the very compilations that filled it."""
+"""A real cache and dump, and the capture of the compilations that filled them."""
 
 from __future__ import annotations
 

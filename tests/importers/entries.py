@@ -1,4 +1,4 @@
-"""Cache folders made by hand around real stages, for what no real cache has in it."""
+"""Handmade cache folders with real stages, for cases that a real cache does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stage(name: str, block: int = 1024) -> bytes:
 
 
 def metadata(key: str, **more: Any) -> dict[str, Any]:
-    """What Triton 3.9 says of the add kernel, as far as an import looks at it."""
+    """The part of Triton 3.9's metadata of the add kernel that an import reads."""
     said = {
         "hash": hashlib.sha256(key.encode()).hexdigest(),
         "target": {"backend": "cuda", "arch": 90, "warp_size": 32},

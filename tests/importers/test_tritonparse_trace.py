@@ -21,7 +21,7 @@ def test_a_trace_gives_configs_types_and_python(irscope: Irscope, tmp_path: Path
     path.write_bytes(gzip.compress(TRACE.read_bytes()) if suffix.endswith("gz") else TRACE.read_bytes())
     done = irscope("import", str(path))
     assert done.returncode == 0, done.stderr
-    assert "3 variants of 2 kernels from a tritonparse trace, 1 there already" in done.stdout
+    assert "3 variants of 2 kernels from a tritonparse trace, 1 already there" in done.stdout
     with CaptureReader(tmp_path / "run.irscope") as capture:
         first, second, typed = capture.variants()
         ptx = capture.read(first, "ptx") or b""
@@ -39,7 +39,7 @@ def test_a_trace_gives_configs_types_and_python(irscope: Irscope, tmp_path: Path
     assert typed.config.meta == {"MODE": "ieee", "TYPE": Dtype("fp16"), "MAYBE": None, "ON": True}
 
 
-def test_lines_that_are_no_records_cost_themselves(irscope: Irscope, tmp_path: Path):
+def test_lines_that_are_not_records_are_skipped(irscope: Irscope, tmp_path: Path):
     lines = TRACE.read_bytes().splitlines()
     broken = json.loads(lines[0])
     broken["payload"]["file_content"] = None
@@ -51,7 +51,7 @@ def test_lines_that_are_no_records_cost_themselves(irscope: Irscope, tmp_path: P
     (tmp_path / "t.ndjson").write_bytes(b"\n".join(content))
     done = irscope("import", "t.ndjson")
     assert done.returncode == 1
-    assert done.stderr.count("left out") == 4
+    assert done.stderr.count("skipped") == 4
     with CaptureReader(tmp_path / "t.irscope") as capture:
         assert len(capture.variants()) == 2
 

@@ -1,4 +1,4 @@
-"""The AMDGCN parser: opcodes, registers and neutral text of instructions, and `.loc`."""
+"""The AMDGCN parser: opcodes, registers and normalized text of instructions, and `.loc`."""
 
 from pathlib import Path
 
@@ -103,15 +103,15 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 
 def test_register_width_is_kept() -> None:
-    assert parse_one("v_mov_b64 v[2:3], 0").normal != parse_one("v_mov_b64 v[2:5], 0").normal
+    assert parse_one("v_mov_b64 v[2:3], 0").normalized != parse_one("v_mov_b64 v[2:5], 0").normalized
 
 
-def test_metadata_is_no_operation() -> None:
+def test_metadata_is_not_an_operation() -> None:
     metadata = "\t.amdgpu_metadata\n---\namdhsa.kernels:\n  - .args: []\n...\n\n\t.end_amdgpu_metadata\n"
     document = parse(f"\ts_endpgm\n{metadata}\ts_nop 0\n")
     assert [operation.opcode for operation in document.operations] == ["s_endpgm", "s_nop"]

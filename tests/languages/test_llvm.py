@@ -1,4 +1,4 @@
-"""The LLVM IR parser: opcodes, values and neutral text of instructions, and `!DILocation`."""
+"""The LLVM IR parser: opcodes, values and normalized text of instructions, and `!DILocation`."""
 
 from pathlib import Path
 
@@ -92,7 +92,7 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 
@@ -100,16 +100,16 @@ def test_switch_is_one_operation() -> None:
     cases = "  switch i32 %1, label %2 [\n    i32 0, label %3\n    i32 -1, label %4\n  ], !dbg !5\n"
     first, second = parse(cases + "  ret void").operations
     assert (first.line, first.end, first.opcode, first.operands) == (0, 4, "switch", ("%1", "%2", "%3", "%4"))
-    assert first.normal == "switch i32 %, label % [ i32 0, label % i32 -1, label % ]"
+    assert first.normalized == "switch i32 %, label % [ i32 0, label % i32 -1, label % ]"
     assert second.line == 4
 
 
-def test_an_open_switch_swallows_nothing() -> None:
+def test_an_unclosed_switch_is_one_line() -> None:
     operations = parse("  switch i32 %1, label %2 [\n    i32 0, label %3\n  ret void").operations
     assert [operation.line for operation in operations] == [0, 1, 2]
 
 
-def test_declarations_globals_and_debug_records_are_no_operations() -> None:
+def test_declarations_globals_and_debug_records_are_not_operations() -> None:
     text = (
         "@g = global i32 0\ndeclare i32 @f(i32)\n5:\n    #dbg_value(i32 %1)\nattributes #0 = { nounwind }\n"
     )
@@ -117,7 +117,7 @@ def test_declarations_globals_and_debug_records_are_no_operations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "place"),
+    ("number", "location"),
     [
         ("5", CALL),
         ("6", Location("/triton/standard.py", 43, 17, CALL)),
@@ -129,15 +129,15 @@ def test_declarations_globals_and_debug_records_are_no_operations() -> None:
         ("99", None),
     ],
 )
-def test_debug_location(number: str, place: Location | None) -> None:
-    assert DebugLocations(DEBUG.split("\n")).place(number) == place
-    assert parse_one(f"ret void, !dbg !{number}").location == place
+def test_debug_location(number: str, location: Location | None) -> None:
+    assert DebugLocations(DEBUG.split("\n")).location(number) == location
+    assert parse_one(f"ret void, !dbg !{number}").location == location
 
 
 def test_chains_are_cut_at_a_limit() -> None:
     count = 50_000
     lines = [f"!{n} = !DILocation(line: {n + 1}, scope: !0, inlinedAt: !{n + 1})" for n in range(count)]
-    location, depth = DebugLocations(lines).place("0"), 0
+    location, depth = DebugLocations(lines).location("0"), 0
     while location is not None:
         location, depth = location.inlined_at, depth + 1
     assert 0 < depth <= MAX_INLINING

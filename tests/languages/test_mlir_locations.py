@@ -11,7 +11,7 @@ KNOWN = {"#loc1": A, "#loc2": B, "#loc3": None}
 
 
 @pytest.mark.parametrize(
-    ("body", "place"),
+    ("body", "location"),
     [
         ('"/a.py":3:4', A),
         ('"/a.py":3:4 to :9', A),
@@ -43,14 +43,14 @@ KNOWN = {"#loc1": A, "#loc2": B, "#loc3": None}
         ('"/a.py":99999999999999999999:1', None),
     ],
 )
-def test_parse_location(body: str, place: Location | None) -> None:
-    assert parse_location(body, KNOWN) == place
+def test_parse_location(body: str, location: Location | None) -> None:
+    assert parse_location(body, KNOWN) == location
 
 
 def test_outermost_is_the_kernel() -> None:
-    place = parse_location("callsite(#loc1 at #loc2)", KNOWN)
-    assert place is not None
-    assert place.outermost == B
+    location = parse_location("callsite(#loc1 at #loc2)", KNOWN)
+    assert location is not None
+    assert location.outermost == B
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,19 @@ def test_aliases_in_any_order() -> None:
     assert resolve_aliases(dict(reversed(bodies.items())))["#loc9"] == expected
 
 
-def test_cycles_are_unknown_places() -> None:
+def test_cycles_are_unknown_locations() -> None:
     bodies = {"#loc1": "#loc2", "#loc2": '"x"(#loc1)', "#loc3": "#loc3", "#loc4": "fused[#loc1, #loc5]"}
     bodies["#loc5"] = '"/a.py":3:4'
     assert resolve_aliases(bodies) == {"#loc1": None, "#loc2": None, "#loc3": None, "#loc4": A, "#loc5": A}
 
 
 @pytest.mark.parametrize("body", ["callsite(#loc{0} at #loc0)", "callsite(#loc0 at #loc{0})"])
-def test_endless_inlining_keeps_the_outermost_places(body: str) -> None:
+def test_endless_inlining_keeps_the_outermost_locations(body: str) -> None:
     bodies = {"#loc0": '"/a.py":3:4'} | {f"#loc{n + 1}": body.format(n) for n in range(5_000)}
-    place = resolve_aliases(bodies)["#loc5000"]
-    assert place is not None
-    assert hash(place) == hash(resolve_aliases(bodies)["#loc5000"])
-    assert place.outermost == A
+    location = resolve_aliases(bodies)["#loc5000"]
+    assert location is not None
+    assert hash(location) == hash(resolve_aliases(bodies)["#loc5000"])
+    assert location.outermost == A
 
 
 def test_long_chain_of_aliases_needs_no_recursion() -> None:

@@ -3,21 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.languages.mlir.types import ShapedType, layout_aliases, split_types
-
-
-def test_layout_aliases_in_order() -> None:
-    text = (
-        "%a#1 = ttg.convert_layout %b#0 : tensor<64xf32, #ttg.slice<{dim = 1, parent = #blocked1}>> -> "
-        "tensor<64xf32, #mma> loc(#loc12)"
-    )
-    assert layout_aliases(text) == ["#blocked1", "#mma"]
-
-
-def test_aliases_in_strings_do_not_count() -> None:
-    assert layout_aliases('tt.elementwise_inline_asm "#blocked" %a : tensor<8xf32, #blocked2>') == [
-        "#blocked2"
-    ]
+from irscope.languages.mlir.value_types import ShapedType, split_types
 
 
 def test_split_types() -> None:
@@ -39,7 +25,7 @@ def test_split_types() -> None:
     assert types[0].encoding == "#ttg.slice<{dim = 0, parent = #ttg.blocked}>"
 
 
-def test_numbers_are_no_shapes() -> None:
+def test_numbers_are_not_shapes() -> None:
     text = "% = arith.constant dense<0xFF800000> : i32"
     assert split_types(text) == (text, [])
 
@@ -55,4 +41,3 @@ def test_unclosed_type() -> None:
 def test_any_text_is_read(text: str) -> None:
     rest, types = split_types(text)
     assert rest.count("<>") >= len(types)
-    assert all(alias.startswith("#") for alias in layout_aliases(text))

@@ -1,4 +1,4 @@
-"""The values of a module: which results have which types, and the variables that they are."""
+"""The values of a module: their types and their Python variables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.mlir.parser import parse
-from irscope.languages.mlir.values import operand_types, shaped_values
+from irscope.languages.mlir.value_types import operand_types, shaped_values
 
 TEXT = """#blocked = #ttg.blocked<{order = [0]}>
 module {
@@ -49,7 +49,7 @@ def test_each_tensor_has_its_type_and_its_variable():
     ]
 
 
-def test_operands_types_are_all_that_are_printed():
+def test_operand_types_are_all_printed_types():
     line = "ttg.local_store %a, %b : tensor<4x8xf16, #l> -> !ttg.memdesc<4x8xf16, #s, #smem> loc(#loc)"
     assert [(one.kind, one.encoding) for one in operand_types(line)] == [
         ("tensor", "#l"),

@@ -1,4 +1,4 @@
-"""The PTX parser: opcodes, registers and neutral text of instructions, and `.loc` in both forms."""
+"""The PTX parser: opcodes, registers and normalized text of instructions, and `.loc` in both forms."""
 
 from pathlib import Path
 
@@ -64,11 +64,11 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 
-def test_structure_is_no_operation() -> None:
+def test_structure_is_not_an_operation() -> None:
     text = """\
 .version 9.4
 .extern .func  (.param .b32 func_retval0) vprintf
@@ -106,7 +106,7 @@ $L_brx_0: .branchtargets
     assert document.functions == ["helper"]
 
 
-def places(text: str) -> list[Location | None]:
+def locations(text: str) -> list[Location | None]:
     return [operation.location for operation in parse(text + FILES).operations]
 
 
@@ -115,11 +115,11 @@ def test_inlining_in_the_comment() -> None:
     inlined = "\t.loc\t2 43 17 // standard.py:43:17 @[ standard.py:50:1 @[ k.py:9:27 ] ]\n\tret;\n"
     call = Location("/triton/standard.py", 50, 1, Location("/src/k.py", 9, 27))
     expected = [Location("/triton/standard.py", 43, 17, call), None]
-    assert places(inlined + "\t.loc\t1 0 4 // k.py:0:4\n\tret;\n") == expected
+    assert locations(inlined + "\t.loc\t1 0 4 // k.py:0:4\n\tret;\n") == expected
 
 
 def test_inlining_in_the_directive() -> None:
-    """Triton 3.8 and later: the chain goes on at the latest `.loc` of the call's place."""
+    """Triton 3.8 and later: the chain continues at the latest `.loc` of the call's position."""
     text = """\
 	.loc	2 216 16, function_name $L__info_string0, inlined_at 1 19 13 // standard.py:216:16
 	ret;
@@ -130,10 +130,10 @@ def test_inlining_in_the_directive() -> None:
 """
     reduce = Location("/triton/standard.py", 216, 16, Location("/src/k.py", 19, 13))
     combine = Location("/triton/standard.py", 196, 12, reduce)
-    assert places(text) == [reduce, combine, Location("/src/k.py", 20, 1)]
+    assert locations(text) == [reduce, combine, Location("/src/k.py", 20, 1)]
 
 
-def test_lines_of_inline_assembly_are_taken_off() -> None:
+def test_lines_of_inline_assembly_are_subtracted() -> None:
     text = """\
 	.loc	1 18 9
 	// begin inline asm
@@ -147,7 +147,7 @@ def test_lines_of_inline_assembly_are_taken_off() -> None:
 	// end inline asm
 	ret;
 """
-    assert places(text) == [Location("/src/k.py", 18, 9)] * 4
+    assert locations(text) == [Location("/src/k.py", 18, 9)] * 4
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_locations_of_the_softmax_kernel(
 
 @pytest.mark.parametrize("kernel", ["add_kernel", "softmax_kernel"])
 @pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
-def test_places_are_those_of_the_llvm_ir(kernel: str, version: str) -> None:
-    """LLVM writes one from the other, so no instruction may have a place that the IR has not."""
+def test_locations_match_the_llvm_ir(kernel: str, version: str) -> None:
+    """LLVM writes one from the other, so every location of an instruction is in the IR."""
     stem = f"{kernel}.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-{version}"
     known = {o.location for o in parse_llvm((STAGES / f"{stem}.llir").read_text()).operations}
     entry = Location("/src/kernels.py", 7 if kernel == "add_kernel" else 14)

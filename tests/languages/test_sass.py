@@ -76,7 +76,7 @@ def test_instruction(
     line: str, opcode: str, normal: str, results: tuple[str, ...], operands: tuple[str, ...]
 ) -> None:
     operation = parse_one(line)
-    assert (operation.opcode, operation.normal) == (opcode, normal)
+    assert (operation.opcode, operation.normalized) == (opcode, normal)
     assert (operation.results, operation.operands) == (results, operands)
 
 
@@ -95,7 +95,7 @@ def test_text_of_cuobjdump() -> None:
     assert [(o.line, o.opcode, o.function) for o in document.operations] == [(3, "LDC", 0), (6, "EXIT", 1)]
 
 
-def test_places_hold_until_the_next_ones() -> None:
+def test_locations_apply_until_the_next_ones() -> None:
     text = """\
 .text.k:
         /*0000*/ NOP;

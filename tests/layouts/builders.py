@@ -1,4 +1,4 @@
-"""What the tests of layouts share: attributes by their text, and real stages."""
+"""Helpers of the layout tests: attributes from text, and real stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.layouts.linear import LinearLayout
 
-STAGES = Path(__file__).parents[2] / "data" / "stages"
+STAGES = Path(__file__).parents[1] / "data" / "stages"
 TILE = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4"
 AMPERE = f"matmul_kernel.cuda-80.{TILE},num_stages=3.triton-3.9.0.ttgir"
 HOPPER = f"matmul_kernel.cuda-90.{TILE},num_stages=3.triton-3.9.0.ttgir"
@@ -29,6 +29,6 @@ def bases(text: str, *shape: int, triton: tuple[int, int] = (3, 9)) -> dict[str,
     return {name: [list(vector) for vector in vectors] for name, vectors in found.items() if vectors}
 
 
-def kernel(name: str, machine: str = "") -> KernelLayouts:
+def kernel(name: str, ptx: str = "") -> KernelLayouts:
     target = parse_target(name.split(".")[1].replace("-", ":"))
-    return KernelLayouts(parse((STAGES / name).read_text(), "mlir"), target, "3.9.0", machine)
+    return KernelLayouts(parse((STAGES / name).read_text(), "mlir"), target, "3.9.0", ptx)

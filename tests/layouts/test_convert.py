@@ -1,4 +1,4 @@
-"""Layout attributes to linear layouts: what the vendors' manuals say, and what is refused."""
+"""Layout attributes to linear layouts: the arrangements in vendor manuals, and rejected attributes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WMMA = "#ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {warp = [[0,
 SWIZZLED = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
 
 
-def test_blocked_repeats_in_registers_and_is_cut_where_the_tensor_is_small():
+def test_blocked_repeats_in_registers_and_is_cut_to_small_tensors():
     assert bases(BLOCKED, 64, 32) == {
         "register": [[0, 1], [0, 2], [0, 4], [32, 0]],
         "lane": [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]],
@@ -36,7 +36,7 @@ def test_blocked_repeats_in_registers_and_is_cut_where_the_tensor_is_small():
     assert before == {**small, "register": [[0, 0], [0, 0], [0, 0], [32, 0]]}
 
 
-def test_a_slice_leaves_one_dimension_out_and_copies_in_the_threads():
+def test_a_slice_drops_a_dimension_and_copies_across_threads():
     assert bases(f"#ttg.slice<{{dim = 1, parent = {BLOCKED}}}>", 64) == {
         "register": [[32]],
         "lane": [[0], [0], [1], [2], [4]],
@@ -57,7 +57,7 @@ def test_a_slice_leaves_one_dimension_out_and_copies_in_the_threads():
         (WMMA, {"lane": 17, "register": 1}, (1, 9)),
     ],
 )
-def test_accumulators_are_where_the_manuals_say(text: str, row: dict[str, int], expected: tuple[int, int]):
+def test_accumulators_match_the_manuals(text: str, row: dict[str, int], expected: tuple[int, int]):
     assert layout(text, 64, 64).element(**row) == expected
 
 
@@ -104,12 +104,12 @@ def test_clusters_split_a_tensor_over_their_blocks():
         "#ttg.nvmma_shared<{swizzlingByteWidth = 77, transposed = false, elementBitWidth = 16}>",
     ],
 )
-def test_what_is_not_known_is_refused(text: str):
+def test_unknown_attributes_are_rejected(text: str):
     with pytest.raises(UnknownLayoutError):
         layout(text, 64, 32)
 
 
-def test_shapes_that_no_tensor_has_are_refused():
+def test_impossible_shapes_are_rejected():
     for shape in ((), (0, 4), (3, 4), (1 << 50, 4)):
         with pytest.raises(UnknownLayoutError):
             layout(BLOCKED, *shape)
@@ -119,7 +119,7 @@ def test_shapes_that_no_tensor_has_are_refused():
     st.text(alphabet="#<>{}[]=, 0123456789abdeginoprstkmw.", max_size=200),
     st.lists(st.integers(0, 512), max_size=4),
 )
-def test_any_text_is_a_layout_or_refused(text: str, shape: list[int]):
+def test_any_text_is_a_layout_or_rejected(text: str, shape: list[int]):
     for body in (text, f"#ttg.blocked<{{{text}}}>", f"#ttg.slice<{{dim = 0, parent = {text}}}>"):
         try:
             found = linear_layout(parse_attribute(body), shape, (3, 9))

@@ -1,4 +1,4 @@
-"""The fixtures of the command line's tests, for those of irscope lint."""
+"""The fixtures of the command line's tests."""
 
 from __future__ import annotations
 

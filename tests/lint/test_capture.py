@@ -1,19 +1,18 @@
-"""What the rules about a capture tell of variants made for the purpose."""
+"""The rules for captures, on variants built by hand."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from irscope.facts.measure import from_json
-from irscope.lint.capture.checks import CHECKS, lint_compiled
-from irscope.lint.capture.compiled import Compiled
-from irscope.lint.capture.keys import parsed
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.linter import lint_compiled
+from irscope.lint.rules import CAPTURE_RULES
+from irscope.lint.rules.key_changed_nothing import parse_key
 from irscope.model import Argument, Benchmark, Config, SourceFunction
 from tests.analysis.builders import stored, variant
 
-ALL = frozenset(rule.name for rule in CHECKS)
+ALL = frozenset(rule.name for rule in CAPTURE_RULES)
 SOURCE = SourceFunction(
     "matmul",
     "matmul.py",
@@ -37,25 +36,25 @@ def lint(*pairs, rules=ALL, read=lambda variant, stage: None):
     variants = [one for one, _ in pairs]
     facts = {one.id: own for one, own in pairs}
     names = {one.id: str(dict(one.config.values)) for one in variants}
-    return lint_compiled([Compiled(variants, names, facts, read)], rules)
+    return lint_compiled([CompiledKernel(variants, names, facts, read)], rules)
 
 
-def test_nothing_is_wrong():
+def test_good_configs_report_nothing():
     good = {"launchable": "yes", "spill_store_bytes": 0, "stack": 0}
     assert lint(made(1, {"BLOCK": 64}, code="a", **good), made(2, {"BLOCK": 128}, code="b", **good)) == []
 
 
 def test_configs_that_cannot_launch():
     bad = made(2, {"BLOCK": 512}, launchable="no: 300,000 bytes of shared memory, limit 232,448")
-    (problem,) = lint(made(1, {"BLOCK": 64}, launchable="yes"), bad)
-    assert (problem.rule.name, problem.file, problem.line, problem.column) == (
+    (diagnostic,) = lint(made(1, {"BLOCK": 64}, launchable="yes"), bad)
+    assert (diagnostic.rule.name, diagnostic.file, diagnostic.line, diagnostic.column) == (
         "cannot-launch",
         "matmul.py",
         13,
         1,
     )
-    assert problem.message.startswith("1 of 2 variants cannot launch on cuda:90: #2 {'BLOCK': 512}")
-    assert "300,000 bytes of shared memory" in problem.message
+    assert diagnostic.message.startswith("1 of 2 variants cannot launch on cuda:90: #2 {'BLOCK': 512}")
+    assert "300,000 bytes of shared memory" in diagnostic.message
 
 
 def test_configs_that_spill_worst_first():
@@ -65,22 +64,24 @@ def test_configs_that_spill_worst_first():
         made(3, {"BLOCK": 1}, stack=16, spill_store_bytes=8),
         made(4, {"BLOCK": 2}, stack=800, spill_load_bytes=8),
     ]
-    (problem,) = lint(*pairs)
-    assert problem.rule.name == "config-spills"
-    assert "2 of 4 variants" in problem.message and "800 bytes of stack a thread: #4" in problem.message
+    (diagnostic,) = lint(*pairs)
+    assert diagnostic.rule.name == "config-spills"
+    assert (
+        "2 of 4 variants" in diagnostic.message and "800 bytes of stack per thread: #4" in diagnostic.message
+    )
 
 
-def test_configs_that_are_one_program():
+def test_configs_with_identical_machine_code():
     facts = {"code": "same", "registers": 32, "stack": 0, "shared": 0, "threads": 128}
     block = [Argument("BLOCK", "constexpr", None, 64)]
     first = made(1, {"BLOCK": 64, "num_stages": 2}, block, **facts)
     again = made(2, {"BLOCK": 64, "num_stages": 3}, block, **facts)
     other = made(3, {"BLOCK": 64, "num_stages": 2}, [*block, Argument("n", "i32", "D")], **facts)
-    (problem,) = lint(first, again, other)
-    assert problem.rule.name == "same-code"
-    assert problem.message.startswith("1 of 3 variants") and "33% of the sweep" in problem.message
-    assert "took 0.5 s" in problem.message and "#2 " in problem.message
-    assert problem.fix.endswith("they differ in num_stages")
+    (diagnostic,) = lint(first, again, other)
+    assert diagnostic.rule.name == "same-code"
+    assert diagnostic.message.startswith("1 of 3 variants") and "33% of the sweep" in diagnostic.message
+    assert "took 0.5 s" in diagnostic.message and "#2 " in diagnostic.message
+    assert diagnostic.fix.endswith("they differ in num_stages")
     assert lint(first, other) == []
 
 
@@ -91,9 +92,9 @@ def test_constants_that_recompile():
             for at, v in enumerate(values, 1)
         ]
 
-    (problem,) = lint(*strides(64, 96, 128))
-    assert (problem.rule.name, problem.line, problem.column) == ("constexpr-recompiled", 15, 5)
-    assert "compiled for 3 values on cuda:90 (64, 96, 128), 3 compilations" in problem.message
+    (diagnostic,) = lint(*strides(64, 96, 128))
+    assert (diagnostic.rule.name, diagnostic.line, diagnostic.column) == ("constexpr-recompiled", 15, 5)
+    assert "compiled for 3 values on cuda:90 (64, 96, 128), in 3 compilations" in diagnostic.message
     assert lint(*strides(64, 64)) == lint(*strides(True, False)) == lint(*strides(1, 64)) == []
     by_config = [made(at, {"stride": at}, [Argument("stride", "constexpr", None, at)]) for at in (2, 3)]
     needed = [made(at, {}, [Argument("BLOCK", "constexpr", None, at)]) for at in (64, 128)]
@@ -101,7 +102,7 @@ def test_constants_that_recompile():
 
 
 def measured(choices):
-    """Variants of two configs, measured for these keys; a choice is the number of the one that won."""
+    """Variants of two configs, measured for these keys; each choice is a key and the config that won."""
     return [
         made(at, {"BLOCK": at}, benchmarks=[Benchmark(key, 1.0, 1.0, 1.0, won == at) for key, won in choices])
         for at in (1, 2)
@@ -110,13 +111,13 @@ def measured(choices):
 
 def test_keys_that_changed_nothing():
     choices = [(f"M={m}, N={n}", n) for m in (16, 32, 64) for n in (1, 2)]
-    (problem,) = lint(*measured(choices))
-    assert problem.rule.name == "key-changed-nothing"
-    assert problem.message.startswith(
+    (diagnostic,) = lint(*measured(choices))
+    assert diagnostic.rule.name == "key-changed-nothing"
+    assert diagnostic.message.startswith(
         "M is in the key of matmul and changed nothing: for its 3 values (16, 32, 64)"
     )
-    assert "4 of the tunings were for nothing" in problem.message
-    # Two values prove little, and one other winner is a reason.
+    assert "4 of the tunings were redundant" in diagnostic.message
+    # Two values prove little, and a single other winner justifies the key.
     assert lint(*measured(choices[:4])) == []
     assert lint(*measured([*choices[:-1], ("M=64, N=2", 1)])) == []
 
@@ -130,16 +131,16 @@ def test_keys_that_changed_nothing():
         ("all", {}),
     ],
 )
-def test_a_key_is_taken_apart(key, parts):
-    assert parsed(key) == parts
+def test_keys_are_parsed(key, parts):
+    assert parse_key(key) == parts
 
 
-def test_accesses_that_an_unspecialized_bound_makes_narrow():
+def test_narrow_accesses_due_to_an_unspecialized_bound():
     stages = {
         name: stored("add_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0", f".{name}")
         for name in ("ttir", "ptx")
     }
-    # The committed stages were compiled for an n that is divisible by 16: forget it.
+    # The committed stages were compiled for an n that is divisible by 16; drop that attribute.
     ttir = stages["ttir"]
     at = (
         ttir.index("%n_elements: i32")
@@ -158,16 +159,17 @@ def test_accesses_that_an_unspecialized_bound_makes_narrow():
 
     narrow = {**read, "ptx": read["ptx"].replace(".v4.b32", ".b32")}
     found = lint_with(narrow, arguments)
-    assert [problem.rule.name for problem in found] == ["narrow-access"]
+    assert [diagnostic.rule.name for diagnostic in found] == ["narrow-access"]
     assert (
-        f"compares with {n}, which is not specialized" in found[0].message and "4 bytes" in found[0].message
+        f"compares with {n}, which is not specialized" in found[0].message
+        and "move only 4 bytes" in found[0].message
     )
-    # Specialized, if on nothing: then the launch's value was to blame.
+    # n is specialized, but the launch's value was not divisible.
     assert lint_with(narrow, [Argument(n, "i32", "")]) == []
     assert lint_with(stages, arguments) == []
 
 
-def test_comments_in_the_kernel_silence():
+def test_comments_in_the_kernel_suppress():
     bad = made(1, {}, launchable="no: x")
     source = SourceFunction(
         "k", "k.py", 5, "@triton.jit\ndef k():  # irscope: ignore[cannot-launch]\n    pass\n"
@@ -176,19 +178,7 @@ def test_comments_in_the_kernel_silence():
     assert lint(bad) == []
 
 
-def test_no_source_is_no_failure():
+def test_a_kernel_without_source_is_linted():
     bad = made(1, {}, launchable="no: x")
     object.__setattr__(bad[0].kernel, "source", SourceFunction("k", "", 0, ""))
-    assert [problem.rule.name for problem in lint(bad)] == ["cannot-launch"]
-
-
-def test_docs_and_glossary_have_every_rule():
-    from irscope.glossary.glossary import looked_up
-    from irscope.lint.rules import RULES
-
-    docs = (Path(__file__).parent.parent.parent / "docs" / "lint.md").read_text()
-    assert len({rule.code for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)
-    for rule in RULES:
-        assert f"\n### {rule.name}\n\n{rule.code}. " in docs
-        assert [entry.word for entry in looked_up(rule.name)] == [rule.name]
-        assert [entry.word for entry in looked_up(rule.code)] == [rule.name]
+    assert [diagnostic.rule.name for diagnostic in lint(bad)] == ["cannot-launch"]

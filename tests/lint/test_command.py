@@ -1,4 +1,4 @@
-"""`irscope lint` as a user runs it."""
+"""The `irscope lint` command."""
 
 from __future__ import annotations
 
@@ -29,24 +29,23 @@ def test_text_and_exit_codes(irscope, bad, tmp_path):
     done = irscope("lint", "bad.py")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
-        "bad.py:5:2: IRS102 one-config: kernel is autotuned over only one config: nothing is measured, "
-        "nothing is chosen",
+        "bad.py:5:2: IRS102 one-config: kernel is autotuned over a single config: nothing is tuned",
         "    add configs, or drop @triton.autotune and pass these values at the launch",
         "1 problem in 1 file",
     ]
     (tmp_path / "good.py").write_text("x = 1\n")
     done = irscope("lint", "good.py")
-    assert (done.returncode, done.stdout) == (0, "1 file: nothing found\n")
+    assert (done.returncode, done.stdout) == (0, "1 file: no problems found\n")
 
 
 @pytest.mark.parametrize(
     "words", [("--ignore", "one-config"), ("--ignore", "IRS101,IRS102"), ("--select", "IRS101")]
 )
-def test_rules_are_chosen(irscope, bad, words):
+def test_rules_are_selected(irscope, bad, words):
     assert irscope("lint", "bad.py", *words).returncode == 0
 
 
-def test_a_project_chooses_rules(irscope, bad, tmp_path):
+def test_pyproject_selects_rules(irscope, bad, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.irscope.lint]\nignore = ["one-config"]\n')
     assert irscope("lint", "bad.py").returncode == 0
     (tmp_path / "pyproject.toml").write_text('[tool.irscope.lint]\nignore = ["one-confg"]\n')
@@ -58,7 +57,7 @@ def test_a_project_chooses_rules(irscope, bad, tmp_path):
         assert done.returncode == 2 and done.stderr.count("\n") == 1
 
 
-def test_a_folder_and_a_file_that_is_no_python(irscope, bad, tmp_path):
+def test_a_folder_with_files_that_are_not_python(irscope, bad, tmp_path):
     (tmp_path / "broken.py").write_text("def f(:\n")
     (tmp_path / "nul.py").write_bytes(b"x = 1\0\n")
     (tmp_path / "latin.py").write_bytes(b"x = '\xe9'\n")
@@ -76,7 +75,7 @@ def test_a_folder_and_a_file_that_is_no_python(irscope, bad, tmp_path):
     ("words", "message"),
     [
         (("missing.py",), "missing.py: no such file"),
-        (("bad.py", "--select", "nope"), "no rule 'nope'; there is: grid-before-config, "),
+        (("bad.py", "--select", "nope"), "no rule 'nope'; known rules: grid-before-config, "),
         (("bad.txt",), "bad.txt"),
     ],
 )
@@ -98,7 +97,7 @@ def test_as_json(irscope, bad):
 
 
 def test_as_sarif(irscope, bad, tmp_path):
-    """What the SARIF 2.1.0 schema requires, and what it says of types and ranges of what is there."""
+    """The properties that the SARIF 2.1.0 schema requires, with their types and ranges."""
     (tmp_path / "broken \x1b[31m.py").write_text("def f(:\n")
     done = irscope("lint", ".", "--format", "sarif")
     assert done.returncode == 2 and "\x1b" not in done.stdout

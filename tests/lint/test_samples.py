@@ -1,4 +1,4 @@
-"""The samples as they are, and with one mistake made in each: exactly that is found, on that line."""
+"""The samples are clean; with one mistake planted, exactly that mistake is reported, on its line."""
 
 # ruff: noqa: E501 - the table has a line for each mistake
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from irscope.lint.source.checks import lint_source
+from irscope.lint.linter import lint_source
 from tests.lint.linted import ALL
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 
 META = '(triton.cdiv(n, META["BLOCK_SIZE"]),)'
-# Sample, what is replaced, by what, the rule, and what the line that is told has in it.
+# Sample, text, its replacement, the rule, and text on the reported line.
 MISTAKES = [
     ("vector_add.py", f"lambda META: {META}", "(triton.cdiv(n, 2048),)", "grid-before-config", "cdiv(n, 2048)"),
     ("vector_add.py", META, "((n + 2047) // 2048,)", "grid-before-config", "// 2048"),
@@ -59,21 +59,21 @@ def linted(text, name):
 
 
 @pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.glob("*.py")))
-def test_as_it_is(sample):
+def test_the_sample_is_clean(sample):
     assert linted((SAMPLES / sample).read_text(), sample) == []
 
 
 @pytest.mark.parametrize(("sample", "good", "bad", "rule", "line"), MISTAKES)
-def test_with_the_mistake_made(sample, good, bad, rule, line):
+def test_a_planted_mistake_is_reported(sample, good, bad, rule, line):
     original = (SAMPLES / sample).read_text()
     assert good in original
     text = original.replace(good, bad, 1)
     found = linted(text, sample)
     if rule is None:
-        # Not certain, or no mistake: nothing may be said.
+        # Uncertain, or not a mistake.
         assert found == []
         return
-    assert [problem.rule.name for problem in found] == [rule]
-    told = text.splitlines()[found[0].line - 1]
-    assert line in told
-    assert found[0].file == sample and 1 <= found[0].column <= len(told)
+    assert [diagnostic.rule.name for diagnostic in found] == [rule]
+    reported = text.splitlines()[found[0].line - 1]
+    assert line in reported
+    assert found[0].file == sample and 1 <= found[0].column <= len(reported)

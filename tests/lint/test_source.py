@@ -1,4 +1,4 @@
-"""What each rule about source tells, and what looks like it and is none: these must stay silent."""
+"""The rules for source: what each reports, and similar code that it must not report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.lint.source.tolerance import ulp
+from irscope.lint.rules.tolerance_too_tight import ulp
 from tests.lint.linted import lint, names
 
 TUNED = """
@@ -32,7 +32,7 @@ def tuned(configs=TWO, key='["n"]', jit="", launch=PLAIN):
     return TUNED.format(configs=configs, key=key, jit=jit, launch=launch)
 
 
-def test_a_good_kernel_is_left_alone():
+def test_a_good_kernel_reports_nothing():
     assert names(tuned()) == []
 
 
@@ -69,7 +69,7 @@ def test_grids_that_are_not_certainly_wrong(launch):
     assert names(tuned(launch=launch)) == []
 
 
-def test_a_program_that_walks_over_blocks_takes_any_grid():
+def test_a_program_that_loops_over_blocks_accepts_any_grid():
     text = """
     @triton.autotune([triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 512})], key=["n"])
     @triton.jit
@@ -115,7 +115,7 @@ def test_a_list_that_is_changed_is_not_certain():
     assert names(grown + tuned(configs="CONFIGS")) == []
 
 
-def test_functions_that_make_configs_are_followed():
+def test_functions_that_make_configs_are_evaluated():
     text = """
     def configs(sizes=(64, 96)):
         found = []
@@ -126,8 +126,8 @@ def test_functions_that_make_configs_are_followed():
                 found.append(triton.Config({"BLOCK": size}, num_warps=warps))
         return found
     """
-    (problem,) = lint(text + tuned(configs="configs()").replace("\n", "\n    "))
-    assert problem.rule.name == "block-not-power-of-two" and "BLOCK = 96 " in problem.message
+    (diagnostic,) = lint(text + tuned(configs="configs()").replace("\n", "\n    "))
+    assert diagnostic.rule.name == "block-not-power-of-two" and "BLOCK = 96 " in diagnostic.message
     assert (
         names(text.replace("size < 96", "on_amd()") + tuned(configs="configs()").replace("\n", "\n    "))
         == []
@@ -167,7 +167,7 @@ def kernel(x_ptr, starts_ptr, n, k, SIZE: tl.constexpr):
         ('["n"]', "tl.cdiv(k, SIZE)", ["key-missing"]),
         ('["n", "k"]', "k", []),
         ('["n", "SIZE"]', "SIZE", []),
-        ('["SIZE"]', "k", []),  # no run-time size at all: meant so
+        ('["SIZE"]', "k", []),  # no run-time size at all: deliberate
         ("[]", "k", []),
         ('["n"]', "tl.load(starts_ptr + k)", []),
     ],
@@ -209,7 +209,7 @@ def test_prune_functions(signature, found):
 )
 def test_unspecialized_bounds(jit, found):
     assert names(tuned(jit=jit)) == found
-    # Blocks of one element a thread, and those of two dimensions, have nothing to lose.
+    # Blocks with one element per thread and two-dimensional blocks are not reported.
     small = TWO.replace("256", "64").replace("1024", "128")
     rows = tuned(jit=jit).replace("x_ptr + at,", "x_ptr + at[:, None],")
     rest = [name for name in found if name != "unspecialized-bound"]
@@ -282,7 +282,7 @@ def test_units_in_the_last_place():
     assert ulp(1.0, 7) == 2**-7
 
 
-def test_silenced_on_the_line_or_at_the_kernel():
+def test_comments_suppress_on_the_line_or_at_the_kernel():
     bad = tuned(key='["n", "BLOCK"]')
     assert names(bad) == ["key-unused"]
     for comment in ("ignore[key-unused]", "ignore[one-config, IRS106]", "ignore"):
@@ -304,6 +304,6 @@ def test_imports_by_other_names():
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_linted_or_refused(text):
+def test_any_text_is_linted_or_rejected(text):
     with contextlib.suppress(SyntaxError, ValueError):
         lint(text)

@@ -1,8 +1,8 @@
-"""What real programs do around their kernels, as the texts of small ones; each checks itself."""
+"""Small programs that do what real programs do around their kernels; each checks itself."""
 
 from tests.record.programs import KERNELS
 
-# Numbers read from kernels' outputs are printed, added up and asserted on; outputs are found by address.
+# Prints, adds and asserts numbers read from kernels' outputs, and passes outputs by address.
 VALUES = f"""{KERNELS}
 scale[(1,)](x, 4096, 2.0, BLOCK=256)
 total = 0.0
@@ -27,7 +27,7 @@ start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timin
 assert start.elapsed_time(end) >= 100  # a loop until 100 ms are measured ends at once
 """
 
-# (what the program does with a number that no kernel has computed, what it would have to know it for)
+# Uses of a kernel's output that need its values.
 ASKING = [
     "x[x > 0]",
     "range(int(x[0]))",
@@ -38,7 +38,7 @@ ASKING = [
     "1 if x.any() else 2",
 ]
 ASKS = f"""{KERNELS}
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
+from irscope.toolchain.stub_driver import NeedsGpuError
 scale[(1,)](x, 4096, 2.0, BLOCK=256)
 for code in {ASKING!r}:
     try:
@@ -53,7 +53,7 @@ except NeedsGpuError:
     pass
 """
 
-# Implementations of the program's own operators see tensors that pose, whichever device they are for.
+# The program's own operators see fake CUDA tensors, whichever device they are registered for.
 OPERATORS = f"""{KERNELS}
 seen = []
 
@@ -114,7 +114,7 @@ thread.join()
 torch.compile(linear)(torch.randn(2, 8, device="cuda"))
 """
 
-# A script that starts others in four ways; run under torchrun, its ranks are one each.
+# A script that starts processes in four ways, and one for torchrun.
 CHILDREN = f"""{KERNELS}
 import multiprocessing
 import os

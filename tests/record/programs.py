@@ -1,4 +1,4 @@
-"""The programs that the tests of `irscope run` run, as text."""
+"""The programs, as text, that the tests of `irscope run` run."""
 
 KERNELS = """
 import sys

@@ -1,4 +1,4 @@
-"""`irscope.capture` and `irscope.compile`, in a process of their own as in a notebook's."""
+"""`irscope.capture` and `irscope.compile`, in a process of their own as in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 def test_blocks_and_kernels_are_captured_from_python(tmp_path: Path, triton_cache: Path):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", Path(__file__).with_name("in_process.py")],
+        [sys.executable, "-W", "ignore", Path(__file__).with_name("notebook_program.py")],
         cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(triton_cache)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -30,7 +30,14 @@ def test_blocks_and_kernels_are_captured_from_python(tmp_path: Path, triton_cach
             f"add {target} BLOCK=64,num_warps=4,num_stages=3 None",
             "True cpu",
         ]
-    *captured, compiled, refused = done.stdout.splitlines()
+    lines = done.stdout.splitlines()
+    captured, (compiled, refused, *rest) = lines[: len(expected)], lines[len(expected) :]
     assert captured == expected
     assert compiled == "['BLOCK=16', 'BLOCK=32'] True"
     assert refused.startswith("UserError made.irscope exists")
+    results, errors, (warned,) = rest[:2], rest[2:5], rest[5:]
+    assert results == ["1 1 0 too small", "1 1 1 too small"]
+    for error, argument in zip(errors, ("signature", "signature", "config"), strict=True):
+        assert error.startswith(f"{argument}: ")
+        assert "--" not in error
+    assert warned == "[\"irscope: sweep: no kernel named 'nothing' was launched, only add\"]"

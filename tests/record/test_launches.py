@@ -1,4 +1,4 @@
-"""Which arguments a kernel may write to, read off its text; and what a launch is described by."""
+"""The parameters that a kernel may write to, from its text; and launches as plain data."""
 
 from __future__ import annotations
 

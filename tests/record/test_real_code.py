@@ -1,4 +1,4 @@
-"""What real programs do around their kernels passes without a GPU, or stops where it must."""
+"""What real programs do around their kernels works without a GPU, or stops the program if it needs one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Run = Callable[[str], tuple[list[str], list[str]]]
 
 @pytest.fixture
 def run(irscope: Irscope, tmp_path: Path) -> Run:
-    """Runs a program that is to end well; its lines on stdout, and on stderr those of irscope."""
+    """Runs a program that must succeed; returns its lines on stdout and those of irscope on stderr."""
 
     def call(text: str) -> tuple[list[str], list[str]]:
         (tmp_path / "script.py").write_text(text)
@@ -35,30 +35,30 @@ def blocks(path: Path) -> list[object]:
         return [variant.config.get("BLOCK") for variant in capture.variants()]
 
 
-def test_values_of_kernels_are_printed_added_up_and_asserted_on(run: Run):
+def test_results_of_kernels_can_be_printed_added_and_asserted(run: Run):
     printed, _ = run(patterns.VALUES)
     assert printed == ["loss ? [?, ?] ?"]
 
 
-def test_a_value_that_must_be_known_stops_the_program(run: Run):
+def test_needing_the_value_of_a_result_stops_the_program(run: Run):
     printed, _ = run(patterns.ASKS)
     assert printed == []
 
 
-def test_the_programs_own_operators_see_tensors_that_pose(run: Run, tmp_path: Path):
+def test_the_programs_own_operators_see_fake_cuda_tensors(run: Run, tmp_path: Path):
     printed, _ = run(patterns.OPERATORS)
     assert printed == ["[('default', 'cuda', 0), ('cuda', 'cuda', 0), ('cpu', 'cpu', None)]"]
     assert blocks(tmp_path / "script.irscope") == [32]
 
 
-def test_checkpoints_autocast_threads_and_backward_passes_pose(run: Run, tmp_path: Path):
+def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):
     _, said = run(patterns.TRAINING)
     assert said[0].startswith("irscope: script.py:")
-    assert "torch.compile makes its kernels on a GPU alone" in said[0]
+    assert "torch.compile needs a GPU to make its kernels" in said[0]
     assert blocks(tmp_path / "script.irscope") == [16, 64]
 
 
-def test_processes_that_the_program_starts_write_captures_of_their_own(run: Run, tmp_path: Path):
+def test_processes_that_the_program_starts_write_their_own_captures(run: Run, tmp_path: Path):
     printed, said = run(patterns.CHILDREN)
     assert printed == ["spawn 0", "fork 0", "no torch"]
     assert blocks(tmp_path / "script.irscope") == [16]

@@ -14,7 +14,9 @@ import pytest
 
 from irscope.store.reader import CaptureReader
 from tests.conftest import Irscope
+from tests.exhaustive import EXHAUSTIVE
 from tests.record import programs
+from tests.record.conftest import Recorded
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -41,7 +43,7 @@ def captured(path: Path) -> dict[str, list[str]]:
         return found
 
 
-def test_the_specialization_is_the_one_of_a_real_launch(irscope: Irscope, tmp_path: Path):
+def test_the_specialization_is_that_of_a_launch_on_a_gpu(irscope: Irscope, tmp_path: Path):
     done = irscope("run", "--target", "cuda:90", "-o", "s.irscope", str(DATA / "specialization.py"))
     assert done.returncode == 0, done.stderr
     # The last line of the same file on an H200.
@@ -55,8 +57,8 @@ def test_the_specialization_is_the_one_of_a_real_launch(irscope: Irscope, tmp_pa
         ]  # fmt: skip
 
 
-def test_a_program_keeps_its_output_and_exit_code(irscope: Irscope, tmp_path: Path, script):
-    done = irscope("run", "--target", "cuda:80", script(programs.ORDINARY), "--kernel", "7")
+def test_a_program_keeps_its_output_and_exit_code(ordinary: Recorded):
+    done = ordinary.done
     assert done.returncode == 7, done.stderr
     assert done.stdout.splitlines() == [
         "arguments ['script.py', '--kernel', '7'] __main__ script.py",
@@ -68,27 +70,24 @@ def test_a_program_keeps_its_output_and_exit_code(irscope: Irscope, tmp_path: Pa
     assert ours == [
         "irscope: script.irscope: 6 variants of 2 kernels, 0 failed; browse: irscope script.irscope"
     ]
-    assert captured(tmp_path / "script.irscope") == {
+    assert captured(ordinary.capture) == {
         "scale": ["BLOCK=256,num_warps=4,num_stages=3", "BLOCK=512,num_warps=8,num_stages=3"],
         "tuned": TUNED,
     }
 
 
-def test_every_config_that_pruning_left_is_captured_with_its_launch(irscope: Irscope, tmp_path: Path, script):
-    irscope("run", "--target", "cuda:80", "--kernel", "tuned", script(programs.ORDINARY))
-    with CaptureReader(tmp_path / "script.irscope") as capture:
-        variants = capture.variants()
+def test_every_config_that_pruning_left_is_captured_with_its_launch(ordinary: Recorded):
+    with CaptureReader(ordinary.capture) as capture:
+        variants = [variant for variant in capture.variants() if variant.kernel.name == "tuned"]
     assert [str(variant.config) for variant in variants] == TUNED
     assert [variant.launches[0].grid for variant in variants] == [(4, 1, 1)] * 2 + [(2, 1, 1)] * 2
     assert variants[0].launches[0].arguments == (("x", "float32[4096]"), ("y", "float32[4096]"), ("n", "200"))
     assert not any(variant.benchmarks for variant in variants)
 
 
-def test_made_up_times_are_not_kept_for_the_programs_own_runs(irscope: Irscope, tmp_path: Path, script):
-    cache = tmp_path / "cache"
-    irscope("run", "--target", "cuda:80", script(programs.ORDINARY), TRITON_CACHE_DIR=str(cache))
-    assert list(cache.glob("**/tuned.cubin"))
-    assert not list(cache.glob("**/*autotune*"))
+def test_invented_times_are_not_cached_for_the_programs_own_runs(ordinary: Recorded):
+    assert list(ordinary.cache.glob("**/tuned.cubin"))
+    assert not list(ordinary.cache.glob("**/*autotune*"))
 
 
 def test_sweep_and_limit(irscope: Irscope, tmp_path: Path, script):
@@ -109,18 +108,18 @@ def test_sweep_and_limit(irscope: Irscope, tmp_path: Path, script):
     assert "BLOCK=128,num_warps=2,num_stages=2" in [str(variant.config) for variant in variants]
 
 
-def test_a_value_of_a_kernel_stops_the_program_with_one_line(irscope: Irscope, tmp_path: Path, script):
+def test_reading_a_kernels_result_stops_the_program_with_one_line(irscope: Irscope, tmp_path: Path, script):
     done = irscope("run", "--target", "cuda:90", script(programs.ASKS))
     assert done.returncode == 1
     assert "not here" not in done.stdout
     assert done.stdout == "here tensor(not computed without a GPU, size=(4096,))\n"
     (line,) = [line for line in done.stderr.splitlines() if "script.py:" in line]
-    assert "if x.sum().item() > 0:: asks for a value" in line
+    assert "if x.sum().item() > 0:: needs a value" in line
     with CaptureReader(tmp_path / "script.irscope") as capture:
         assert [dict(v.launches[0].arguments)["n"] for v in capture.variants()] == ["4096", "16"]
 
 
-def test_an_exception_is_printed_as_always_and_the_capture_is_there(irscope: Irscope, tmp_path: Path, script):
+def test_an_exception_is_printed_and_the_capture_is_complete(irscope: Irscope, tmp_path: Path, script):
     done = irscope("run", "--target", "cuda:90", script(programs.RAISES))
     assert done.returncode == 1
     alone = done.stderr.partition("Traceback")[2].partition("irscope: ")[0]
@@ -129,7 +128,7 @@ def test_an_exception_is_printed_as_always_and_the_capture_is_there(irscope: Irs
     assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
 
 
-def test_backward_passes_and_modules_pose_too(irscope: Irscope, tmp_path: Path, script):
+def test_backward_passes_and_modules_have_fake_cuda_tensors(irscope: Irscope, tmp_path: Path, script):
     done = irscope("run", "--target", "cuda:90", script(programs.BACKWARD))
     assert done.returncode == 0, done.stderr
     blocks = [config.partition(",")[0] for config in captured(tmp_path / "script.irscope")["scale"]]
@@ -137,7 +136,7 @@ def test_backward_passes_and_modules_pose_too(irscope: Irscope, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("who", ["parent", "program"])
-def test_a_run_that_is_killed_leaves_what_was_finished(tmp_path: Path, script, who: str):
+def test_a_killed_run_leaves_the_finished_variants(tmp_path: Path, script, who: str):
     process = subprocess.Popen(
         [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", script(programs.HANGS)],
         cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
@@ -155,10 +154,10 @@ def test_a_run_that_is_killed_leaves_what_was_finished(tmp_path: Path, script, w
     assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_killed_at_any_moment_the_capture_opens_and_has_what_was_finished(tmp_path: Path, script, seed: int):
+@pytest.mark.parametrize("seed", range(4 if EXHAUSTIVE else 2))
+def test_killed_at_any_moment_the_capture_opens_with_the_finished_variants(tmp_path: Path, script, seed: int):
     chosen = random.Random(seed)
-    both = seed % 2  # the program alone, or with irscope itself
+    both = seed % 2  # kills irscope too, or only the program
     process = subprocess.Popen(
         [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", script(programs.COMPILES_ON)],
         cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
@@ -181,20 +180,20 @@ def test_killed_at_any_moment_the_capture_opens_and_has_what_was_finished(tmp_pa
             assert variant.failure is None
             assert "cubin" in variant.artifacts
             assert all(capture.read(variant, stage) for stage in variant.artifacts)
-    # What is on its way when irscope itself is killed is lost; when the program is, nothing.
+    # Killing irscope itself loses records in transit; killing the program loses nothing.
     if not both and said:
         assert len(variants) >= int(said[-1])
 
 
-def test_a_sweep_of_a_name_that_the_kernel_does_not_have_is_told(irscope: Irscope, script):
+def test_a_sweep_of_an_unknown_name_is_reported(irscope: Irscope, script):
     sweep = ("--sweep", "scale:BLOCKS=1,2", "--sweep", "nothing:BLOCK=1", "--kernel", "scale")
     done = irscope("run", "--target", "cuda:80", *sweep, script(programs.ORDINARY))
-    assert "irscope: --sweep scale:BLOCKS: neither a tl.constexpr nor an option of it" in done.stderr
-    assert "irscope: --sweep nothing: no launch of a kernel called so" in done.stderr
+    assert "irscope: sweep: 'BLOCKS' is neither a tl.constexpr of scale nor an option" in done.stderr
+    assert "irscope: sweep: no kernel named 'nothing' was launched" in done.stderr
     assert "2 variants of 1 kernel, 0 failed" in done.stderr
 
 
-def test_resume_compiles_what_is_not_there_yet(irscope: Irscope, tmp_path: Path, script):
+def test_resume_compiles_only_missing_variants(irscope: Irscope, tmp_path: Path, script):
     words = ("run", "--target", "cuda:90", script(programs.ORDINARY))
     assert irscope("run", "--target", "cuda:90", "--max-variants", "2", "script.py").returncode == 7
     again = irscope(*words)
@@ -223,7 +222,7 @@ def test_modules_and_code_run_as_python_runs_them(irscope: Irscope, tmp_path: Pa
         (["-j", "0", "-c", "1"], "-j must be at least 1"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(irscope: Irscope, words: list[str], said: str):
+def test_wrong_use_is_reported_in_one_line(irscope: Irscope, words: list[str], said: str):
     done = irscope("run", *words)
     assert done.returncode == 2
     assert said in done.stderr

@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from irscope.backends import parse_target
-from irscope.cli.report import report_of
 from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction
-from irscope.report.report import Report
+from irscope.report.capture_report import CaptureReport, capture_report
 from irscope.store import CaptureWriter, NewVariant
 from irscope.workspace import Workspace
 from tests.tui.captures import LARGE, SMALL, stage
@@ -93,10 +92,10 @@ def report(capture: Path, page: Path, *words: str) -> Path:
     return page
 
 
-def gathered(capture: Path) -> Report:
-    """What there is to be said of a capture."""
+def gathered(capture: Path) -> CaptureReport:
+    """The report on a capture."""
     with Workspace(capture) as workspace:
-        return report_of(workspace)
+        return capture_report(workspace)
 
 
 class Outline(HTMLParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,14 +14,14 @@ from rich.text import Text
 from irscope.analysis.finding import Finding
 from irscope.diff.rows import Change, Row
 from irscope.facts.fact import Evidence
-from irscope.report.hunks import hunks
 from irscope.report.json.diff_json import diff_document
 from irscope.report.json.records import to_json
 from irscope.report.markdown.diff_markdown import diff_markdown
 from irscope.report.pair_report import PairReport
-from irscope.report.terminal.diff_rows import RowSide, _window, side_by_side, sides, unified
 from irscope.report.terminal.diff_text import diff_text, diff_unified
 from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.terminal.rows_text import _window, side_by_side, unified
+from irscope.workspace import Comparison, RowSide, hunks, row_sides
 from tests.report.conftest import mlir_diff, variant
 
 STAGE = """\
@@ -41,14 +42,24 @@ LARGE = STAGE.format(n=128, per=1)
 WIDER = STAGE.format(n=64, per=4)
 
 
-def comparison(left=SMALL, right=LARGE, shown=("ttgir",)) -> PairReport:
+class FakeComparison(Comparison):
+    """A comparison whose findings are given."""
+
+    duplicate = False
+
+    def __init__(self, *findings: Finding) -> None:
+        workspace = SimpleNamespace(path="c.irscope", names={1: "BLOCK=64", 2: "BLOCK=128"})
+        super().__init__(workspace, variant(1, BLOCK=64), variant(2, BLOCK=128, num_warps=8))
+        self.findings = findings
+
+
+def pair(left=SMALL, right=LARGE, shown=("ttgir",)) -> PairReport:
     diff = mlir_diff(left, right)
     finding = Finding("*a* <b> went\x1b", 2.0, "layout", (Evidence("ttgir", 0),))
-    pair = (variant(1, BLOCK=64), variant(2, BLOCK=128, num_warps=8))
-    return PairReport("c.irscope", pair, ("BLOCK=64", "BLOCK=128"), False, [finding], {"ttgir": diff}, shown)
+    return PairReport(FakeComparison(finding), {"ttgir": diff}, shown)
 
 
-def test_a_pair_is_minus_and_plus_with_carets_below():
+def test_a_changed_pair_is_minus_and_plus_with_carets_below():
     lines = list(unified(mlir_diff(SMALL, LARGE), 0))
     assert lines[1:4] == [
         "-    %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #blocked>",
@@ -69,14 +80,14 @@ def test_a_layout_change_shows_where_it_is_defined_not_at_every_use():
 
 def test_a_hunk_says_its_place_and_what_changed():
     (first, *_) = unified(mlir_diff(SMALL, LARGE), 1)
-    assert first.startswith("@@ -3,7 +3,7 @@ 5 shape")
+    assert first.startswith("@@ -3,7 +3,7 @@ 5 shapes")
 
 
 def test_equal_stages_have_no_rows():
     renamed = SMALL.replace("%v", "%other")
     assert list(unified(mlir_diff(SMALL, renamed), 3)) == []
-    text = "\n".join(diff_text(comparison(SMALL, renamed), None, 3, PLAIN))
-    assert "equal but for names and locations" in text
+    text = "\n".join(diff_text(pair(SMALL, renamed), None, 3, PLAIN))
+    assert "equal except for names and locations" in text
 
 
 @pytest.mark.parametrize("width", [140, 141, 200])
@@ -105,8 +116,8 @@ def test_control_characters_of_a_stage_are_shown_not_sent():
         assert "\x1b" not in text and "\u202e" not in text
 
 
-def test_text_report_is_what_it_was():
-    lines = list(diff_text(comparison(), 80, 1, PLAIN))
+def test_the_text_report():
+    lines = list(diff_text(pair(), 80, 1, PLAIN))
     assert lines[:11] == [
         "A  #1 BLOCK=64  k  cuda:90",
         "B  #2 BLOCK=128  k  cuda:90",
@@ -121,24 +132,24 @@ def test_text_report_is_what_it_was():
         "ttgir: 11 and 11 lines",
     ]
     assert lines[11].startswith("@@ ")
-    assert " \u2502 " in list(diff_text(comparison(), 140, 1, PLAIN))[-2]
+    assert " \u2502 " in list(diff_text(pair(), 140, 1, PLAIN))[-2]
 
 
 def test_unified_has_nothing_but_the_rows():
-    lines = list(diff_unified(comparison(), 3, PLAIN))
+    lines = list(diff_unified(pair(), 3, PLAIN))
     assert lines[:2] == ["--- #1 BLOCK=64 ttgir", "+++ #2 BLOCK=128 ttgir"]
     assert {line[0] for line in lines[2:]} == set("@-+ ")
 
 
 def test_markdown_is_escaped_and_fenced():
-    text = "\n".join(diff_markdown(comparison(right=LARGE.replace("tt.return", "tt.return ````")), 3))
+    text = "\n".join(diff_markdown(pair(right=LARGE.replace("tt.return", "tt.return ````")), 3))
     assert "1. \\*a\\* \\<b> went\u241b" in text
     assert "\n`````diff\n" in text and text.count("\n`````\n") == 1
 
 
-def test_json_has_it_all():
-    document = json.loads(to_json(diff_document(comparison(), 0)))
-    assert document["schema"] == "irscope.diff/1"
+def test_the_json_document():
+    document = json.loads(to_json(diff_document(pair(), 0)))
+    assert document["schema"] == "irscope.diff/2"
     assert document["config_changes"] == [
         {"name": "BLOCK", "a": "64", "b": "128"},
         {"name": "num_warps", "a": None, "b": "8"},
@@ -154,14 +165,14 @@ def test_json_has_it_all():
 
 
 def test_json_names_changed_layouts_field_by_field():
-    document = diff_document(comparison(right=WIDER), 0)
+    document = diff_document(pair(right=WIDER), 0)
     (change,) = document["stages"][0]["layouts"]
     assert change["fields"] == [{"name": "sizePerThread", "a": "[1]", "b": "[4]"}]
     assert len(document["stages"][0]["rows"]) == 6, "the definition and its five uses"
 
 
 def test_json_has_rows_only_for_what_is_shown():
-    (stage,) = diff_document(comparison(shown=()), 0)["stages"]
+    (stage,) = diff_document(pair(shown=()), 0)["stages"]
     assert "rows" not in stage
 
 
@@ -195,5 +206,5 @@ def test_a_window_shows_the_first_change(text, room, data):
 
 def test_sides_count_from_one():
     diff = mlir_diff(SMALL, LARGE)
-    left, right = sides(diff, diff.rows[0])
+    left, right = row_sides(diff, diff.rows[0])
     assert left.number == right.number == 1 and cell_len(left.text) > 0

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from irscope.report.html.facts_table import facts_table
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.table import facts_table
 from tests.report.reports import HOSTILE, Outline, hostile, report, sweep
 from tests.report.test_table import section
 
@@ -68,7 +68,10 @@ def test_what_failed_and_what_cannot_launch_is_said(page: str) -> None:
 
 
 def test_measured_times_are_shown_and_plotted(page: str) -> None:
-    assert '<td class="number best" data-v="0.25">0.25<b title="best of those that can launch">*</b>' in page
+    assert (
+        '<td class="number best" data-v="0.25">0.25<b title="best among the variants that can launch">*</b>'
+        in page
+    )
     assert re.search(r"<figcaption>ms</figcaption><svg", page)
     assert "#2 BLOCK_M=128,num_warps=4: 0.25</title>" in page
 
@@ -94,13 +97,13 @@ def test_without_javascript_the_first_rows_can_be_read(page: str) -> None:
     assert any('class="removed"' in text and 'class="added"' in text for text in plain)
 
 
-def test_identical_machine_code_stands_together() -> None:
+def test_duplicates_are_next_to_each_other() -> None:
     made = facts_table(section(), {1: [3]})
     assert re.findall(r'<tr id="v(\d)"', made) == ["1", "2", "5", "3", "4"]
-    assert re.findall(r'<tr id="v(\d)" class="twin"', made) == ["5"]
+    assert re.findall(r'<tr id="v(\d)" class="duplicate"', made) == ["5"]
     assert 'data-name="BLOCK=128,num_warps=8"><th scope="row" data-v="5">' in made
     assert '= <a href="#v2">#2</a>' in made and '<a href="#pair3">pair 3</a>' in made
-    assert "1 of 5 variants are no new program" in made
+    assert "1 of 5 variants are duplicates" in made
 
 
 def test_the_farther_from_the_best_the_deeper_the_shade() -> None:

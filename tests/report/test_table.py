@@ -12,10 +12,20 @@ import pytest
 
 from irscope.model import Artifact, UserError
 from irscope.report.json.records import to_json
-from irscope.report.table_formats import table_csv, table_document, table_markdown
+from irscope.report.json.table_json import table_document
+from irscope.report.markdown.table_markdown import table_markdown
+from irscope.report.table_csv import table_csv
 from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text
-from irscope.workspace.table import BOUND, best, chosen_kinds, default_kinds, entries, sections
+from irscope.workspace.table import (
+    BOUND,
+    best,
+    chosen_kinds,
+    default_kinds,
+    entries,
+    sections,
+    table_view,
+)
 from tests.report.conftest import KINDS, facts, variant
 
 VARIANTS = [
@@ -62,7 +72,7 @@ def order(sort):
     return [entry.variant.id for entry in section(sort).entries]
 
 
-def test_what_has_a_problem_is_never_best():
+def test_a_variant_with_a_problem_is_never_best():
     assert best(section(), KINDS["registers"]) == 64
     assert best(section(), KINDS["shared"]) == 1024
     assert best(section(), KINDS["occupancy"]) == 0.5
@@ -78,17 +88,17 @@ def test_sorting_puts_the_best_first_and_problems_last():
         order("nothing")
 
 
-def test_the_same_code_points_at_the_first():
-    assert [entry.twin for entry in section().entries] == [None, None, None, None, 2]
+def test_a_duplicate_refers_to_the_first():
+    assert [entry.duplicate_of for entry in section().entries] == [None, None, None, None, 2]
 
 
-def test_registers_never_come_alone():
+def test_registers_are_never_shown_alone():
     assert [kind.name for kind in chosen_kinds(["shared", "registers"], list(KINDS.values()))] == [
         "shared",
         *BOUND,
     ]
     for width in range(20, 120):
-        text = table_text(section(), SHOWN, width, PLAIN)
+        text = table_text(table_view(section(), SHOWN), width, PLAIN)
         assert ("Regs" in text) == ("Stack" in text) == ("Spills" in text)
 
 
@@ -103,10 +113,10 @@ k  cuda:90  5 variants
 #3     96      4    -       -       -        -          -         -  failed
 #4    256      8   32   4,096   1,024  300,000         0%       128  no launch
 #5    128      8   96       0       0    1,024*         ?       128  = #2
-* best of those that can launch
+* best among the variants that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448
-= the machine code of that variant: 1 of 5 are nothing new for autotune to measure
+= identical machine code: benchmarking 1 of 5 variants is redundant
 """,
     60: """\
 k  cuda:90  5 variants
@@ -118,24 +128,24 @@ k  cuda:90  5 variants
 #3     96      4    -       -       -        -   failed
 #4    256      8   32   4,096   1,024  300,000   no launch
 #5    128      8   96       0       0    1,024*  = #2
-* best of those that can launch
+* best among the variants that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448
-= the machine code of that variant: 1 of 5 are nothing new for autotune to measure
-left out for width: occupancy, threads
-(a wider terminal, a pipe or --columns shows them)
+= identical machine code: benchmarking 1 of 5 variants is redundant
+omitted to fit the width: occupancy, threads
+(use a wider terminal, a pipe or --columns)
 """,
 }
 
 
 @pytest.mark.parametrize("width", GOLDEN)
-def test_text_is_what_it_was(width):
-    assert table_text(section(), SHOWN, width, PLAIN) == GOLDEN[width]
+def test_text_is_as_recorded(width):
+    assert table_text(table_view(section(), SHOWN), width, PLAIN) == GOLDEN[width]
 
 
 def test_a_pipe_gets_every_column():
-    text = table_text(section(), list(KINDS.values()), None, PLAIN)
-    assert "left out" not in text
+    text = table_text(table_view(section(), list(KINDS.values())), None, PLAIN)
+    assert "omitted" not in text
     assert "Limited" in text
 
 
@@ -149,7 +159,7 @@ def test_csv_has_every_value():
     assert "\x1b" not in text
 
 
-def test_csv_cells_are_no_formulas():
+def test_csv_cells_are_not_formulas():
     only = variant(1, BLOCK="=1+1", kernel="@SUM(A1)")
     (made,) = sections(entries([only], {1: "=cmd"}, {1: facts(registers=-1)}), None, [])
     (row,) = csv.DictReader(io.StringIO(table_csv([made], [KINDS["registers"]])))
@@ -161,7 +171,7 @@ def test_csv_cells_are_no_formulas():
     )
 
 
-def test_json_says_unknown_as_null():
+def test_an_unknown_fact_is_null_in_json():
     document = json.loads(to_json(table_document([section()], SHOWN, "c.irscope")))
     assert document["schema"] == "irscope.table/1"
     assert [column["name"] for column in document["columns"]] == [kind.name for kind in SHOWN]
@@ -172,7 +182,7 @@ def test_json_says_unknown_as_null():
 
 
 def test_markdown_is_one_table():
-    lines = table_markdown(section(), SHOWN).splitlines()
+    lines = table_markdown(table_view(section(), SHOWN)).splitlines()
     cells = [line.count(" | ") for line in lines if line.startswith("|")]
     assert len(cells) == 7 and len(set(cells)) == 1
     assert "**64**" in lines[4]
@@ -192,19 +202,19 @@ def test_kernels_and_targets_are_not_compared_with_each_other():
     ]
 
 
-def test_what_nothing_is_known_of_is_no_column():
+def test_a_fact_without_known_values_has_no_column():
     assert "seconds" not in [kind.name for kind in default_kinds(section())]
     assert "shared" in [kind.name for kind in default_kinds(section())]
 
 
 def test_a_terminal_gets_styles_and_the_same_text():
-    styled = table_text(section(), SHOWN, 80, Paint(True, True))
+    styled = table_text(table_view(section(), SHOWN), 80, Paint(True, True))
     assert "\x1b[1;32m" in styled
     plain = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines())
-    assert plain == table_text(section(), SHOWN, 80, PLAIN)
+    assert plain == table_text(table_view(section(), SHOWN), 80, PLAIN)
 
 
-def test_what_sharing_saved_is_told_with_its_seconds_where_they_are_known():
+def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
     stages = {stage: Artifact(stage, "", 1) for stage in ("ttir", "ttgir", "llir", "ptx", "cubin")}
     made = {"ttir": 0.1, "ttgir": 0.1, "llir": 0.6, "ptx": 0.1, "cubin": 0.3}
     taken = {"ttir": 0.1, "ttgir": 0.1}
@@ -217,10 +227,10 @@ def test_what_sharing_saved_is_told_with_its_seconds_where_they_are_known():
 
     def shown(variants):
         (only,) = sections(entries(variants, names, same), None, [])
-        return table_text(only, SHOWN, None, PLAIN)
+        return table_text(table_view(only, SHOWN), None, PLAIN)
 
-    said = "1 of them took the stages below TTGIR from the one with equal TTGIR"
-    assert f"{said}: about 1 s saved, by what it took there\n" in shown(pair)
+    said = "1 of them reused the stages of a variant with equal TTGIR"
+    assert f"{said}, which saved about 1 s\n" in shown(pair)
     unknown = replace(pair[0], seconds={}, cached=True)
     assert f"{said}\n" in shown([unknown, pair[1]])
     assert said not in shown([pair[0], replace(pair[1], cached=True)])

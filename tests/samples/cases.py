@@ -1,8 +1,8 @@
-"""How each kernel in samples/ is compiled without a launch: one row a kernel and specialization.
+"""How to compile each kernel in samples/ without a launch: one row per kernel and specialization.
 
 A row is (file, kernel, signature, config, const, targets):
 signature  Triton's ahead-of-time notation, every parameter in order but the tl.constexpr ones;
-config     name -> values, the product of which makes the variants; empty: as @triton.autotune says;
+config     name -> values, whose product makes the variants; empty: the configs of @triton.autotune;
 const      name -> value, the same for every variant;
 targets    those it compiles for, on Triton 3.6 to 3.9.
 

@@ -1,4 +1,4 @@
-"""Kernels that compile, with all that a request can say of them."""
+"""Kernels that compile, with every feature that a request can use."""
 
 import triton
 import triton.language as tl

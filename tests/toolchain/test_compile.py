@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -10,7 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from irscope.cli.request import sweep_request
 
+from irscope.capturing.compile.plan import make_plan
+from irscope.cli import compile as command
 from irscope.model import Dtype, UserError
 from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
@@ -18,7 +22,8 @@ from tests.conftest import Irscope
 HERE = Path(__file__).parent
 
 PLAIN, TROUBLE = str(HERE / "plain.py"), str(HERE / "trouble.py")
-MAXNREG = ("--config", "maxnreg=8")
+SCALE = [f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32"]
+LOOPED = [f"{PLAIN}::looped", "--signature", "*fp32, i32"]
 CUDA_STAGES = {"source", "ttir", "ttgir", "llir", "ptx", "cubin"}
 
 
@@ -44,7 +49,7 @@ def test_autotuned_kernel_is_compiled_under_its_configs_with_every_stage(irscope
         assert [str(a) for a in variants[0].specialization] == ["*fp32:16", "i32:16", "fp32", "2"]
 
 
-def test_config_lies_over_the_autotuners_and_targets_repeat(irscope: Irscope, tmp_path: Path):
+def test_config_overrides_the_autotuners_and_targets_repeat(irscope: Irscope, tmp_path: Path):
     done = irscope(
         "compile", f"{PLAIN}::scale", "--signature", "x_ptr=*fp16:16, n=i32, alpha=1.0", "--config",
         "num_warps=1", "--target", "cuda:80", "--target", "hip:gfx942", "-o", "x.irscope",
@@ -81,7 +86,7 @@ def test_constexprs_of_every_kind_reach_the_kernel(irscope: Irscope, tmp_path: P
     assert values == [None, "ieee", Dtype("fp16"), None, True]
 
 
-def test_a_variant_that_fails_costs_itself_alone(irscope: Irscope, tmp_path: Path):
+def test_if_a_variant_fails_only_that_variant_is_lost(irscope: Irscope, tmp_path: Path):
     done = irscope(
         "compile", f"{TROUBLE}::trouble", "--signature", "*fp32:16", "--config",
         "HOW=fine,assert,abort,exit,hang", "--config", "BLOCK=64", "--timeout", "8",
@@ -112,7 +117,7 @@ def test_the_stages_before_a_failure_are_kept(irscope: Irscope, tmp_path: Path):
             assert "Unknown modifier '.such'" in variant.failure.message
 
 
-def test_a_second_run_takes_what_tritons_cache_has(irscope: Irscope, tmp_path: Path):
+def test_a_second_run_uses_tritons_cache(irscope: Irscope, tmp_path: Path):
     cold = {"TRITON_CACHE_DIR": str(tmp_path / "cold")}
     words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
     assert irscope(*words, "-o", "a.irscope", **cold).returncode == 0
@@ -127,7 +132,7 @@ def test_a_second_run_takes_what_tritons_cache_has(irscope: Irscope, tmp_path: P
     assert first.seconds == second.seconds
 
 
-def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tmp_path: Path):
+def test_the_stages_after_an_identical_ttgir_run_only_once(irscope: Irscope, tmp_path: Path):
     words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64")
     together = (*words, "--config", "num_stages=2,3,4", "-o", "together.irscope", "-j", "1")
     assert irscope(*together, TRITON_CACHE_DIR=str(tmp_path / "cold")).returncode == 0
@@ -158,7 +163,7 @@ def test_variants_equal_at_ttgir_are_compiled_once_below_it(irscope: Irscope, tm
         assert shared.metadata == alone.metadata
 
 
-def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_path: Path):
+def test_an_interrupted_run_keeps_its_variants_and_resumes(irscope: Irscope, tmp_path: Path):
     words = [
         "compile", f"{TROUBLE}::trouble", "--signature", "*fp32:16", "--config", "HOW=fine,hang", "--config",
         "BLOCK=64,128", "-o", "t.irscope", "-j", "1",
@@ -167,7 +172,7 @@ def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_pa
         [sys.executable, "-m", "irscope", *words],
         cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        # A test run that was started in the background ignores Ctrl-C, and so would its children.
+        # Tests that run in the background ignore Ctrl-C, and so would their children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )  # fmt: skip
     deadline = time.monotonic() + 60
@@ -179,7 +184,7 @@ def test_interrupted_run_keeps_what_is_done_and_resumes(irscope: Irscope, tmp_pa
     assert _finished(tmp_path / "t.irscope") == 2
     resumed = irscope(*words, "--resume", "--timeout", "3")
     assert resumed.returncode == 1
-    assert "2 there already" in resumed.stdout
+    assert "2 already there" in resumed.stdout
     with CaptureReader(tmp_path / "t.irscope") as capture:
         assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
 
@@ -190,38 +195,50 @@ def _finished(path: Path) -> int:
     try:
         with CaptureReader(path) as capture:
             return len(capture.variants())
-    except UserError:  # not yet a capture: it is being made
+    except UserError:  # not a capture yet
         return 0
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nowhere.py"], "nowhere.py: no such file"),
-        ([PLAIN], "has the kernels"),
-        ([f"{PLAIN}::scael"], "no kernel 'scael'; it has scaled, scale, typed"),
-        ([f"{PLAIN}::scale"], "--signature is needed"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 entries; the kernel has 6 parameters"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "BLOK=4"], "BLOK: unknown"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--config", "n=4"], "run-time parameter"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--const", "n=4"], "no tl.constexpr"),
-        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp32", "--target", "cuda:1"], "known: cuda:70"),
-        (
-            [f"{PLAIN}::looped", "--signature", "*fp32, i32", "--target", "hip:gfx942", *MAXNREG],
-            "maxnreg: unknown for hip:gfx942",
-        ),
-        ([f"{PLAIN}::looped", "--signature", "*fp32, i32"], "no value for the constexpr 'BLOCK'"),
+        ([PLAIN, "--target", "cuda:1"], "known: cuda:70"),
+        ([f"{PLAIN}::scale"], "--signature: "),
     ],
-)  # fmt: skip
-def test_wrong_use_is_told_in_one_line(irscope: Irscope, tmp_path: Path, words: list[str], said: str):
+)
+def test_wrong_use_is_reported_in_one_line(irscope: Irscope, tmp_path: Path, words: list[str], message: str):
     done = irscope("compile", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert not list(tmp_path.glob("*.irscope"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([PLAIN], "choose one of scale, typed"),
+        ([f"{PLAIN}::scael"], "no kernel 'scael'; the file has scaled, scale, typed"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32"], "1 type given; the kernel has 6 parameters"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32, i32, fp33"], "argument 'alpha': 'fp33'"),
+        ([f"{PLAIN}::scale", "--signature", "*fp32:8, i32, fp32"], "argument 'x_ptr': hint ':8'"),
+        ([*SCALE, "--config", "BLOK=4"], "--config: 'BLOK' is unknown"),
+        ([*SCALE, "--config", "n=4"], "run-time parameter"),
+        ([*SCALE, "--const", "n=4"], "--const: 'n' is not a tl.constexpr"),
+        ([*LOOPED, "--target", "hip:gfx942", "--config", "maxnreg=8"], "'maxnreg' is unknown for hip:gfx942"),
+        (LOOPED, "no value for the constexpr 'BLOCK'"),
+    ],
+)  # fmt: skip
+def test_a_request_that_does_not_fit_the_kernel_is_rejected(words: list[str], message: str):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    args = parser.parse_args(words)
+    with pytest.raises(UserError) as error:
+        make_plan(sweep_request(args, args.kernel))
+    assert message in error.value.command_line_text
+    assert "\n" not in error.value.command_line_text
 
 
 def test_an_existing_file_is_never_overwritten_without_force(irscope: Irscope, tmp_path: Path):

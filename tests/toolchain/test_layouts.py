@@ -1,4 +1,4 @@
-"""Linear layouts converted by irscope, basis for basis those of the Triton that is installed."""
+"""The linear layouts that irscope computes have the same bases as those of the installed Triton."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from hypothesis import strategies as st
 from irscope.backends import parse_target
 from irscope.languages.registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
-from irscope.layouts.banks import conflicts
+from irscope.layouts.banks import bank_conflicts
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import triton_version
 from irscope.layouts.tensors import tensors_of
 from irscope.store import CaptureReader
 from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
 from tests.conftest import Irscope
+from tests.exhaustive import EXHAUSTIVE
 from tests.samples.cases import CASES, Case
 
-# Each compiles, or asks Triton in a process of its own.
+# Each test compiles, or converts layouts in a process of its own.
 pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TRITON = triton_version(installed_triton() or "")
-TARGETS = [
-    *("cuda:75", "cuda:80", "cuda:90", "cuda:100", "cuda:120"),
-    *("hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1201"),
-]
-# What this Triton does not tell through Gluon, or not without ending its process.
-UNTOLD = {"ttg.padded_shared", "ttg.amd_rotating_shared"}
+TARGETS = ["cuda:80", "cuda:90", "cuda:100", "hip:gfx942", "hip:gfx1201"]
+if EXHAUSTIVE:
+    TARGETS += ["cuda:75", "cuda:120", "hip:gfx950", "hip:gfx1100"]
+# Layouts that Triton cannot convert through Gluon, or only by aborting its process.
+UNCONVERTED = {"ttg.padded_shared", "ttg.amd_rotating_shared"}
 
 
-def differences(told: dict[str, dict[str, list[list[int]]]]) -> list[str]:
-    """The layouts that irscope converts to something else than what Triton told."""
+def differences(expected: dict[str, dict[str, list[list[int]]]]) -> list[str]:
+    """The layouts that irscope and Triton convert differently."""
     wrong = []
-    for key, bases in told.items():
+    for key, bases in expected.items():
         shape, _, text = key.partition(" ")
         rank = next(len(rows[0]) for rows in bases.values() if rows) if any(bases.values()) else None
         sizes = [int(size) for size in shape.split("x")]
@@ -51,12 +51,12 @@ def differences(told: dict[str, dict[str, list[list[int]]]]) -> list[str]:
             continue
         mine = {name: [list(vector) for vector in vectors] for name, vectors in own.items() if vectors}
         if mine != {name: vectors for name, vectors in bases.items() if vectors}:
-            wrong.append(f"{key}: {mine} and not {bases}")
+            wrong.append(f"{key}: {mine} instead of {bases}")
     return wrong
 
 
 class EnoughError(Exception):
-    """Raised behind TTGIR, so that nothing is compiled further."""
+    """Raised after TTGIR to skip the other stages."""
 
 
 def ttgir(case: Case, target: str) -> Iterator[str]:
@@ -137,31 +137,32 @@ def _split(notation: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}-{case.kernel}-{case.signature[-9:]}")
-def test_every_layout_of_every_sample_is_tritons_own(
+def test_every_layout_of_every_sample_equals_tritons(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
-    wanted = TARGETS if len(case.targets) > 2 else case.targets
-    seen: set[str] = set()
+    targets = TARGETS if len(case.targets) > 2 else case.targets
+    known: set[str] = set()
     compared = 0
-    for target in wanted:
-        for text in itertools.islice(ttgir(case, target), 2):
+    for target in targets:
+        for text in itertools.islice(ttgir(case, target), 2 if EXHAUSTIVE else 1):
             keys = {t.key: t.attribute.kind for t in tensors_of(parse(text, "mlir"))}
-            if keys.keys() <= seen:
+            if keys.keys() <= known:
                 continue
-            told = triton_layouts(text, parse_target(target))
-            assert not differences(told)
-            assert not [key for key, kind in keys.items() if key not in told and not _untold(key, kind)]
-            seen |= keys.keys()
-            compared += len(told)
+            converted = triton_layouts(text, parse_target(target))
+            assert not differences(converted)
+            missing = [key for key, kind in keys.items() if key not in converted]
+            assert not [key for key in missing if not _unconverted(key, keys[key])]
+            known |= keys.keys()
+            compared += len(converted)
     assert compared
 
 
-def _untold(key: str, kind: str) -> bool:
-    """Whether this Triton does not tell a layout: of memory before 3.7, of one element, or in UNTOLD."""
+def _unconverted(key: str, kind: str) -> bool:
+    """Whether Triton cannot convert a layout: of memory before 3.7, of one element, or in UNCONVERTED."""
     memory = "shared" in kind or "tensor_memory" in kind
-    return kind in UNTOLD or (memory and (TRITON < (3, 7) or key.partition(" ")[0].endswith("1")))
+    return kind in UNCONVERTED or (memory and (TRITON < (3, 7) or key.partition(" ")[0].endswith("1")))
 
 
 powers = st.integers(0, 7).map(lambda bit: 1 << bit)
@@ -310,16 +311,21 @@ def modules(draw: st.DrawFn, vendor: str) -> str:
 @pytest.mark.parametrize(
     ("vendor", "target"), [("nvidia", "cuda:90"), ("cdna", "hip:gfx942"), ("rdna", "hip:gfx1201")]
 )
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(
+    max_examples=10 if EXHAUSTIVE else 3,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
 @given(data=st.data())
-def test_random_layouts_are_tritons_own(vendor: str, target: str, data: st.DataObject):
+def test_random_layouts_equal_tritons(vendor: str, target: str, data: st.DataObject):
     text = data.draw(modules(vendor))
-    told = triton_layouts(text, parse_target(target))
-    assert told
-    assert not differences(told)
+    converted = triton_layouts(text, parse_target(target))
+    assert converted
+    assert not differences(converted)
 
 
-def test_the_command_asks_triton_once_and_keeps_the_answer(irscope: Irscope, tmp_path: Path):
+def test_the_command_converts_with_triton_once_and_stores_the_result(irscope: Irscope, tmp_path: Path):
     signature = "*fp32:16, *fp32:16, *fp32:16, i32:16"
     sample = f"{SAMPLES / 'vector_add.py'}::add_kernel"
     words = ("compile", sample, "--signature", signature, "--config", "BLOCK_SIZE=1024", "-o", "a.irscope")
@@ -328,9 +334,9 @@ def test_the_command_asks_triton_once_and_keeps_the_answer(irscope: Irscope, tmp
     assert done.returncode == 0, done.stderr
     assert f"Linear layout: Triton {installed_triton()}'s own." in done.stdout
     with CaptureReader(tmp_path / "a.irscope") as capture:
-        told = capture.layouts(capture.variants()[0])
-    assert told
-    assert not differences(told)
+        converted = capture.layouts(capture.variants()[0])
+    assert converted
+    assert not differences(converted)
 
 
 CLUSTERED = """#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], \
@@ -347,37 +353,37 @@ module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32} {
 """
 
 
-def test_clusters_are_tritons_own():
-    told = triton_layouts(CLUSTERED, parse_target("cuda:90"))
-    assert len(told) >= 2
-    assert not differences(told)
+def test_layouts_of_clusters_equal_tritons():
+    converted = triton_layouts(CLUSTERED, parse_target("cuda:90"))
+    assert len(converted) >= 2
+    assert not differences(converted)
 
 
-def test_what_ends_tritons_process_costs_that_layout_alone(monkeypatch: pytest.MonkeyPatch):
-    """The process ends at "fatal" each time that it is asked for it."""
+def test_a_layout_that_aborts_tritons_process_is_skipped(monkeypatch: pytest.MonkeyPatch):
+    """The process aborts whenever it converts "fatal"."""
     bases = {"lane": [[1]]}
     calls = []
 
-    def ask(ttgir: str, target: Any, skip: list[str], seconds: float) -> tuple[set[str], Any]:
+    def convert(ttgir: str, target: Any, skip: list[str], seconds: float) -> tuple[set[str], Any]:
         calls.append(skip)
-        wanted = [key for key in ("first", "fatal", "last") if key not in skip]
-        before = wanted[: wanted.index("fatal")] if "fatal" in wanted else wanted
-        return set(wanted[: len(before) + 1]), dict.fromkeys(before, bases)
+        keys = [key for key in ("first", "fatal", "last") if key not in skip]
+        before = keys[: keys.index("fatal")] if "fatal" in keys else keys
+        return set(keys[: len(before) + 1]), dict.fromkeys(before, bases)
 
-    monkeypatch.setattr("irscope.toolchain.triton_layouts._ask", ask)
+    monkeypatch.setattr("irscope.toolchain.triton_layouts._convert_in_process", convert)
     assert triton_layouts("", parse_target("cuda:90")) == {"first": bases, "last": bases}
     assert calls == [[], ["first", "fatal"]]
 
 
-def test_no_text_that_triton_cannot_read_raises():
+def test_a_text_that_triton_cannot_read_has_no_layouts():
     assert triton_layouts("module {", parse_target("cuda:90")) == {}
 
 
-@pytest.mark.skipif(TRITON >= (3, 8), reason="Triton 3.8 and later end the process that asks")
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.skipif(TRITON >= (3, 8), reason="Triton 3.8 and later abort the process")
+@settings(max_examples=200 if EXHAUSTIVE else 50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_conflicts_are_tritons_count_for_words_and_wider(data: st.DataObject):
-    """For less than 4 bytes a thread Triton counts halves of a bank as banks; an H200 does not."""
+def test_bank_conflicts_equal_tritons_count_for_words_and_wider(data: st.DataObject):
+    """For less than 4 bytes per thread, Triton counts half banks as banks; an H200 does not."""
     from triton.experimental.gluon.language import BlockedLayout, SwizzledSharedLayout
 
     bits = data.draw(st.sampled_from([8, 16, 32]))
@@ -393,7 +399,7 @@ def test_conflicts_are_tritons_count_for_words_and_wider(data: st.DataObject):
     )
     text = "#ttg.blocked<{{sizePerThread = {}, threadsPerWarp = {}, warpsPerCTA = {}, order = {}}}>"
     shared = "#ttg.swizzled_shared<{{vec = {}, perPhase = {}, maxPhase = {}, order = {}}}>"
-    found = conflicts(
+    found = bank_conflicts(
         linear_layout(parse_attribute(text.format(*sizes, order)), shape, TRITON),
         linear_layout(parse_attribute(shared.format(*swizzle, own)), shape, TRITON),
         bits,

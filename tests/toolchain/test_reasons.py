@@ -1,4 +1,4 @@
-"""`irscope compile --reasons` on kernels whose loads are narrow, each for a reason of its own."""
+"""`irscope compile --reasons` on kernels whose loads are narrow, each for another reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.coalescing_log import match_reasons, parse_reasons
-from irscope.analysis.global_accesses import accesses, limits
+from irscope.analysis.global_accesses import global_accesses, width_limits
+from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.languages.registry import parse
 from irscope.model import Variant
 from irscope.store import CaptureReader
 from tests.conftest import Irscope
 
-# Compilations by the command line: each test takes a second or more.
+# Each test compiles on the command line, which takes a second or more.
 pytestmark = pytest.mark.slow
 
 NARROW = str(Path(__file__).parent / "narrow.py")
@@ -29,28 +29,33 @@ def variants(path: Path) -> list[Variant]:
         return capture.variants()
 
 
-def test_reasons_are_kept_and_nothing_else_changes_even_where_the_cache_has_it(
+def test_reasons_are_kept_and_nothing_else_changes_even_if_the_cache_has_the_variant(
     irscope: Irscope, tmp_path: Path
 ):
     words = (*MASKED, "--signature", PLAIN, *TARGETS)
     assert irscope(*words, "-o", "plain.irscope").returncode == 0
-    done = irscope(*words, "--reasons", "-o", "told.irscope")
+    done = irscope(*words, "--reasons", "-o", "recorded.irscope")
     assert done.returncode == 0, done.stderr
     assert irscope(*words, "-o", "after.irscope").returncode == 0
-    plain, told, after = (variants(tmp_path / f"{name}.irscope") for name in ("plain", "told", "after"))
-    for silent, speaking, cached in zip(plain, told, after, strict=True):
+    plain, recorded, after = (
+        variants(tmp_path / f"{name}.irscope") for name in ("plain", "recorded", "after")
+    )
+    for silent, speaking, cached in zip(plain, recorded, after, strict=True):
         assert (silent.reasons, cached.reasons, cached.cached) == (None, None, True)
         assert not speaking.cached
-        assert [reason.opcode for reason in parse_reasons(speaking.reasons or "")] == ["tt.load", "tt.store"]
+        assert [reason.opcode for reason in parse_decisions(speaking.reasons or "")] == [
+            "tt.load",
+            "tt.store",
+        ]
         assert "coalesce" not in speaking.output
         assert speaking.cache_key == silent.cache_key
         digests = [{s: a.digest for s, a in v.artifacts.items()} for v in (silent, speaking, cached)]
         assert digests[0] == digests[1] == digests[2]
-    shown = irscope("show", "told.irscope", "#1", "--stage", "reasons")
+    shown = irscope("show", "recorded.irscope", "#1", "--stage", "reasons")
     assert shown.stdout.startswith("[tritongpu-coalesce]: Considering op: ")
 
 
-def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path: Path):
+def test_each_job_of_a_worker_has_only_its_own_reasons(irscope: Irscope, tmp_path: Path):
     done = irscope(
         "compile", f"{NARROW}::rows", "--signature", "*fp16:16, *fp16:16, i32, i32, i32", "--reasons",
         "--config", "BLOCK_M=16,32", "--config", "BLOCK_N=64,128", "-j", "1", "-o", "r.irscope",
@@ -58,7 +63,7 @@ def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path
     assert done.returncode == 0, done.stderr
     for variant in variants(tmp_path / "r.irscope"):
         shape = variant.config.get("BLOCK_M"), variant.config.get("BLOCK_N")
-        assert [reason.shape for reason in parse_reasons(variant.reasons or "")] == [shape, shape]
+        assert [reason.shape for reason in parse_decisions(variant.reasons or "")] == [shape, shape]
         assert variant.output == ""
 
 
@@ -75,7 +80,7 @@ def test_each_job_of_a_worker_has_its_own_words_alone(irscope: Irscope, tmp_path
         ),
     ],
 )  # fmt: skip
-def test_our_axis_info_is_the_compilers(
+def test_our_axis_info_equals_the_compilers(
     irscope: Irscope, tmp_path: Path, kernel: str, signature: str, config: tuple[str, ...]
 ):
     words = [word for value in config for word in ("--config", value)]
@@ -88,15 +93,15 @@ def test_our_axis_info_is_the_compilers(
         for variant in capture.variants():
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)
-            told = match_reasons(parse_reasons(variant.reasons or ""), document)
-            found = accesses(document, flow)
-            assert len(found) == len(told) >= 2
+            reasons = match_decisions(parse_decisions(variant.reasons or ""), document)
+            found = global_accesses(document, flow)
+            assert len(found) == len(reasons) >= 2
             for access in found:
-                info, reason = flow.infos()[access.pointer], told[access.index]
+                info, reason = flow.infos()[access.pointer], reasons[access.index]
                 assert (info.contiguity, info.divisibility, info.constancy) == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
-                known = limits(access, flow.infos(), 128)
+                known = width_limits(access, flow.infos(), 128)
                 assert known is not None
                 assert known.pointer == reason.pointer_limit
 
@@ -120,7 +125,7 @@ def test_our_axis_info_is_the_compilers(
         ),
     ],
 )  # fmt: skip
-def test_an_argument_that_is_blamed_is_to_blame(
+def test_a_blamed_argument_is_the_cause(
     irscope: Irscope,
     tmp_path: Path,
     kernel: str,
@@ -129,7 +134,7 @@ def test_an_argument_that_is_blamed_is_to_blame(
     config: tuple[str, ...],
     said: str,
 ):
-    """Compiled with just the blamed arguments known to be divisible by 16, the loads are 16 bytes wide."""
+    """If only the blamed arguments are known to be divisible by 16, the loads are 16 bytes wide."""
     words = [word for value in config for word in ("--config", value)]
     start = ("compile", f"{NARROW}::{kernel}", *words, "-o", "k.irscope")
     assert irscope(*start, "--signature", unknown).returncode == 0
@@ -138,5 +143,5 @@ def test_an_argument_that_is_blamed_is_to_blame(
     load = next(line for line in found.splitlines() if "Global loads of" in line and said in line)
     assert "; A is narrow because " in load
     assert "B is narrow" not in load
-    assert " to " in load
-    assert "x 16-byte" in load.partition(" to ")[2]
+    assert " -> " in load
+    assert "x 16-byte" in load.partition(" -> ")[2]

@@ -1,4 +1,4 @@
-"""Kernels that give the compiler trouble, each in its own way."""
+"""Kernels that make the compiler fail, each in another way."""
 
 import os
 import time
@@ -8,7 +8,7 @@ import triton.language as tl
 
 
 def misbehave(specialization):
-    """The kernel's name, asked for while it compiles: a place where a compiler can be made to end."""
+    """The kernel's name, called while it compiles, so that it can end the compiler's process."""
     how = specialization.constants["HOW"]
     if how == "abort":
         os.abort()

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.chart_data import axes, chart, charted
+from irscope.analysis.chart_data import axes, chart, chartable_facts
 from irscope.tui.app import IrscopeApp
 from irscope.tui.plot import Plot
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
-from tests.analysis.test_series import FACTS, REGISTERS, VARIANTS, facts, variant
+from tests.analysis.test_chart_data import FACTS, REGISTERS, VARIANTS, facts, variant
 from tests.tui.driving import drawn, press, settled, texts
 
 WIDE = (120, 40)
@@ -96,7 +96,7 @@ async def test_the_chart_starts_with_the_column_of_the_table(app: IrscopeApp) ->
         table = app.screen.query_one(VariantTable)
         await press(pilot, "shift+tab", *["l"] * 30)
         column = table.text_under_cursor
-        assert column in [kind.name for kind in charted(table.order, table.facts.known)]
+        assert column in [kind.name for kind in chartable_facts(table.order, table.facts.known)]
         await press(pilot, "C")
         assert isinstance(app.screen, ChartScreen)
         assert f" {column} " in bar(pilot, "point")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irscope.diff.rows import Change
-from irscope.languages.lines import Lines
+from irscope.languages.document import Lines
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StatusLine
 from tests.tui.driving import drawn, press, texts

@@ -298,7 +298,7 @@ LAYOUT = {
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, LayoutView)._grids[0].rows), ("T",), more),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
-    "banks": Trial(lambda pilot: "turn 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
+    "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }
 TURNED = {
     "lesson(1)": Trial(page_title, lesson=LESSON),

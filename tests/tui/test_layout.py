@@ -61,7 +61,7 @@ async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> Non
         await press(pilot, "j", "l", "l")
         assert "element (1, 4): warp 0 lane 6 (thread 6) registers 0-1" in description(pilot, "a")
         assert "element (1, 4)" in description(pilot, "b")
-        assert "4 warps of 32 lanes, 32 elements in each thread." in description(pilot, "a")
+        assert "4 warps of 32 lanes, 32 elements per thread." in description(pilot, "a")
         assert [cell.label for cell in view.cells() if cell] == ["T6:0-1", "T6:0-1"]
         await press(pilot, "q")
         assert not isinstance(app.screen, LayoutScreen)
@@ -78,13 +78,13 @@ async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: 
         assert "byte 144, banks 4-7" in description(pilot, "a")
         await press(pilot, "s")
         assert "byte 128, banks 0-3" in description(pilot, "a")
-        assert "As it would be without its swizzle" in description(pilot, "a")
+        assert "Shown without its swizzle" in description(pilot, "a")
         await press(pilot, "b", "b")
-        assert "4-way conflicts: 32 turns where 8 would do" in description(pilot, "a")
-        assert "turn 4" in drawn(view)
+        assert "4-way conflicts: 32 wavefronts instead of 8" in description(pilot, "a")
+        assert "wavefront 4" in drawn(view)
         await press(pilot, "s")
         assert "no conflicts" in description(pilot, "a")
-        assert "turn 2" not in drawn(view)
+        assert "wavefront 2" not in drawn(view)
 
 
 async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:

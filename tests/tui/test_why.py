@@ -37,7 +37,7 @@ async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
         assert "constexpr BLOCK_M: 64 -> 128" in said
         assert "What changed" in said
         assert "First real difference: tt" in said
-        assert "Not known: the capture has no machine code of both" in said
+        assert "Unknown: the capture does not have the machine code of both" in said
         assert "matmul_kernel, compiled 4 times" in said
         assert "1 failed" in said
         await press(pilot, "q")
@@ -74,7 +74,7 @@ async def test_a_single_variant_shows_all_compilations(app: IrscopeApp) -> None:
         await press(pilot, "shift+tab", "b", "W")
         said = drawn(app.screen.query_one(WhyView))
         assert "the same variant" in said
-        assert "because these varied" in said
+        assert "because of these inputs" in said
 
 
 async def test_a_failed_variant_has_no_verdict(app: IrscopeApp) -> None:

@@ -1,1 +1,1 @@
-"""Sweeps: plan the variants of a kernel, compile them in worker processes, write each as it finishes."""
+"""Compiling a kernel under each of its configs, in worker processes."""

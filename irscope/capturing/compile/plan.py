@@ -1,4 +1,4 @@
-"""Request -> plan: which variants there are to compile. Runs in a worker process, which has triton."""
+"""Turns a request into a plan: the variants to compile. Runs in a process that has Triton."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from itertools import product
 from typing import Any
 
 import irscope
-from irscope.capturing.compile.request import Job, Plan, SweepRequest
-from irscope.model import OPTION_NAMES, Argument, Config, Target, UserError, Value
+from irscope.capturing.messages import Plan, SweepRequest
+from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
+from irscope.model.errors import ArgumentError
+from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import (
     FoundKernel,
     called_functions,
@@ -24,22 +26,24 @@ from irscope.toolchain.stub_driver import gpu_target
 
 
 def make_plan(request: SweepRequest) -> Plan:
-    """The jobs of a request. Raises UserError where the request does not fit the file."""
+    """The jobs of a request. Raises UserError if the request does not fit the file."""
     return plan_for(find_kernel(request.file, request.kernel), request)
 
 
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
-    """The jobs of a request for this kernel. Raises UserError where the request does not fit it."""
+    """The jobs of a request for this kernel. Raises UserError if the request does not fit it."""
     known = parameters(found.function)
-    configs = _lay_over(found.configs, request.axes)
+    configs = _apply_axes(found.configs, request.axes)
     _check_names(request, found, known, configs)
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
     if request.signature is None and any(not p.constexpr for p in known):
-        raise UserError(_signature_wanted(request, found, known))
+        raise ArgumentError("signature", _missing_signature(request, found, known))
     entries = bind_signature(request.signature or "", known, given)
     if twice := [name for name in entries if name in given]:
-        raise UserError(f"'{twice[0]}' is in --signature and in a config, --const or heuristic: drop one")
+        raise ArgumentError(
+            "signature", f"'{twice[0]}' also has a value from a config, a const or a heuristic: drop one"
+        )
     constants = {p.name: p.default for p in known if p.constexpr and p.has_default and p.name not in given}
     constants |= request.constants
     jobs: list[Job] = []
@@ -52,8 +56,8 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
             rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
             group = groups.setdefault((target, rest), len(groups))
             name = found.function.fn.__name__
-            asked = request.reasons, request.passes
-            jobs.append(Job(request.file, name, target, arguments, full, group, *asked))
+            flags = request.reasons, request.passes
+            jobs.append(Job(request.file, name, target, arguments, full, group, *flags))
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
@@ -65,7 +69,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
 
 
 def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
-    """The versions that decide what a compilation for these targets makes: name -> version."""
+    """The versions that determine the result of a compilation for these targets: name -> version."""
     import triton
     from triton.backends.nvidia.compiler import get_ptxas_version
 
@@ -76,7 +80,7 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
     }
     for target in targets:
         if target.backend == "cuda":
-            # Of what `ptxas --version` prints, the last line names the release.
+            # The last line that `ptxas --version` prints names the release.
             found["ptxas"] = get_ptxas_version(int(target.arch)).strip().splitlines()[-1]
     try:
         found["torch"] = metadata.version("torch")
@@ -86,20 +90,20 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
 
 
 def option_names(target: Target) -> frozenset[str]:
-    """The names of the options that the target's backend takes in this version of Triton."""
+    """The names of the options that the target's backend has in this version of Triton."""
     from triton.compiler import make_backend
 
     return frozenset(vars(make_backend(gpu_target(target)).parse_options({})))
 
 
-def _lay_over(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
-    """The product of the axes over each config; a name in both takes the axis's values."""
-    laid = [
+def _apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
+    """Each config with the product of the axes; the axis wins over the config's own value."""
+    product_ = [
         Config(tuple((dict(config.values) | dict(zip(axes, values, strict=True))).items()))
         for config in configs or (Config(),)
         for values in product(*axes.values())
     ]
-    ordered = [Config(tuple(sorted(c.values, key=lambda pair: pair[0] in OPTION_NAMES))) for c in laid]
+    ordered = [Config(tuple(sorted(c.values, key=lambda pair: pair[0] in OPTION_NAMES))) for c in product_]
     return tuple(dict.fromkeys(ordered))
 
 
@@ -107,21 +111,26 @@ def _check_names(
     request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...], configs: tuple[Config, ...]
 ) -> None:
     constexprs = {parameter.name for parameter in known if parameter.constexpr}
-    everyone = {parameter.name for parameter in known}
+    names = {parameter.name for parameter in known}
     for name in request.constants:
-        if name in everyone - constexprs:
-            raise UserError(f"--const {name}: no tl.constexpr parameter; put its type in --signature")
+        if name in names - constexprs:
+            raise ArgumentError(
+                "const", f"'{name}' is not a tl.constexpr parameter; put its type in the signature"
+            )
         if name not in constexprs:
-            raise UserError(f"--const {name}: no such parameter; constexprs: {', '.join(sorted(constexprs))}")
+            known_names = ", ".join(sorted(constexprs))
+            raise ArgumentError("const", f"no parameter '{name}'; the constexprs are {known_names}")
     for target in request.targets:
         options = option_names(target)
         for name in dict.fromkeys(name for config in configs for name, _ in config.values):
             if name in constexprs or name in options:
                 continue
-            if name in everyone:
-                raise UserError(f"--config {name}: a run-time parameter; put its type in --signature")
+            if name in names:
+                raise ArgumentError(
+                    "config", f"'{name}' is a run-time parameter; put its type in the signature"
+                )
             usable = sorted(constexprs) + [option for option in OPTION_NAMES if option in options]
-            raise UserError(f"--config {name}: unknown for {target}; known: {', '.join(usable)}")
+            raise ArgumentError("config", f"'{name}' is unknown for {target}; known: {', '.join(usable)}")
 
 
 def _check_complete(
@@ -131,17 +140,18 @@ def _check_complete(
     for parameter in known:
         if parameter.name not in have and not parameter.has_default:
             if parameter.constexpr:
-                raise UserError(
-                    f"no value for the constexpr '{parameter.name}' of {found.function.fn.__name__}: give "
-                    f"--config {parameter.name}=VALUE,... or --const {parameter.name}=VALUE"
+                kernel = found.function.fn.__name__
+                raise ArgumentError(
+                    "config",
+                    f"no value for the constexpr '{parameter.name}' of {kernel}: add it here or to const",
                 )
-            raise UserError(f"--signature: no type for argument '{parameter.name}'")
+            raise ArgumentError("signature", f"no type for argument '{parameter.name}'")
 
 
 def _with_heuristics(found: FoundKernel, config: Config, arguments: tuple[Argument, ...]) -> Config:
     """The config with the values that `@triton.heuristics` compute from it and the constants.
 
-    Raises UserError where one asks for a run-time argument, which no compilation has.
+    Raises ArgumentError if a heuristic reads a run-time argument, which has no value here.
     """
     values = dict(config.values)
     known = {a.name: a.value for a in arguments if a.type == "constexpr"} | values
@@ -151,23 +161,24 @@ def _with_heuristics(found: FoundKernel, config: Config, arguments: tuple[Argume
         try:
             known[name] = values[name] = plain_value(heuristic(dict(known)))
         except KeyError as error:
-            raise UserError(
-                f"the heuristic of '{name}' asks for the run-time argument {error}, whose value a "
-                f"compilation does not have: give --const {name}=VALUE or --config {name}=VALUE,..."
+            raise ArgumentError(
+                "const",
+                f"the heuristic of '{name}' reads the run-time argument {error}, which has no value "
+                f"here: add a value for '{name}'",
             ) from error
     return Config(tuple(sorted(values.items(), key=lambda pair: pair[0] in OPTION_NAMES)))
 
 
 def _notes(found: FoundKernel) -> tuple[str, ...]:
     if found.pruned:
-        return ("the autotuner's pruning needs real arguments and was not run: every config is compiled",)
+        return ("every config is compiled: the autotuner's pruning needs real arguments and did not run",)
     return ()
 
 
-def _signature_wanted(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
+def _missing_signature(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
     runtime = [parameter.name for parameter in known if not parameter.constexpr]
     example = ", ".join("*fp32:16" if "ptr" in name else "i32:16" for name in runtime)
     return (
-        f"{request.file}::{found.function.fn.__name__}: --signature is needed: one type for each of "
-        f'{", ".join(runtime)}; for example --signature "{example}"'
+        f"{request.file}::{found.function.fn.__name__} needs one type for each of {', '.join(runtime)}; "
+        f'for example "{example}"'
     )

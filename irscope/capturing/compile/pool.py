@@ -1,7 +1,7 @@
-"""Worker processes: jobs in, outcomes out, whatever a job does to the process that has it.
+"""Worker processes: run jobs and yield their outcomes, even if a job crashes or hangs its process.
 
-A worker compiles for one vendor only: Triton 3.6 to 3.8 make other PTX when NVIDIA and AMD targets are
-compiled in one process at the same time, and a process apart costs little.
+A worker compiles for only one vendor: Triton 3.6 to 3.8 produce different PTX if NVIDIA and AMD targets are
+compiled at the same time in one process, and an extra process costs little.
 """
 
 from __future__ import annotations
@@ -22,10 +22,20 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Protocol
 
-from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
+from irscope.capturing.messages import (
+    DisconnectedError,
+    JobDone,
+    JobFailed,
+    Plan,
+    RequestRejected,
+    SweepRequest,
+    receive,
+    send,
+)
 from irscope.model import Failure, UserError
-from irscope.toolchain.coalescing import split_printed
-from irscope.toolchain.pass_instrumentation import PassLog, naming_pass
+from irscope.model.errors import ArgumentError
+from irscope.toolchain.coalescing import split_coalescing_output
+from irscope.toolchain.job import CompilerEvent, Job, Outcome, PassLog, StageCompiled, with_failed_pass
 
 _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 
@@ -37,62 +47,62 @@ class Process(Protocol):
         """The exit code, negative for a signal; None while it runs."""
 
     def wait(self) -> int:
-        """Waits for its end; the exit code."""
+        """Waits until it ends; the exit code."""
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills it."""
 
 
-# Told of each stage of a job the moment it is made: its name and content.
-Made = Callable[[Job, str, bytes], None]
+# Called with the name and content of each stage of a job as soon as it is compiled.
+OnStage = Callable[[Job, str, bytes], None]
 
 
-class Stopped(Exception):  # noqa: N818 - no error: somebody asked for it
-    """A sweep ended before its time; see Stop."""
+class Stopped(Exception):  # noqa: N818 - not an error: another thread asked for it
+    """A sweep was stopped before its end; see Stop."""
 
 
 class Stop:
-    """Ends a sweep from another thread: who waits for a worker then raises Stopped, at once."""
+    """Stops a sweep from another thread: the thread that waits for workers raises Stopped at once."""
 
     def __init__(self) -> None:
-        self._heard, self._said = Pipe(duplex=False)
+        self._reader, self._writer = Pipe(duplex=False)
 
     def set(self) -> None:
-        """Asks for the end; again is no error."""
-        self._said.send_bytes(b"stop")  # never read: every later wait hears it too
+        """Stops the sweep; may be called again."""
+        self._writer.send_bytes(b"stop")  # never read, so that every later wait ends too
 
     def wait(self, pipes: Sequence[Connection], seconds: float | None = None) -> list[Connection]:
-        """The pipes that have something to read, after at most `seconds`. Raises Stopped."""
-        ready = wait([*pipes, self._heard], seconds)
-        if self._heard in ready:
+        """The pipes with something to read, after at most `seconds`. Raises Stopped."""
+        ready = wait([*pipes, self._reader], seconds)
+        if self._reader in ready:
             raise Stopped
         return [pipe for pipe in pipes if pipe in ready]
 
 
-# Starts a worker process on its end of the pipe; what it prints goes to the file.
+# Starts a worker process on its end of the pipe; its output goes to the file.
 Start = Callable[[socket.socket, IO[bytes]], Process]
 
 
 def spawn(pipe: socket.socket, printed: IO[bytes]) -> Process:
-    """A worker that is a Python of its own: see worker.py."""
+    """Starts a worker in a new Python process; see worker.py."""
     return subprocess.Popen(
         [sys.executable, "-m", "irscope.capturing.compile.worker", str(pipe.fileno())],
         stdin=subprocess.DEVNULL,
         stdout=printed,
         stderr=printed,
         pass_fds=[pipe.fileno()],
-        start_new_session=True,  # Ctrl-C is for the parent, which stops its workers
+        start_new_session=True,  # Ctrl-C goes only to the parent, which stops its workers
     )
 
 
 class Worker:
-    """One worker process and the job that it has."""
+    """A worker process and its current job."""
 
     def __init__(self, start: Start = spawn) -> None:
         self._start = start
         ours, theirs = socket.socketpair()
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
-        # The parent empties the file between jobs; the worker goes on at its end, not where it was.
+        # The parent empties the file between jobs; the worker must continue at its new end.
         flags = fcntl.fcntl(self._printed, fcntl.F_GETFL)
         fcntl.fcntl(self._printed, fcntl.F_SETFL, flags | os.O_APPEND)
         self._process = start(theirs, self._printed)
@@ -103,68 +113,69 @@ class Worker:
         self.outcome = Outcome()
         self.deadline = 0.0
 
-    def successor(self) -> Worker:
-        """Ends this worker's process; a new worker of its kind."""
+    def replacement(self) -> Worker:
+        """Ends this worker's process and returns a new worker of the same kind."""
         self.stop()
         return Worker(self._start)
 
     def plan(self, request: SweepRequest, stop: Stop) -> Plan:
-        """The plan of a request. Raises UserError where it does not fit, or the process ends; Stopped."""
-        self.pipe.send(request)
-        stop.wait([self.pipe])
+        """The plan of a request. Raises UserError if it does not fit or the process ends; Stopped."""
         try:
-            kind, _, value = self.pipe.recv()
-        except (EOFError, ConnectionResetError) as error:
+            send(self.pipe, request)
+            stop.wait([self.pipe])
+            reply = receive(self.pipe)
+        except DisconnectedError as error:
             raise UserError(f"{request.file}: {self._death()}; it printed:\n{self._output()}") from error
-        if kind == "plan" and isinstance(value, Plan):
-            return value
-        raise UserError(f"{request.file}: {value.kind}: {value.summary}" if kind == "raised" else str(value))
+        match reply:
+            case Plan():
+                return reply
+            case RequestRejected(problem, None):
+                raise UserError(problem)
+            case RequestRejected(problem, str(argument)):
+                raise ArgumentError(argument, problem)
+            case JobFailed(failure):
+                raise UserError(f"{request.file}: {failure.kind}: {failure.summary}")
+        raise AssertionError(reply)
 
     def start(self, job: Job, seconds: float) -> None:
-        """Gives the worker a job, to be done within so many seconds."""
+        """Gives the worker a job and a time limit."""
         self._printed.truncate(0)
         self.vendor, self.job, self.outcome = job.target.backend, job, Outcome()
         self.deadline = time.monotonic() + seconds
-        with suppress(BrokenPipeError):  # a worker that just died: its end of file is read next
-            self.pipe.send(job)
+        with suppress(DisconnectedError):  # the worker just died: `advance` finds out
+            send(self.pipe, job)
 
-    def receive(self, made: Made) -> bool:
-        """Takes in what the worker sent, telling `made` of each stage; whether the job is over."""
+    def advance(self, on_stage: OnStage) -> bool:
+        """Processes the messages that have arrived; returns whether the job is over."""
         try:
             while True:
-                kind, name, value = self.pipe.recv()
-                if kind in ("done", "wrong", "raised"):
-                    self._keep_printed()
-                    if kind != "done":
-                        told = value if isinstance(value, Failure) else Failure("UserError", value, value)
-                        self.outcome.failure = self._with_output(told)
-                    return True
-                if kind == "artifacts" and self.job is not None:
-                    made(self.job, name, value)
-                held = getattr(self.outcome, kind)
-                if isinstance(held, dict):
-                    held[name] = value
-                elif kind == "passes":
-                    told_passes = PassLog(self.outcome.passes)
-                    told_passes.tell(value)
-                    self.outcome.passes = told_passes.passes
-                else:
-                    setattr(self.outcome, kind, value)
+                match receive(self.pipe):
+                    case JobDone():
+                        self._keep_output()
+                        return True
+                    case JobFailed(failure):
+                        self._fail(failure)
+                        return True
+                    case RequestRejected(problem):
+                        self._fail(Failure("UserError", problem, problem))
+                        return True
+                    case reply if isinstance(reply, CompilerEvent):
+                        self._apply(reply, on_stage)
                 if not self.pipe.poll():
                     return False
-        except (EOFError, ConnectionResetError):
-            self._fail(self._death())
+        except DisconnectedError:
+            self._fail(_failure(self._death()))
             return True
 
     def expire(self, seconds: float) -> None:
-        """Ends the process of a job that took too long."""
+        """Kills the process of a job that exceeded its time limit."""
         self._process.kill()
         self._process.wait()
-        self._fail(f"timeout: not compiled within {seconds:g} s (--timeout)")
+        self._fail(_failure(f"timeout: not compiled within {seconds:g} s"))
 
     @property
     def alive(self) -> bool:
-        """Whether the process still takes jobs."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def stop(self) -> None:
@@ -174,21 +185,23 @@ class Worker:
         self.pipe.close()
         self._printed.close()
 
-    def _fail(self, why: str) -> None:
-        self._keep_printed()
-        self.outcome.failure = self._with_output(Failure(why.partition(":")[0], why, why))
+    def _apply(self, event: CompilerEvent, on_stage: OnStage) -> None:
+        if isinstance(event, StageCompiled) and self.job is not None:
+            on_stage(self.job, event.stage, event.content)
+        self.outcome.apply(event)
 
-    def _with_output(self, failure: Failure) -> Failure:
-        """The failure with everything that was printed; its summary with the first error printed.
+    def _fail(self, failure: Failure) -> None:
+        """Keeps the failure with all output; its summary gains the first error printed and the pass.
 
-        MLIR's passes print what is wrong and raise only that they failed. Where passes were told of, the
-        one that failed is named.
+        MLIR's passes print what is wrong and raise only that they failed.
         """
+        self._keep_output()
         printed = self.outcome.output.strip()
-        told = next((line.strip() for line in printed.splitlines() if _PRINTED_ERROR.search(line)), "")
-        summary = failure.summary if told in failure.message else f"{failure.summary}: {told}"
+        error = next((line.strip() for line in printed.splitlines() if _PRINTED_ERROR.search(line)), "")
+        summary = failure.summary if error in failure.message else f"{failure.summary}: {error}"
         message = "\n\n".join(part for part in (failure.message, printed) if part)
-        return naming_pass(Failure(failure.kind, summary, message), PassLog(self.outcome.passes))
+        failure = Failure(failure.kind, summary, message)
+        self.outcome.failure = with_failed_pass(failure, PassLog(self.outcome.passes))
 
     def _death(self) -> str:
         code = self._process.wait()
@@ -196,28 +209,33 @@ class Worker:
             return f"aborted: the compiler ended its process with {signal.Signals(-code).name}"
         return f"exited: the compiler ended its process with exit code {code}"
 
-    def _keep_printed(self) -> None:
+    def _keep_output(self) -> None:
         self.outcome.output = self._output()
         if self.job is not None and self.job.reasons:
-            self.outcome.output, self.outcome.reasons = split_printed(self.outcome.output)
+            self.outcome.output, self.outcome.reasons = split_coalescing_output(self.outcome.output)
 
     def _output(self) -> str:
         self._printed.seek(0)
         return self._printed.read().decode(errors="replace")
 
 
+def _failure(text: str) -> Failure:
+    """A failure of the kind that `text` begins with: KIND: TEXT."""
+    return Failure(text.partition(":")[0], text, text)
+
+
 def run_jobs(
     jobs: Sequence[Job],
     workers: list[Worker],
     seconds: float,
-    started: Callable[[Job], None],
-    made: Made = lambda *_: None,
+    on_start: Callable[[Job], None],
+    on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
 ) -> Iterator[tuple[Job, Outcome]]:
-    """Compiles the jobs on the workers, yielding each outcome as it comes.
+    """Compiles the jobs on the workers and yields each outcome as it arrives.
 
-    `seconds` is the time limit of one job; `started` is told of each job as a worker takes it, `made` of
-    each stage. A worker that ends is replaced, in place, in `workers`. Raises Stopped where `stop` asks.
+    `seconds` is the time limit per job; `on_start` is called when a worker takes a job, `on_stage` for
+    each stage. A worker that has ended is replaced in `workers`. Raises Stopped.
     """
     stop = stop or Stop()
     queue = _Queue(jobs)
@@ -225,15 +243,15 @@ def run_jobs(
         for index, worker in enumerate(workers):
             if worker.job is None and (job := queue.take(index)) is not None:
                 if not worker.alive or worker.vendor not in (None, job.target.backend):
-                    workers[index] = worker.successor()
+                    workers[index] = worker.replacement()
                 workers[index].start(job, seconds)
-                started(job)
+                on_start(job)
         busy = {worker.pipe: worker for worker in workers if worker.job is not None}
         if not busy:
             return
         left = min(worker.deadline for worker in busy.values()) - time.monotonic()
         ready = [busy[pipe] for pipe in stop.wait(list(busy), max(left, 0))]
-        over = [worker for worker in ready if worker.receive(made)]
+        over = [worker for worker in ready if worker.advance(on_stage)]
         for worker in busy.values():
             if worker not in over and worker not in ready and time.monotonic() >= worker.deadline:
                 worker.expire(seconds)
@@ -245,9 +263,9 @@ def run_jobs(
 
 
 class _Queue:
-    """The jobs still to do. A worker gets a whole group, one job at a time: see Job.group.
+    """The jobs that no worker has taken. A worker gets a whole group, one job at a time; see Job.group.
 
-    One that finds no group left helps out with the largest that another has.
+    When no group is left, it takes jobs from the largest group of another worker.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:

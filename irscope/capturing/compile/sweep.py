@@ -1,4 +1,4 @@
-"""A sweep from request to capture: plan it, compile what is not there yet, write each variant as it comes."""
+"""Runs a sweep from request to capture: plans it, compiles what is missing, writes each variant when done."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 
-from irscope.capturing.compile.pool import Made, Stop, Worker, run_jobs
-from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
+from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
+from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import Kernel, Toolchain
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.writer import identity, kernel_digest
+from irscope.toolchain.job import Job
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a sweep is. `running` are the jobs under way; `kept` were in the capture already."""
+    """How far a sweep is. `running` are the jobs in progress; `kept` were in the capture already."""
 
     total: int
     kept: int = 0
@@ -26,13 +27,13 @@ class Progress:
     running: list[Job] = field(default_factory=list)
 
 
-# Told after each change: where the sweep is, and the id of the variant just written (None: none was).
+# Called after each change with the progress and the id of the variant just written, if one was.
 Report = Callable[[Progress, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A plan laid against a capture: which jobs that lacks, each with the id that its variant will have."""
+    """A plan matched with a capture; `ids` maps each job that the capture lacks to its variant's id."""
 
     plan: Plan
     kernel: Kernel
@@ -44,10 +45,10 @@ class Sweep:
 def planned(
     request: SweepRequest, processes: int | None, stop: Stop | None = None
 ) -> Iterator[tuple[Plan, list[Worker]]]:
-    """The plan of a request, with the workers that will compile it.
+    """The plan of a request, and the workers that will compile it.
 
-    `processes` of None is one a core. All start at once: the others load triton while the first plans.
-    Raises UserError where the request does not fit, Stopped where `stop` asks for it.
+    `processes` of None starts one worker per core. All start at once, so that the others load triton
+    while the first one plans. Raises UserError if the request does not fit the file; Stopped.
     """
     count = processes or len(os.sched_getaffinity(0))
     workers = [Worker() for _ in range(count)]
@@ -59,14 +60,14 @@ def planned(
 
 
 def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:
-    """What is left to compile of a plan. `command` is what the capture keeps of who asked."""
+    """Matches a plan with a capture. `command` is stored as the origin of its variants."""
     triton = plan.versions["triton"]
     toolchain = Toolchain(writer.add_toolchain(plan.versions, command), plan.versions, command)
     id_ = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
     kernel = Kernel(id_, plan.source.name, plan.source, plan.helpers, plan.parameters)
-    names = {job: writer.identity(id_, triton, _named(job)) for job in plan.jobs}
+    names = {job: writer.identity(id_, triton, unfinished_variant(job)) for job in plan.jobs}
     finished, failed = writer.finished(), _failed(writer)
-    # Numbered in the order of the plan, whatever order they finish in; a second try keeps its number.
+    # Ids follow the order of the plan, not of completion; a retry keeps its id.
     free = itertools.count(writer.next_id())
     ids = {
         job: failed[name] if name in failed else next(free)
@@ -94,15 +95,15 @@ def compile_plan(
     seconds: float,
     report: Report,
 ) -> Progress:
-    """Compiles every job of the plan that the capture does not have, within `seconds` each."""
+    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job."""
     sweep = lay_out(plan, writer, command)
     progress = Progress(total=len(plan.jobs), kept=len(plan.jobs) - len(sweep.ids))
 
-    def started(job: Job) -> None:
+    def on_start(job: Job) -> None:
         progress.running.append(job)
         report(progress, None)
 
-    for job, new in compile_sweep(sweep, workers, writer, seconds, started):
+    for job, new in compile_sweep(sweep, workers, writer, seconds, on_start):
         progress.running.remove(job)
         progress.done += 1
         progress.failed += new.failure is not None
@@ -115,24 +116,18 @@ def compile_sweep(
     workers: list[Worker],
     writer: CaptureWriter,
     seconds: float,
-    started: Callable[[Job], None],
-    made: Made = lambda *_: None,
+    on_start: Callable[[Job], None],
+    on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
 ) -> Iterator[tuple[Job, NewVariant]]:
-    """Compiles what is left of a sweep, and yields each variant when it is written.
-
-    The rest is as of `pool.run_jobs`.
-    """
+    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `run_jobs`."""
     triton = sweep.toolchain.versions["triton"]
-    for job, outcome in run_jobs(list(sweep.ids), workers, seconds, started, made, stop):
-        new = _finished(job, outcome)
+    for job, outcome in run_jobs(list(sweep.ids), workers, seconds, on_start, on_stage, stop):
+        new = outcome.added_to(unfinished_variant(job))
         writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
         yield job, new
 
 
-def _named(job: Job) -> NewVariant:
+def unfinished_variant(job: Job) -> NewVariant:
+    """The variant of a job, before it is compiled."""
     return NewVariant(job.target, job.specialization, job.config)
-
-
-def _finished(job: Job, outcome: Outcome) -> NewVariant:
-    return replace(_named(job), **{f.name: getattr(outcome, f.name) for f in fields(Outcome)})

@@ -1,7 +1,7 @@
-"""A worker process: takes requests and jobs from a pipe, answers with plans and pieces of outcomes.
+"""A worker process: receives requests and jobs, answers with plans and compiler events.
 
 `pool.py` starts it as `python -m irscope.capturing.compile.worker FD`; FD is one end of a socket pair. Its
-stdout and stderr are a file that the parent reads, because the compiler prints there.
+stdout and stderr are a file that the parent reads, because the compiler prints to them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,26 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING
 
-from irscope.capturing.compile.request import Job, SweepRequest
+from irscope.capturing.messages import (
+    DisconnectedError,
+    JobDone,
+    JobFailed,
+    RequestRejected,
+    SweepRequest,
+    WorkerTask,
+    receive,
+    send,
+)
 from irscope.model import Failure, Target, UserError
+from irscope.model.errors import ArgumentError
+from irscope.toolchain.job import Job
+
+if TYPE_CHECKING:
+    from irscope.toolchain.compiler import StageMemory
 
 
 def main(descriptor: int) -> None:
@@ -24,98 +39,98 @@ def main(descriptor: int) -> None:
     prepare()
     from irscope.toolchain.compiler import StageMemory
 
-    memory = StageMemory()
     with pipe:
+        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe))
+
+
+def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
+    """Calls `work` for each task, and sends what it raises, until the parent closes the pipe."""
+    try:
         while True:
-            try:
-                task = pipe.recv()
-            except EOFError:
-                return
-            try:
-                _serve(task, memory, pipe)
-            except BrokenPipeError:
-                return
+            task = receive(pipe)
+            if isinstance(task, SweepRequest | Job):
+                _attempt(partial(work, task), pipe)
+    except DisconnectedError:
+        return
 
 
-def _serve(task: SweepRequest | Job, memory: Any, pipe: Connection) -> None:
+def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
     from irscope.capturing.compile.plan import make_plan
     from irscope.toolchain.compiler import compile_job
 
-    target = task.targets[0] if isinstance(task, SweepRequest) else task.target
-    _pose_as(target)
-
-    def work() -> None:
-        if isinstance(task, SweepRequest):
-            pipe.send(("plan", "", make_plan(task)))
-        else:
-            compile_job(task, memory, lambda *piece: pipe.send(piece))
-            pipe.send(("done", "", None))
-
-    attempt(work, pipe)
+    if isinstance(task, SweepRequest):
+        _use_stub_driver(task.targets[0])
+        send(pipe, make_plan(task))
+    else:
+        _use_stub_driver(task.target)
+        compile_job(task, memory, partial(send, pipe))
+        send(pipe, JobDone())
 
 
-def attempt(work: Callable[[], None], pipe: Connection) -> None:
-    """Does `work`; what it raises goes over the pipe. Raises BrokenPipeError where nobody listens."""
+def _attempt(work: Callable[[], None], pipe: Connection) -> None:
+    """Calls `work` and sends what it raises. Raises DisconnectedError if the parent has ended."""
     try:
         work()
+    except ArgumentError as error:
+        send(pipe, RequestRejected(error.problem, error.argument))
     except UserError as error:
-        pipe.send(("wrong", "", str(error)))
-    except BrokenPipeError:
+        send(pipe, RequestRejected(str(error)))
+    except DisconnectedError:
         raise
-    except BaseException as error:  # the compiler and user code raise anything at all
-        pipe.send(("raised", "", failure_of(error)))
+    except BaseException as error:  # the compiler and user code may raise anything
+        send(pipe, JobFailed(failure_of(error)))
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What a variant keeps of the exception that ended its compilation."""
+    """The failure that a variant keeps of the exception that ended its compilation."""
     return Failure(type(error).__name__, _summary(error), _message(error))
 
 
 def _summary(error: BaseException) -> str:
-    """The one line of an error that tells most.
+    """The most useful line of an error.
 
-    A CompilationError quotes the kernel first and says what is wrong last, or in its cause; PTXASError
+    A CompilationError quotes the kernel first; what is wrong is its last line or its cause. A PTXASError
     quotes the ptxas log.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
     if re.match(r"at \d+:\d+:", str(error)):
         return _summary(error.__cause__) if error.__cause__ else lines[-1]
-    told = next((line for line in lines[1:] if re.search(r"\b(error|fatal)\b", line)), "")
-    return ": ".join(part for part in ((lines or [type(error).__name__])[0], told) if part)
+    detail = next((line for line in lines[1:] if re.search(r"\b(error|fatal)\b", line)), "")
+    return ": ".join(part for part in ((lines or [type(error).__name__])[0], detail) if part)
 
 
 def _message(error: BaseException) -> str:
-    """Everything the error and its causes say, and where it was raised."""
-    words = [str(error) or type(error).__name__]
+    """The texts of the error and its causes, and where it was raised."""
+    texts = [str(error) or type(error).__name__]
     cause = error.__cause__
     while cause is not None:
-        words.append(f"{type(cause).__name__}: {cause}")
+        texts.append(f"{type(cause).__name__}: {cause}")
         cause = cause.__cause__
     trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
-    return "\n".join([*words, "", "Traceback (innermost calls):", trace]).rstrip()
+    return "\n".join([*texts, "", "Traceback (innermost calls):", trace]).rstrip()
 
 
 def prepare() -> None:
-    """What every compilation here needs, set before triton is imported."""
-    # 3.9 warns that this default will change. Setting the variable would silence it too, but it is part
-    # of the cache key, and the user's own runs would no longer find what we compiled.
+    """Configures Triton for all compilations in this process."""
+    # 3.9 warns that this default will change. Setting the variable would silence the warning too, but it is
+    # part of the cache key, so the user's own runs would no longer find these compilations.
     warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION is unset")
     from triton import knobs
 
-    from irscope.toolchain.triton_key import remember_triton_key
+    from irscope.toolchain.triton_cache import remember_triton_key
 
     remember_triton_key()
     knobs.nvidia.dump_ptxas_log = True
 
 
-def _pose_as(target: Target) -> None:
+def _use_stub_driver(target: Target) -> None:
     from triton.runtime import driver
 
-    from irscope.toolchain.stub_driver import StandInDriver
+    from irscope.toolchain.stub_driver import StubDriver
 
-    driver.set_active(StandInDriver(target))
+    driver.set_active(StubDriver(target))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""CPU tensors that pose as CUDA tensors, so that a program runs without a GPU."""
+"""Runs a program without a GPU: its CUDA tensors are CPU tensors, and torch and Triton answer for the GPU."""

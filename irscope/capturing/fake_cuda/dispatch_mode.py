@@ -1,36 +1,45 @@
-"""What is computed of tensors that pose, backward passes included, and of which no values are known.
+"""What is computed on fake CUDA tensors: a dispatch mode of torch, and the program's own operators under it.
 
-A dispatch mode of torch skips the arithmetic of large tensors, whose values nobody can use here, and keeps
-count of what depends on kernels that did not run. Imported only where torch is installed.
+The mode skips arithmetic on large tensors and tracks which values depend on kernels that did not run.
+Operators that the program registers for CUDA are registered for the CPU too. Needs torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from irscope.capturing.fake_cuda.function_mode import function_mode, unposed
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
-from irscope.capturing.fake_cuda.tensor_tags import set_empty, set_filled, set_unknown, unknown
+from irscope.capturing.fake_cuda.function_mode import function_mode, without_function_mode
+from irscope.capturing.fake_cuda.tensor_tags import (
+    on_cpu,
+    set_empty,
+    set_filled,
+    set_on_cpu,
+    set_unknown,
+    unknown,
+)
+from irscope.toolchain.stub_driver import NeedsGpuError
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.
 LARGEST_COMPUTED = 1 << 20
-# And setting more than this to one value: benchmarks flush the cache so, over and over.
+# Filling more elements than this is skipped: benchmarks do so repeatedly to flush the cache.
 _LARGEST_FILLED = 1 << 24
 
 
-class SkippingMode(TorchDispatchMode):  # type: ignore[misc]
-    """What is computed: large arithmetic is skipped, and what depends on a kernel's output is unknown."""
+class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
+    """Skips large arithmetic and marks what depends on a kernel's output as unknown."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Computes an operator of ATen, or gives an uninitialised result of the right shape."""
+        """Computes an operator of ATen, or returns an uninitialized result of the right shape."""
         kwargs = kwargs or {}
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         written = _written(func, args, kwargs)
@@ -42,20 +51,20 @@ class SkippingMode(TorchDispatchMode):  # type: ignore[misc]
         if tainted and _shaped_by_values(func, tensors):
             raise NeedsGpuError
         views = any(returned.alias_info is not None for returned in func._schema.returns)
-        if not views and _large(tensors) and (result := _uninitialised(func, args, kwargs)) is not None:
+        if not views and _large(tensors) and (result := _uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
         if written and _skipped_in_place(func, args):
             set_unknown(args[0])
             return args[0]
-        with unposed():
+        with without_function_mode():
             result = func(*args, **kwargs)
-        _note_values(func, result, written, tainted)
+        _tag_values(func, result, written, tainted)
         return result
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
-    """Whether the result is as large as the values say: nonzero, a boolean mask, ..."""
+    """Whether the shape of the result depends on values: nonzero, a boolean mask, ..."""
     if torch.Tag.dynamic_output_shape not in func.tags:
         return False
     return func._schema.name != "aten::index" or any(t.dtype is torch.bool for t in tensors[1:])
@@ -66,7 +75,7 @@ def _large(tensors: Iterable[torch.Tensor]) -> bool:
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """The tensors that the operator writes to: itself where it works in place, `out`; a collective's all."""
+    """The tensors that the operator writes to: in-place arguments, `out`, all arguments of a collective."""
     if func.namespace == _COLLECTIVES:
         return [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
     if not func._schema.is_mutable:
@@ -84,8 +93,8 @@ def _is_filled(func: Any, tensor: torch.Tensor, written: list[torch.Tensor]) -> 
     return fills and any(tensor is other for other in written)
 
 
-def _note_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bool) -> None:
-    """Notes whose values are known after an operator."""
+def _tag_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bool) -> None:
+    """Tags the tensors whose values are unknown, empty or known after an operator."""
     name = _name(func)
     if name in _ALLOCATING:
         set_empty(result)
@@ -101,11 +110,11 @@ def _name(func: Any) -> str:
 
 _COLLECTIVES = "c10d"
 _ALLOCATING = frozenset(["empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"])
-# What these give does not depend on the values that they are given.
+# Operators whose results do not depend on the values of their arguments.
 _VALUE_FREE = frozenset(
     ["zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full"]
 )
-# Operators that draw every element: skipped on large tensors. Drawn integers are indices, and stay.
+# Operators that draw every element at random: skipped on large tensors, except integers, used as indices.
 _DRAWN = frozenset(["normal_", "uniform_", "exponential_", "log_normal_"])
 _FILLING = _DRAWN | {"zero_", "fill_", "copy_", "random_", "bernoulli_", "geometric_", "cauchy_"}
 
@@ -117,8 +126,8 @@ def _skipped_in_place(func: Any, args: tuple[Any, ...]) -> bool:
     return name in _DRAWN and args[0].numel() > LARGEST_COMPUTED and args[0].is_floating_point()
 
 
-def _uninitialised(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operator's results without their values; None where only computing tells their shapes."""
+def _uninitialized(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operator's results without their values; None if only computing them gives their shapes."""
     if _name(func) in _CHEAP:
         return None
     try:
@@ -131,7 +140,7 @@ def _uninitialised(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return tree_map_only(torch.Tensor, _as_cpu, shaped)
 
 
-# Operators that copy or fill: they take no longer than the allocation.
+# Operators that copy or fill, which takes no longer than the allocation.
 _CHEAP = _ALLOCATING | _VALUE_FREE | {"clone", "_to_copy", "cat", "stack", "contiguous"}
 
 
@@ -144,7 +153,70 @@ def _as_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def posing() -> Iterator[None]:
-    """Tensors pose inside, in this thread, whatever was on before."""
-    with SkippingMode(), function_mode():
+def fake_cuda_modes() -> Iterator[None]:
+    """Both modes of fake CUDA tensors are on within the block, in this thread."""
+    with FakeCudaDispatchMode(), function_mode():
         yield
+
+
+# The module of torch that registers functions of the program; its other modules register torch's own.
+_CUSTOM_OPS = "torch._library.custom_ops"
+_DEFAULT = "CompositeExplicitAutograd"
+
+
+def registering_for_cpu(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`Library.impl`, which also registers CUDA implementations for the CPU, where the tensors are.
+
+    If an operator has one for each device, the device that the program sees decides.
+    """
+    known: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
+
+    @functools.wraps(original)
+    def impl(self: Any, name: Any, function: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
+        key = dispatch_key or self.dispatch_key
+        if key not in ("CPU", "CUDA", _DEFAULT) or not callable(function) or _is_torch_function(function):
+            return original(self, name, function, dispatch_key, **kwargs)
+        implementations = known.setdefault((self.ns, _operator_name(name)), {})
+        implementations[key] = _with_modes(function, key)
+        if key == _DEFAULT:
+            return original(self, name, implementations[key], key, **kwargs)
+        with warnings.catch_warnings(), suppress(RuntimeError):  # the other device's is registered already
+            warnings.simplefilter("ignore", UserWarning)  # this overrides torch's own for the CPU
+            original(self, name, functools.partial(_call, implementations), "CPU", **kwargs)
+        return None
+
+    return impl
+
+
+def _operator_name(name: Any) -> str:
+    """An operator's name without its namespace, but with its overload if it has one."""
+    if isinstance(name, str):
+        return name.rpartition("::")[2]
+    overload = name._schema.overload_name
+    return f"{name._schema.name.rpartition('::')[2]}{f'.{overload}' if overload else ''}"
+
+
+def _call(implementations: Mapping[str, Callable[..., Any]], *args: Any, **kwargs: Any) -> Any:
+    """Calls the implementation for the device that the tensors have in the program's view."""
+    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    keys = ("CPU", "CUDA") if tensors and all(map(on_cpu, tensors)) else ("CUDA", _DEFAULT, "CPU")
+    return next(implementations[key] for key in keys if key in implementations)(*args, **kwargs)
+
+
+def _with_modes(function: Callable[..., Any], key: str) -> Callable[..., Any]:
+    """An implementation with the modes on, because torch turns them off for it."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with fake_cuda_modes():
+            result = function(*args, **kwargs)
+        if key == "CUDA":
+            set_on_cpu(result, False)
+        return result
+
+    return call
+
+
+def _is_torch_function(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return module.startswith("torch.") and module != _CUSTOM_OPS

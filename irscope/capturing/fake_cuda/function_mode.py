@@ -1,7 +1,7 @@
-"""CPU tensors that pose as CUDA ones: what the program writes of devices, and what it asks of tensors.
+"""Makes CPU tensors look like CUDA tensors to the program: devices it names, and questions about tensors.
 
-A function mode of torch puts "cpu" where the program says "cuda" and answers as a GPU tensor would; what is
-computed of tensors is computing.py's. Imported only where torch is installed.
+A function mode of torch replaces "cuda" by "cpu" in calls and answers as a CUDA tensor would;
+dispatch_mode.py handles the computation. Needs torch.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from torch.utils import _device
 from torch.utils._device import _device_constructors
 from torch.utils._pytree import tree_leaves
 
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
 from irscope.capturing.fake_cuda.tensor_tags import (
+    fake_pointer,
     is_cuda,
     on_cpu,
-    posed_pointer,
     set_on_cpu,
     set_unknown,
     unknown,
 )
-from irscope.capturing.fake_cuda.unknown_value import NOT_COMPUTED, UnknownValue, in_assert
+from irscope.capturing.fake_cuda.unknown_value import UNKNOWN_VALUE, UnknownValue, in_assert
+from irscope.toolchain.stub_driver import NeedsGpuError
 
 _tensor = torch.Tensor
 _CHECKS = frozenset([torch.allclose, torch.equal, _tensor.allclose, _tensor.equal])
@@ -34,13 +34,13 @@ _TEXTS = frozenset([_tensor.__repr__, _tensor.__format__])
 _ARRAYS = frozenset([_tensor.numpy, _tensor.__array__])
 
 
-class PosingMode(TorchFunctionMode):  # type: ignore[misc]
-    """What the program writes of devices, and asks of tensors."""
+class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
+    """Translates the devices in calls, and answers questions about tensors."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Answers for the GPU where that is asked for; else computes on the CPU."""
+        """Answers for the GPU, or else computes on the CPU."""
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
@@ -48,15 +48,15 @@ class PosingMode(TorchFunctionMode):  # type: ignore[misc]
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         if any(isinstance(leaf, UnknownValue) for leaf in leaves):
             raise NeedsGpuError
-        if any(map(unknown, tensors)) and (answer := _instead_of_values(func, tensors[0])) is not None:
+        if any(map(unknown, tensors)) and (answer := _answer_without_values(func, tensors[0])) is not None:
             return answer
-        return _computed(func, tensors, args, dict(kwargs or {}))
+        return _compute(func, tensors, args, dict(kwargs or {}))
 
 
-def _instead_of_values(func: Any, tensor: torch.Tensor) -> Any:
-    """What a question for the tensor's values is answered with where nobody knows them.
+def _answer_without_values(func: Any, tensor: torch.Tensor) -> Any:
+    """The answer to a question about the values of a tensor that are unknown.
 
-    None where it is no such question. Raises NeedsGpuError where there is no answer.
+    None if `func` does not ask for values. Raises NeedsGpuError if it cannot be answered.
     """
     if func in _CHECKS and in_assert(negated=True):
         raise NeedsGpuError
@@ -72,11 +72,11 @@ def _instead_of_values(func: Any, tensor: torch.Tensor) -> Any:
 
 
 def _nested(shape: tuple[int, ...]) -> Any:
-    return [_nested(shape[1:]) for _ in range(shape[0])] if shape else NOT_COMPUTED
+    return [_nested(shape[1:]) for _ in range(shape[0])] if shape else UNKNOWN_VALUE
 
 
-def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the CPU makes of a call, as the program would have it where it says."""
+def _compute(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls `func` on the CPU and tags the result with the device that the program asked for."""
     device = kwargs.get("device")
     if device is None and func is _tensor.to and len(args) > 1 and _is_device(args[1]):
         device = args[1]
@@ -86,9 +86,8 @@ def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwa
         args = (args[0], "cpu", *args[2:]) if len(args) > 1 and args[1] is device else args
         kwargs |= {"device": "cpu"} if "device" in kwargs else {}
     kwargs.pop("pin_memory", None)
-    moves = func is _tensor.to and device is not None and on_cpu(tensors[0]) is is_cuda(device)
-    if moves:
-        kwargs["copy"] = True
+    if func is _tensor.to and device is not None and on_cpu(tensors[0]) is is_cuda(device):
+        kwargs["copy"] = True  # the device changes, so the program expects a copy
     result = func(*args, **kwargs)
     if not isinstance(result, torch.Tensor | tuple | list):
         return result
@@ -99,12 +98,12 @@ def _computed(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwa
     return result
 
 
-def _is_device(word: Any) -> bool:
-    return is_cuda(word) or isinstance(word, str | torch.device)
+def _is_device(value: Any) -> bool:
+    return is_cuda(value) or isinstance(value, str | torch.device)
 
 
 def _moved(tensor: torch.Tensor, cpu: bool) -> torch.Tensor:
-    """The tensor on the CPU or the GPU: itself where it is there already, a copy where it is not."""
+    """The tensor on the CPU or the GPU: itself if it is there already, else a copy."""
     if on_cpu(tensor) is cpu:
         return tensor
     moved = tensor.clone()
@@ -120,7 +119,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     _tensor.is_cpu.__get__: on_cpu,
     _tensor.get_device: lambda t: -1 if on_cpu(t) else 0,
     torch.get_device: lambda t: -1 if on_cpu(t) else 0,
-    _tensor.data_ptr: lambda t: t.data_ptr() if on_cpu(t) else posed_pointer(t),
+    _tensor.data_ptr: lambda t: t.data_ptr() if on_cpu(t) else fake_pointer(t),
     _tensor.cuda: lambda t, *_, **__: _moved(t, cpu=False),
     _tensor.cpu: lambda t, *_, **__: _moved(t, cpu=True),
     _tensor.pin_memory: lambda t, *_, **__: t,
@@ -129,37 +128,37 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 
 
 @contextmanager
-def unposed() -> Iterator[None]:
-    """Inside, "cpu" is irscope's own word and not the program's.
+def without_function_mode() -> Iterator[None]:
+    """Turns the mode off within the block, where "cpu" is irscope's choice and not the program's.
 
     Autograd's engine computes with the function mode on.
     """
-    if _on_top() is None:
+    if not _on_top():
         yield
         return
     with _pop_mode_temporarily():
         yield
 
 
-def _on_top() -> PosingMode | None:
+def _on_top() -> bool:
     depth = torch._C._len_torch_function_stack()
     top = torch._C._get_function_stack_at(depth - 1) if depth else None
-    return top if isinstance(top, PosingMode) else None
+    return isinstance(top, FakeCudaFunctionMode)
 
 
 @contextmanager
 def function_mode() -> Iterator[None]:
-    """Inside, what the program writes of devices is as on the GPU."""
+    """Turns the mode on within the block, unless it is on already."""
     depth = torch._C._len_torch_function_stack()
-    if any(isinstance(torch._C._get_function_stack_at(i), PosingMode) for i in range(depth)):
-        yield  # twice on, the inner one would take the outer one's "cpu" for the program's
+    if any(isinstance(torch._C._get_function_stack_at(i), FakeCudaFunctionMode) for i in range(depth)):
+        yield  # a second mode would take the first one's "cpu" for the program's
         return
-    with PosingMode():
+    with FakeCudaFunctionMode():
         yield
 
 
-def called_posing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, under which tensors pose though torch's C++ calls it with the program's modes off."""
+def with_function_mode(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` with the mode on, even if torch's C++ calls it with the program's modes off."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

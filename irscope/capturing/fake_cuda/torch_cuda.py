@@ -1,7 +1,4 @@
-"""What `torch.cuda` and its neighbours answer while CPU tensors pose as CUDA ones.
-
-Imported only where torch is installed.
-"""
+"""Replaces `torch.cuda` and related functions while CPU tensors replace CUDA tensors. Needs torch."""
 
 from __future__ import annotations
 
@@ -15,8 +12,9 @@ from typing import Any
 
 import torch
 
-from irscope.capturing.fake_cuda.dispatch_mode import posing
-from irscope.capturing.fake_cuda.function_mode import called_posing
+from irscope.capturing.call_stack import user_frame
+from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, registering_for_cpu
+from irscope.capturing.fake_cuda.function_mode import with_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     FakeEvent,
@@ -26,10 +24,8 @@ from irscope.capturing.fake_cuda.torch_devices import (
     capability,
     device_properties,
 )
-from irscope.capturing.fake_cuda.torch_library import mirrored
-from irscope.capturing.record.call_stack import user_frame
-from irscope.capturing.record.patching import replaced
 from irscope.model import Target
+from irscope.toolchain.patching import patched
 from irscope.toolchain.stub_driver import call_once
 
 
@@ -40,7 +36,7 @@ def _constant(value: Any) -> Callable[..., Any]:
     return answer
 
 
-_DOING_NOTHING = (
+_NO_OPS = (
     "synchronize", "set_device", "empty_cache", "init", "_lazy_init", "manual_seed", "manual_seed_all",
     "seed", "seed_all", "reset_peak_memory_stats", "reset_max_memory_allocated", "ipc_collect", "set_stream",
     "set_rng_state", "set_rng_state_all", "set_per_process_memory_fraction",
@@ -53,11 +49,15 @@ _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
 _STREAMS = ("Stream", "stream", "StreamContext", "device", "device_of")
 
 
-def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
-    """Each (module, name, stand-in); torch._dynamo wants each to be a function object of its own."""
+# A replacement: module or class, name, new value.
+Replacement = tuple[Any, str, Any]
+
+
+def _cuda_replacements(target: Target) -> Iterator[Replacement]:
+    """The replacements in `torch.cuda`; torch._dynamo needs each function to be an object of its own."""
     cuda, properties = torch.cuda, device_properties(target)
     memory = (properties.total_memory, properties.total_memory)
-    for name in _DOING_NOTHING:
+    for name in _NO_OPS:
         yield cuda, name, _constant(None)
     for name in _ZERO:
         yield cuda, name, _constant(0)
@@ -89,22 +89,22 @@ def _cuda_answers(target: Target) -> Iterator[tuple[Any, str, Any]]:
     yield torch.version, "cuda" if target.backend == "cuda" else "hip", "13.0"
 
 
-def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
-    """The same for what torch has beside `torch.cuda`."""
+def _torch_replacements() -> Iterator[Replacement]:
+    """The replacements in the rest of torch."""
     yield torch, "Stream", type("Stream", (FakeStream,), {})
     yield torch, "Event", type("Event", (FakeEvent,), {})
     yield torch, "Generator", FakeGenerator
-    yield torch.Tensor, "record_stream", _constant(None)  # would not take a stream that is none
-    yield torch, "compile", _not_compiled
+    yield torch.Tensor, "record_stream", _constant(None)  # would reject a fake stream
+    yield torch, "compile", _compile_nothing
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
-    yield torch.library.Library, "impl", mirrored(torch.library.Library.impl)
-    engine = called_posing(torch.autograd.graph._engine_run_backward)
+    yield torch.library.Library, "impl", registering_for_cpu(torch.library.Library.impl)
+    engine = with_function_mode(torch.autograd.graph._engine_run_backward)
     for module in (torch.autograd, torch.autograd.graph):
         yield module, "_engine_run_backward", engine
     hooks = torch.autograd.graph.saved_tensors_hooks
-    yield hooks, "__init__", _posing_hooks(hooks.__init__)
+    yield hooks, "__init__", _hooks_with_mode(hooks.__init__)
     if hasattr(torch, "accelerator"):
         for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache"):
             yield torch.accelerator, name, _constant(None)
@@ -115,7 +115,7 @@ def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
         yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
         yield torch.accelerator, "current_stream", _constant(FakeStream())
         yield torch.accelerator, "device_index", type("device_index", (FakeStream,), {})
-    yield threading.Thread, "start", _posing_thread(threading.Thread.start)
+    yield threading.Thread, "start", _thread_with_modes(threading.Thread.start)
     if torch.distributed.is_available():
         for module in (torch.distributed, torch.distributed.distributed_c10d):
             yield module, "is_nccl_available", _constant(True)
@@ -124,27 +124,27 @@ def _torch_answers() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _devices() -> int:
-    """As many devices as torchrun started processes here: each takes the one of its number."""
+    """One device per process that torchrun started here: each uses the device of its rank."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
-def _not_compiled(model: Any = None, **_: Any) -> Any:
-    """`torch.compile` without compiling: its kernels are made for the device that there is not."""
-    _tell_uncompiled()
+def _compile_nothing(model: Any = None, **_: Any) -> Any:
+    """`torch.compile` without compiling, which would need the real device."""
+    _warn_uncompiled()
     return (lambda function: function) if model is None else model
 
 
 @functools.cache
-def _tell_uncompiled() -> None:
-    """Says so once, and where."""
+def _warn_uncompiled() -> None:
+    """Warns once, with the program's line."""
     frame = user_frame()
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame else ""
-    told = "torch.compile makes its kernels on a GPU alone; without one, functions run uncompiled"
-    print(f"irscope: {place}{told}", file=sys.stderr)
+    warning = "torch.compile needs a GPU to make its kernels; functions run uncompiled"
+    print(f"irscope: {place}{warning}", file=sys.stderr)
 
 
 def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
-    """A setting of autocast for CUDA, which holds for the CPU where the tensors lie."""
+    """An autocast setting for CUDA that applies to the CPU too, where the tensors are."""
 
     @functools.wraps(original)
     def set_(*args: Any) -> None:
@@ -155,44 +155,44 @@ def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
     return set_
 
 
-def _posing_hooks(init: Callable[..., None]) -> Callable[..., None]:
-    """The hooks of saved tensors, checkpointing's among them, see tensors that pose."""
+def _hooks_with_mode(init: Callable[..., None]) -> Callable[..., None]:
+    """The hooks of saved tensors, such as checkpointing's, with the function mode on."""
 
     @functools.wraps(init)
-    def init_posing(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
-        init(self, called_posing(pack), called_posing(unpack))
+    def init_with_mode(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
+        init(self, with_function_mode(pack), with_function_mode(unpack))
 
-    return init_posing
+    return init_with_mode
 
 
-def _posing_thread(start: Callable[..., None]) -> Callable[..., None]:
-    """Torch's modes are a thread's own: those that the program starts pose too."""
+def _thread_with_modes(start: Callable[..., None]) -> Callable[..., None]:
+    """Turns the modes on in the threads that the program starts: torch keeps them per thread."""
 
     @functools.wraps(start)
-    def start_posing(thread: threading.Thread) -> None:
+    def start_with_modes(thread: threading.Thread) -> None:
         run = thread.run
 
-        def run_posing() -> None:
-            with posing():
+        def run_with_modes() -> None:
+            with fake_cuda_modes():
                 run()
 
-        thread.run = run_posing  # type: ignore[method-assign]
+        thread.run = run_with_modes  # type: ignore[method-assign]
         start(thread)
 
-    return start_posing
+    return start_with_modes
 
 
 def _on_gloo(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A call of torch.distributed with gloo in place of nccl, which takes no tensors of a CPU."""
+    """A call of torch.distributed with gloo in place of nccl, which rejects CPU tensors."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         for name in ("device_id", "device_ids"):
             kwargs.pop(name, None)
-        given = ["gloo" if isinstance(word, str) and "nccl" in word else word for word in args]
+        args = tuple("gloo" if isinstance(value, str) and "nccl" in value else value for value in args)
         if "nccl" in str(kwargs.get("backend")):
             kwargs["backend"] = "gloo"
-        return original(*given, **kwargs)
+        return original(*args, **kwargs)
 
     return call
 
@@ -206,8 +206,8 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
     return assert_close
 
 
-def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
-    """Triton's benchmarks call once and measure nothing, and no autotuner keeps what they made up."""
+def _benchmark_replacements() -> Iterator[Replacement]:
+    """Triton's benchmark functions call once and measure nothing, and no autotuner caches their times."""
     import triton.testing
     from triton.runtime.autotuner import Autotuner
 
@@ -229,10 +229,11 @@ def _benchmarks() -> Iterator[tuple[Any, str, Any]]:
 
 
 @contextmanager
-def posing_as(target: Target) -> Iterator[None]:
-    """Has torch and Triton's benchmarks answer as on the device that stands for `target`; tensors pose."""
+def fake_cuda(target: Target) -> Iterator[None]:
+    """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
+    replacements = (*_cuda_replacements(target), *_torch_replacements(), *_benchmark_replacements())
     with ExitStack() as stack:
-        for owner, name, value in (*_cuda_answers(target), *_torch_answers(), *_benchmarks()):
-            stack.enter_context(replaced(owner, name, value))
-        stack.enter_context(posing())
+        for owner, name, value in replacements:
+            stack.enter_context(patched(owner, name, value))
+        stack.enter_context(fake_cuda_modes())
         yield

@@ -1,7 +1,4 @@
-"""The devices, streams and generators that stand for CUDA's while CPU tensors pose as CUDA ones.
-
-Imported only where torch is installed.
-"""
+"""Fake CUDA device properties, streams, events, graphs and generators. Needs torch."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from irscope.model import Target
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What `torch.cuda.get_device_properties` answers, by torch's names."""
+    """The result of `torch.cuda.get_device_properties`; the fields have torch's names."""
 
     name: str
     major: int
@@ -38,10 +35,10 @@ class DeviceProperties:
 
 
 def device_properties(target: Target) -> DeviceProperties:
-    """The properties of the device that stands for `target`."""
+    """The properties of the reference device of `target`. Raises ValueError if its limits are unknown."""
     board, limits = reference_device(target), device_of(target)
     if limits is None:
-        raise ValueError(f"no limits are known of {target}")
+        raise ValueError(f"the limits of {target} are unknown")
     major, minor = capability(target)
     return DeviceProperties(
         name=board.name,
@@ -62,7 +59,7 @@ def device_properties(target: Target) -> DeviceProperties:
 
 
 def capability(target: Target) -> tuple[int, int]:
-    """(9, 0) for cuda:90; for gfx942 what HIP answers: (9, 4)."""
+    """The compute capability: (9, 0) for cuda:90; (9, 4) for gfx942, as in HIP."""
     digits = target.arch.removeprefix("gfx")
     if target.backend == "cuda":
         return int(digits) // 10, int(digits) % 10
@@ -70,35 +67,35 @@ def capability(target: Target) -> tuple[int, int]:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """What a stream, an event or a graph has to do here."""
+    """A method that does nothing."""
 
 
 class FakeEvent:
-    """A CUDA event that is over at once."""
+    """A CUDA event that completes at once."""
 
     record = wait = synchronize = _nothing
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Takes whatever a CUDA event takes."""
+        """Accepts the arguments of a CUDA event."""
 
     def query(self) -> bool:
-        """It is over."""
+        """True: the event has completed."""
         return True
 
     def elapsed_time(self, other: Any) -> float:
-        """1 s: loops that repeat until so many ms are measured end at once."""
+        """1 s in ms, so that loops that repeat for a minimum time end at once."""
         return 1000.0
 
 
 class FakeStream:
-    """A CUDA stream on which nothing waits; also the context of `torch.cuda.stream` and `device`."""
+    """A CUDA stream without work; also the context of `torch.cuda.stream` and `device`."""
 
     cuda_stream = 0
     device_index = 0
     wait_stream = wait_event = synchronize = _nothing
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Takes whatever a CUDA stream takes."""
+        """Accepts the arguments of a CUDA stream."""
 
     def __enter__(self) -> FakeStream:
         return self
@@ -106,47 +103,47 @@ class FakeStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing was begun."""
+        """Does nothing."""
 
     def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
-        """An event, over at once."""
+        """A completed event."""
         return event or FakeEvent()
 
     def query(self) -> bool:
-        """Nothing is under way."""
+        """True: all work has completed."""
         return True
 
 
 class FakeGraph(FakeStream):
-    """A CUDA graph: what is captured into it runs once, as it stands; a replay does nothing."""
+    """A CUDA graph: its capture runs the code once; a replay does nothing."""
 
     capture_begin = capture_end = replay = reset = _nothing
 
 
 class FakeGenerator(torch.Generator):  # type: ignore[misc]
-    """A generator of the CPU, which says that it is of the device it was asked for."""
+    """A CPU generator that reports the device it was requested for."""
 
-    posed: torch.device
+    requested: torch.device
 
     def __new__(cls, device: Any = "cpu") -> FakeGenerator:
-        """Every device's numbers are the CPU's."""
-        made: FakeGenerator = super().__new__(cls, "cpu")
-        made.posed = torch.device("cuda", 0) if is_cuda(device) else torch.device("cpu")
-        return made
+        """Creates a CPU generator for any device."""
+        generator: FakeGenerator = super().__new__(cls, "cpu")
+        generator.requested = torch.device("cuda", 0) if is_cuda(device) else torch.device("cpu")
+        return generator
 
     @property
     def device(self) -> torch.device:
-        """The device that was asked for."""
-        return self.posed
+        """The device that was requested."""
+        return self.requested
 
     def get_state(self) -> torch.Tensor:
-        """Of CUDA's generator, seed and offset as it gives them: 16 bytes."""
-        if self.posed.type == "cpu":
+        """The state; for CUDA 16 bytes of seed and offset, as CUDA's generator returns."""
+        if self.requested.type == "cpu":
             return super().get_state()
         return torch.tensor([self.initial_seed(), 0], dtype=torch.int64).view(torch.uint8)
 
     def set_state(self, state: torch.Tensor) -> FakeGenerator:
-        """Of CUDA's generator nothing: it draws the CPU's numbers."""
-        if self.posed.type == "cpu":
+        """Sets the state; ignored for CUDA, whose state does not fit the CPU generator."""
+        if self.requested.type == "cpu":
             super().set_state(state)
         return self

@@ -1,4 +1,4 @@
-"""Numbers that only a GPU could give, as long as a program just prints them or computes with them."""
+"""Numbers that only a GPU could compute, usable as long as a program only prints or computes with them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any, NoReturn
 
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
-from irscope.capturing.record.call_stack import user_frame
+from irscope.capturing.call_stack import user_frame
+from irscope.toolchain.stub_driver import NeedsGpuError
 
 
 class UnknownValue:
-    """A number read from what a kernel would have written.
+    """A number read from memory that a kernel would have written.
 
-    It prints as "?", and arithmetic and comparisons give another. Where the program would have to know
-    it, NeedsGpuError is raised; but an `assert` on it passes.
+    It prints as "?", arithmetic and comparisons return another unknown value, and an `assert` on it
+    passes. Any other use raises NeedsGpuError.
     """
 
     __slots__ = ()
@@ -26,46 +26,45 @@ class UnknownValue:
         return "?"
 
     def __format__(self, spec: str) -> str:
-        """The same in every format."""
+        """The same text in every format."""
         return "?"
 
     def __bool__(self) -> bool:
-        """True for an `assert`; nobody else may know."""
+        """True in an `assert`. Raises NeedsGpuError elsewhere."""
         if in_assert():
             return True
         raise NeedsGpuError
 
 
-def _same(self: UnknownValue, *others: Any) -> UnknownValue:
-    """What is computed from an unknown number and others is unknown; a tensor or a text needs it known."""
+def _compute(self: UnknownValue, *others: Any) -> UnknownValue:
+    """Arithmetic with other numbers gives an unknown value; with a tensor or a text it needs the number."""
     if all(isinstance(other, Number | UnknownValue) for other in others):
         return self
     raise NeedsGpuError
 
 
-class _NoNumberError(NeedsGpuError, TypeError):
-    """As Python says it of what is no number, so that what prints anything prints this too."""
+class _NotANumberError(NeedsGpuError, TypeError):
+    """Also a TypeError, so that code that prints any object falls back to its text."""
 
 
-def _asked(self: UnknownValue, *_: Any) -> NoReturn:
-    """The program would have to know the number."""
-    raise _NoNumberError
+def _convert(self: UnknownValue, *_: Any) -> NoReturn:
+    raise _NotANumberError
 
 
-_COMPUTING = (
+_ARITHMETIC = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
     "rmod", "pow", "rpow", "neg", "pos", "abs", "round", "eq", "ne", "lt", "le", "gt", "ge",
 )  # fmt: skip
-for _name in _COMPUTING:
-    setattr(UnknownValue, f"__{_name}__", _same)
+for _name in _ARITHMETIC:
+    setattr(UnknownValue, f"__{_name}__", _compute)
 for _name in ("int", "float", "index", "hash", "trunc"):
-    setattr(UnknownValue, f"__{_name}__", _asked)
+    setattr(UnknownValue, f"__{_name}__", _convert)
 
-NOT_COMPUTED = UnknownValue()
+UNKNOWN_VALUE = UnknownValue()
 
 
 def in_assert(negated: bool = False) -> bool:
-    """Whether the program's line that runs now is part of an `assert`: of one with a `not`, or without."""
+    """Whether the program's current line is in an `assert`; `negated` selects those with a `not`."""
     frame = user_frame()
     if frame is None:
         return False
@@ -75,10 +74,10 @@ def in_assert(negated: bool = False) -> bool:
 
 @functools.cache
 def _asserts(file: str) -> tuple[tuple[int, int, bool], ...]:
-    """First and last line of each `assert` in a file, and whether there is a `not` in it."""
+    """The first and last line of each `assert` in a file, and whether it contains a `not`."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:  # a notebook's cell with magic, or no Python
+    except SyntaxError:  # a notebook cell with magic commands, or not Python
         return ()
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     return tuple((node.lineno, node.end_lineno or node.lineno, _negates(node.test)) for node in found)
@@ -88,13 +87,13 @@ def _negates(test: ast.expr) -> bool:
     return any(isinstance(node, ast.Not) for node in ast.walk(test))
 
 
-def launched(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`JITFunction.run`, which has to know every argument: it compiles for their values."""
+def checked_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`JITFunction.run`, raising NeedsGpuError for an unknown argument: it specializes on values."""
 
     @functools.wraps(run)
-    def run_known(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(value, UnknownValue) for value in (*args, *kwargs.values())):
             raise NeedsGpuError
         return run(*args, **kwargs)
 
-    return run_known
+    return checked

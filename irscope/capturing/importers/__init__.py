@@ -1,1 +1,1 @@
-"""Reading what an earlier run left: Triton's cache, dump folders, tritonparse traces. Needs no triton."""
+"""Captures from what earlier runs left: Triton's cache, kernel dumps, tritonparse traces."""

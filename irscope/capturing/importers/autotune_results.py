@@ -1,4 +1,4 @@
-"""An autotuner's measurements as Triton's cache and tritonparse keep them, and the variants they are of."""
+"""Reads an autotuner's measurements from Triton's cache or tritonparse, and matches them with variants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irscope.capturing.importers.untrusted import BadEntryError, clean
 from irscope.model import OPTION_NAMES, Benchmark, Config, Value, parse_value
 
 SUFFIX = ".autotune.json"
-# What an import adds to a config that no autotuner knows.
+# Names that an import adds to a config and no autotuner sets.
 _OWN_NAMES = frozenset(["arange", "cache"])
 
 
@@ -27,7 +27,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class AutotuneResult:
-    """What an autotuner measured of one kernel for one tuning key."""
+    """The measurements of one kernel for one tuning key."""
 
     kernel: str
     key: str
@@ -35,7 +35,7 @@ class AutotuneResult:
 
 
 def from_cache(kernel: str, results: Mapping[str, Any]) -> AutotuneResult:
-    """The NAME.autotune.json of Triton's cache (`Autotuner.check_disk_cache`). Raises BadEntryError."""
+    """Parses the NAME.autotune.json of `Autotuner.check_disk_cache`. Raises BadEntryError."""
     match results:
         case {"key": list(key), "configs_timings": list(rows)}:
             timings = [
@@ -45,30 +45,30 @@ def from_cache(kernel: str, results: Mapping[str, Any]) -> AutotuneResult:
                 if (timing := _timing(_flat(row[0]), row[1])) is not None
             ]
             return AutotuneResult(kernel, clean(", ".join(map(str, key))), tuple(timings))
-    raise BadEntryError("no autotune results in it")
+    raise BadEntryError("it has no autotune results")
 
 
 def from_tritonparse(event: Mapping[str, Any]) -> AutotuneResult:
-    """An "autotune" event, whose configs are the text of `triton.Config`. Raises BadEntryError."""
+    """Parses an "autotune" event, whose configs are the text of `triton.Config`. Raises BadEntryError."""
     match event:
         case {"kernel_name": str(kernel), "autotune_key": str(key), "configs_timings": dict(rows)}:
             pairs = ((_parsed(text), times) for text, times in rows.items())
             timings = [timing for config, times in pairs if (timing := _timing(config, times)) is not None]
             return AutotuneResult(clean(kernel), clean(key), tuple(timings))
-    raise BadEntryError("no autotune results in it")
+    raise BadEntryError("it has no autotune results")
 
 
 def benchmarks_of(tuning: AutotuneResult, variants: Mapping[int, Config]) -> dict[int, Benchmark]:
-    """The measurements by variant, of the `variants` (id -> config) of the tuned kernel.
+    """Matches measurements with the `variants` (id -> config) of the tuned kernel.
 
-    Only where just one variant fits a config and just one config fits the variant: a cache does not say
-    which compilation was measured.
+    A cache does not say which compilation was measured, so a measurement is used only if exactly one
+    variant fits its config and exactly one config fits the variant.
     """
     fits = [
         [id_ for id_, config in variants.items() if _agree(timing.config, config)]
         for timing in tuning.timings
     ]
-    # Of equally fast ones Triton takes the first.
+    # Of equally fast configs, Triton picks the first.
     chosen = min(tuning.timings, key=lambda timing: timing.ms, default=None)
     return {
         ids[0]: Benchmark(tuning.key, timing.ms, timing.p20, timing.p80, timing is chosen)
@@ -78,13 +78,13 @@ def benchmarks_of(tuning: AutotuneResult, variants: Mapping[int, Config]) -> dic
 
 
 def _agree(measured: Mapping[str, Value], config: Config) -> bool:
-    """Whether a variant's config, as far as it is known, can be the measured one."""
+    """Whether the known values of a variant's config fit the measured one."""
     known = {name: value for name, value in config.values if name not in _OWN_NAMES}
     return all(measured.get(name, value) in (value, None) for name, value in known.items())
 
 
 def _timing(config: Mapping[str, Value], times: Any) -> Timing | None:
-    """One row; None for a config that failed, which has infinite times."""
+    """Parses one row; None for a config that failed, which has infinite times."""
     values: Sequence[Any] = times if isinstance(times, list) else [times]
     if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
         return None
@@ -100,6 +100,6 @@ def _flat(config: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def _parsed(text: str) -> dict[str, Value]:
-    """`BLOCK: 64, num_warps: 4, maxnreg: None`, as `triton.Config` prints itself."""
+    """Parses the text of a `triton.Config`: `BLOCK: 64, num_warps: 4, maxnreg: None`."""
     pairs = (part.partition(": ") for part in text.split(", "))
     return {name: parse_value(value) for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""One compilation that an earlier run left, put together from its stages and what is said beside them."""
+"""Turns a compilation that an earlier run left into a variant, from its stages and their metadata."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from typing import Any, TypeAlias
 
 from irscope.backends import stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
-from irscope.capturing.importers.kernel_header import KernelHeader, read_header
-from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, range_constants
+from irscope.capturing.importers.kernel_source import (
+    KernelHeader,
+    PythonFiles,
+    PythonFunction,
+    range_constants,
+    read_header,
+)
 from irscope.capturing.importers.untrusted import BadEntryError, clean
 from irscope.model import OPTION_NAMES, Argument, Config, SourceFunction, Target, Value
 from irscope.store import NewVariant
 
-# What AMD kernels are tuned by beside OPTION_NAMES, with the default that says nothing of a config
-# (HIPOptions in triton/backends/amd/compiler.py). Other options are the same for all that a program compiles.
+# The options that tune AMD kernels, besides OPTION_NAMES, and their defaults, which are omitted
+# (HIPOptions in triton/backends/amd/compiler.py). A program uses the same value of all other options.
 _AMD_OPTIONS = {"waves_per_eu": 0, "matrix_instr_nonkdim": 0, "kpack": 1}
-# The stages that have the kernel's signature, the one that is closest to Python first.
+# The stages that have the kernel's signature, starting with the closest to Python.
 _MLIR_STAGES = ("source", "glir", "ttir", "ttgir")
-# How many ranges a config names where the Python source does not say what they are.
+# The most ranges in a config if the Python source that names them is missing.
 _MAX_RANGES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedCompilation:
-    """A variant with the kernel it is of; `key` names the compilation: what its producer keyed it by."""
+    """A variant and its kernel; `key` is the producer's key of the compilation."""
 
     key: str
     source: SourceFunction
@@ -41,13 +46,13 @@ class ImportedCompilation:
 
 @dataclass(frozen=True, slots=True)
 class SkippedEntry:
-    """What could not be imported, and why."""
+    """An entry that could not be imported, and the reason."""
 
     place: str
     reason: str
 
 
-# What a reader finds.
+# The results of a reader.
 Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 
 
@@ -55,9 +60,9 @@ Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 class RawCompilation:
     """What a reader found of one compilation; the fields are those of `store.NewVariant`.
 
-    `name` is what the files or the record call the kernel. `function` is its Python where that came
-    along; `constants` are constexpr values by name, as far as they are known. `artifacts` may hold
-    stages of any name; those that the target's backend does not have are not kept.
+    `name` is the kernel's name in the files or the record. `function` is its Python function if the
+    record has it; `constants` are the known constexpr values by name. `artifacts` may have stages of any
+    name; those that the target's backend does not have are dropped.
     """
 
     key: str
@@ -75,38 +80,38 @@ class RawCompilation:
     constants: dict[str, Value] | None = None
 
 
-def assemble(remains: RawCompilation, files: PythonFiles) -> ImportedCompilation:
-    """The variant and kernel that remains are of. Raises BadEntryError where no stage is left."""
-    stages = [stage.name for stage in stages_for(remains.target.backend)]
-    artifacts = {name: remains.artifacts[name] for name in stages if name in remains.artifacts}
+def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
+    """The variant and kernel of a raw compilation. Raises BadEntryError if it has no stage."""
+    stages = [stage.name for stage in stages_for(raw.target.backend)]
+    artifacts = {name: raw.artifacts[name] for name in stages if name in raw.artifacts}
     if not artifacts:
-        raise BadEntryError("no stage of it is there")
+        raise BadEntryError("it has no stage")
     header = _header(artifacts)
-    function = remains.function or (files.find(header) if header else None)
-    arguments = _named(header, function)
-    constants = remains.constants if remains.constants is not None else _constants(header, function)
-    specialization, meta = _sorted_out(arguments, constants, function)
+    function = raw.function or (files.find(header) if header else None)
+    arguments = _named_arguments(header, function)
+    constants = raw.constants if raw.constants is not None else _constants(header, function)
+    specialization, meta = _split_constants(arguments, constants, function)
     return ImportedCompilation(
-        key=clean(remains.key),
-        source=function.source if function else _without_text(clean(remains.name), header),
+        key=clean(raw.key),
+        source=function.source if function else _source_without_text(clean(raw.name), header),
         parameters=function.parameters if function else tuple(argument.name for argument in arguments),
-        triton=clean(remains.triton),
+        triton=clean(raw.triton),
         new=NewVariant(
-            target=remains.target,
+            target=raw.target,
             specialization=specialization,
-            config=Config((*meta.items(), *remains.options.items())),
-            metadata=remains.metadata,
-            seconds=remains.seconds,
-            cache_key=remains.cache_key,
-            cached=remains.cached,
-            log=remains.log,
+            config=Config((*meta.items(), *raw.options.items())),
+            metadata=raw.metadata,
+            seconds=raw.seconds,
+            cache_key=raw.cache_key,
+            cached=raw.cached,
+            log=raw.log,
             artifacts=artifacts,
         ),
     )
 
 
 def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
-    """The options among Triton's metadata that a config sets. Raises BadEntryError for no number."""
+    """The options in Triton's metadata that a config sets. Raises BadEntryError if one is not a number."""
     options: dict[str, Value] = {}
     for name in (*OPTION_NAMES, *_AMD_OPTIONS):
         value = values.get(name)
@@ -116,7 +121,7 @@ def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def target_of(description: Any) -> Target:
-    """The target that Triton's metadata describes. Raises BadEntryError for one that is unknown."""
+    """The target that Triton's metadata describes. Raises BadEntryError if it is unknown."""
     if not isinstance(description, dict):
         raise BadEntryError("its metadata names no target")
     # An AMD architecture may carry features: gfx942:sramecc+:xnack-.
@@ -128,7 +133,7 @@ def target_of(description: Any) -> Target:
 
 
 def hash_of(metadata: Mapping[str, Any]) -> str:
-    """Triton's hash of everything that a compilation depends on. Raises BadEntryError without one."""
+    """Triton's hash of everything that a compilation depends on. Raises BadEntryError if it is missing."""
     value = metadata.get("hash")
     if not isinstance(value, str) or not value:
         raise BadEntryError("its metadata has no hash")
@@ -137,20 +142,20 @@ def hash_of(metadata: Mapping[str, Any]) -> str:
 
 def _count(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
-        raise BadEntryError(f"{name} is no count")
+        raise BadEntryError(f"{name} is not a valid number")
     return value
 
 
 def _header(artifacts: Mapping[str, bytes]) -> KernelHeader | None:
-    """The header of the first MLIR stage; None where Triton kept the binary alone."""
+    """The header of the first MLIR stage; None if Triton kept only the binary."""
     for stage in _MLIR_STAGES:
         if stage in artifacts:
             return read_header(artifacts[stage].decode("utf-8", "replace"))
     return None
 
 
-def _named(header: KernelHeader | None, function: PythonFunction | None) -> tuple[Argument, ...]:
-    """The run-time arguments, with the parameters' names where the IR has numbers and they are certain."""
+def _named_arguments(header: KernelHeader | None, function: PythonFunction | None) -> tuple[Argument, ...]:
+    """The run-time arguments; if the IR numbers them, with the parameters' names if these are certain."""
     if header is None:
         return ()
     if header.named or function is None:
@@ -163,7 +168,7 @@ def _named(header: KernelHeader | None, function: PythonFunction | None) -> tupl
 
 
 def _constants(header: KernelHeader | None, function: PythonFunction | None) -> dict[str, Value]:
-    """Constexpr values that the IR shows: by name with the Python source, else the ends of the ranges."""
+    """The constexpr values that the IR reveals: by name, or the ends of the ranges without the source."""
     if header is None:
         return {}
     if function is not None and (named := range_constants(function, header)):
@@ -174,24 +179,24 @@ def _constants(header: KernelHeader | None, function: PythonFunction | None) -> 
     return {"arange": ends[0] if len(ends) == 1 else "x".join(map(str, ends))}
 
 
-def _sorted_out(
+def _split_constants(
     arguments: Sequence[Argument], constants: Mapping[str, Value], function: PythonFunction | None
 ) -> tuple[tuple[Argument, ...], dict[str, Value]]:
-    """The specialization and the meta-parameters.
+    """Splits arguments and constants into the specialization and the meta-parameters.
 
-    A constant of a parameter that is no `tl.constexpr` is an argument that the JIT made constant (1,
+    A constant whose parameter is not a `tl.constexpr` is an argument that the JIT made constant (1,
     None).
     """
-    meta, made = {}, {argument.name: argument for argument in arguments}
+    meta, by_name = {}, {argument.name: argument for argument in arguments}
     for name, value in constants.items():
         if function is None or name in function.constexprs or name not in function.parameters:
             meta[name] = value
         else:
-            made[name] = Argument(name, "constexpr", None, value)
+            by_name[name] = Argument(name, "constexpr", None, value)
     order = {name: index for index, name in enumerate(function.parameters)} if function else {}
-    return tuple(sorted(made.values(), key=lambda argument: order.get(argument.name, 0))), meta
+    return tuple(sorted(by_name.values(), key=lambda argument: order.get(argument.name, 0))), meta
 
 
-def _without_text(name: str, header: KernelHeader | None) -> SourceFunction:
+def _source_without_text(name: str, header: KernelHeader | None) -> SourceFunction:
     place = header.place if header else None
     return SourceFunction(name, place.file if place else "", place.line if place else 0, "")

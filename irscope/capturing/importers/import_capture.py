@@ -1,4 +1,4 @@
-"""From what an earlier run left to a capture: which kind it is, and every compilation of it written."""
+"""Imports what an earlier run left: recognizes its kind and writes every compilation into a capture."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from pathlib import Path
 
 import irscope
 from irscope.capturing.importers.autotune_results import SUFFIX, AutotuneResult, benchmarks_of, from_cache
-from irscope.capturing.importers.cache_folder import cache_remains
 from irscope.capturing.importers.compilation import Found, ImportedCompilation, SkippedEntry, assemble
-from irscope.capturing.importers.dump_folder import DUMP_KEY, dump_remains
-from irscope.capturing.importers.entry_folders import EntryFolder, find_entries
-from irscope.capturing.importers.python_source import PythonFiles
+from irscope.capturing.importers.kernel_source import PythonFiles
+from irscope.capturing.importers.triton_folders import (
+    DUMP_KEY,
+    EntryFolder,
+    find_entries,
+    read_cache_entry,
+    read_dump_entry,
+)
 from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 from irscope.model import Benchmark, Config, UserError, Variant
@@ -23,15 +27,15 @@ from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import pack
 
 CACHE, DUMP, TRACE = "Triton cache", "TRITON_KERNEL_DUMP folder", "tritonparse trace"
-# How much of a compilation's key tells variants apart whose configs are the same as far as they are known.
+# How many characters of a compilation's key distinguish variants with identical known configs.
 _SHORT_KEY = 8
-# How many variants may wait in memory for their turn to be written.
+# How many variants may wait in memory to be written.
 _AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """What there is to import: its kind, and its parts (entry folders or traces)."""
+    """Something to import: its kind, and its parts (entry folders or traces)."""
 
     path: Path
     kind: str
@@ -40,7 +44,7 @@ class ImportSource:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What an import did, in numbers of variants: new ones, those there already, those with times.
+    """The result of an import, in numbers of variants: added, already known, with measured times.
 
     `kernels` maps (name, file, line) to whether the Python text was found.
     """
@@ -52,8 +56,8 @@ class ImportSummary:
     kernels: dict[tuple[str, str, int], bool] = field(default_factory=dict)
 
 
-def recognise(path: Path) -> ImportSource:
-    """What `path` is. Raises UserError where it is nothing that can be imported."""
+def recognize(path: Path) -> ImportSource:
+    """Recognizes the kind of `path`. Raises UserError if it cannot be imported."""
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if not path.is_dir():
@@ -65,7 +69,7 @@ def recognise(path: Path) -> ImportSource:
     if traces:
         return ImportSource(path, TRACE, tuple(traces))
     raise UserError(
-        f"{path}: neither a Triton cache nor a TRITON_KERNEL_DUMP folder nor a folder of tritonparse traces"
+        f"{path}: not a Triton cache, a TRITON_KERNEL_DUMP folder or a folder of tritonparse traces"
     )
 
 
@@ -75,10 +79,10 @@ def import_source(
     command: str,
     report: Callable[[int], None],
 ) -> ImportSummary:
-    """Writes every compilation of `source` that the capture does not have; one that is bad costs only itself.
+    """Writes every compilation of `source` that the capture does not have; malformed entries are skipped.
 
-    The capture is opened when the first one is there. `report` is told how many parts are done, after
-    each. Raises UserError where no compilation can be imported.
+    Opens the capture once the first compilation was read. Calls `report` with the number of parts that
+    are done after each part. Raises UserError if no compilation can be imported.
     """
     found = _packed(_read_all(source, report))
     before: list[Found] = []
@@ -90,13 +94,13 @@ def import_source(
         reason = next(
             (f" ({item.place}: {item.reason})" for item in before if isinstance(item, SkippedEntry)), ""
         )
-        raise UserError(f"{source.path}: no {source.kind} with a compilation that can be read{reason}")
+        raise UserError(f"{source.path}: this {source.kind} has no readable compilation{reason}")
     with open_writer() as writer:
-        book = ImportSession(writer, source.kind, command)
+        session = ImportSession(writer, source.kind, command)
         for item in chain(before, [first], found):
-            book.enter(item)
-        book.close()
-    return book.summary
+            session.add(item)
+        session.close()
+    return session.summary
 
 
 def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[Found]:
@@ -114,8 +118,8 @@ def _read_all(source: ImportSource, report: Callable[[int], None]) -> Iterator[F
 
 def _read_kernel(kind: str, entry: EntryFolder, stem: str, files: PythonFiles) -> Found:
     try:
-        remains = cache_remains(entry, stem) if kind == CACHE else dump_remains(entry, stem)
-        return assemble(remains, files)
+        raw = read_cache_entry(entry, stem) if kind == CACHE else read_dump_entry(entry, stem)
+        return assemble(raw, files)
     except BadEntryError as error:
         return SkippedEntry(str(entry.path), str(error))
 
@@ -129,7 +133,7 @@ def _read_tuning(path: Path) -> Found:
 
 
 def _packed(found: Iterator[Found]) -> Iterator[Found]:
-    """The same in order, with the stages compressed in threads while the next ones are read."""
+    """Compresses the stages in threads while the next items are read; keeps the order."""
     ahead: deque[Future[Found]] = deque()
     with ThreadPoolExecutor() as threads:
         for item in found:
@@ -148,7 +152,7 @@ def _pack(item: Found) -> Found:
 
 
 class ImportSession:
-    """What is in the capture already, by the names that tell compilations and kernels apart."""
+    """Adds compilations to a capture, and knows which it has already."""
 
     def __init__(self, writer: CaptureWriter, kind: str, command: str) -> None:
         self.summary = ImportSummary()
@@ -163,8 +167,8 @@ class ImportSession:
         self._configs: dict[str, dict[int, Config]] = {}
         self._tunings: list[AutotuneResult] = []
 
-    def enter(self, found: Found) -> None:
-        """Writes what was found, or notes it for the end."""
+    def add(self, found: Found) -> None:
+        """Writes a compilation; keeps autotune results for `close`."""
         if isinstance(found, SkippedEntry):
             self.summary.left_out.append(found)
         elif isinstance(found, AutotuneResult):
@@ -172,12 +176,12 @@ class ImportSession:
         elif found.key in self._keys:
             self.summary.known += 1
         else:
-            self._add(found)
+            self._write(found)
             self._keys.add(found.key)
             self.summary.added += 1
 
     def close(self) -> None:
-        """Gives the variants the times that autotuners measured of them."""
+        """Writes the times that autotuners measured."""
         measured: dict[int, list[Benchmark]] = {}
         for tuning in self._tunings:
             for id_, benchmark in benchmarks_of(tuning, self._configs.get(tuning.kernel, {})).items():
@@ -186,7 +190,7 @@ class ImportSession:
             self._writer.set_measured(id_, (), tuple(benchmarks))
         self.summary.measured = len(measured)
 
-    def _add(self, found: ImportedCompilation) -> None:
+    def _write(self, found: ImportedCompilation) -> None:
         source = found.source
         place = (source.name, source.file, source.line)
         if place not in self._kernels:
@@ -196,12 +200,12 @@ class ImportSession:
             versions = {"triton": found.triton, "irscope": irscope.__version__, "imported from": self._kind}
             self._toolchains[found.triton] = self._writer.add_toolchain(versions, self._command)
         kernel, toolchain = self._kernels[place], self._toolchains[found.triton]
-        new = self._named_apart(kernel, found)
+        new = self._with_unique_config(kernel, found)
         id_ = self._writer.add_variant(kernel, toolchain, found.triton, new)
         self._configs.setdefault(source.name, {})[id_] = new.config
 
-    def _named_apart(self, kernel: int, found: ImportedCompilation) -> NewVariant:
-        """The variant with a part of its key in its config, where nothing else tells it from another."""
+    def _with_unique_config(self, kernel: int, found: ImportedCompilation) -> NewVariant:
+        """The variant, with a part of its key in its config if nothing else distinguishes it from another."""
         values = found.new.config.values
         for more in ((), (("cache", found.key[:_SHORT_KEY]),), (("cache", found.key),)):
             new = replace(found.new, config=Config((*values, *more)))
@@ -213,5 +217,5 @@ class ImportSession:
 
 
 def _key(variant: Variant) -> str | None:
-    """What `Imported.key` was for this variant; None where it was not imported and never cached."""
+    """The `ImportedCompilation.key` of a variant; None if it was neither imported nor cached."""
     return variant.metadata.get("hash") or variant.cache_key.get(DUMP_KEY)

@@ -1,8 +1,8 @@
-"""tritonparse's traces: one JSON record a line, raw (`.ndjson`) or parsed (`.ndjson.gz`).
+"""Reads tritonparse's traces: one JSON record per line, raw (`.ndjson`) or parsed (`.ndjson.gz`).
 
-Written for the records of tritonparse 0.6 (structured_logging.py, `maybe_trace_triton`): an event
-"compilation" holds Triton's metadata, attributes and constants by the parameters' positions, the text
-stages and the kernel's Python. Binaries are not in it.
+Supports the records of tritonparse 0.6 (structured_logging.py, `maybe_trace_triton`): a "compilation" event
+has Triton's metadata, attributes and constants by the parameters' positions, the text stages and the
+kernel's Python source, but no binaries.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from irscope.capturing.importers.compilation import (
     hash_of,
     target_of,
 )
-from irscope.capturing.importers.python_source import PythonFiles, PythonFunction, functions_in
+from irscope.capturing.importers.kernel_source import PythonFiles, PythonFunction, functions_in
 from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
 from irscope.model import Value, parse_value
 from irscope.model.config import DTYPE_NAMES, Dtype
 
 _GZIP_MAGIC = b"\x1f\x8b"
-# What tritonparse adds to Triton's own metadata.
+# The keys that tritonparse adds to Triton's own metadata.
 _ADDED = frozenset(["cache_hit", "env", "src_attrs", "src_cache_key", "src_constants", "times"])
 _DTYPE = re.compile(r"triton\.language\.core\.dtype\('(\w{1,20})'\)")
-# What stands in place of a stage that tritonparse did not read.
+# The text that replaces a stage that tritonparse did not read.
 _NO_CONTENT = ("<file too large", "<error reading file")
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
-    """The compilations in a trace; what is no record of one is left out line by line."""
+    """The compilations and autotune results in a trace; other lines are skipped."""
     number = 0
     try:
         with path.open("rb") as raw, _unzipped(raw) as stream:
@@ -58,12 +58,12 @@ def _unzipped(raw: BufferedReader) -> BufferedReader | GzipFile:
 
 
 def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
-    """What a line records; None where that is neither a compilation nor a tuning."""
+    """The result of one line; None if it is neither a compilation nor an autotune event."""
     try:
         record = parse_object(line, "the line")
         match record.get("event_type"):
             case "compilation":
-                return assemble(_remains(record), files)
+                return assemble(_raw_compilation(record), files)
             case "autotune":
                 return from_tritonparse(record)
         return None
@@ -71,7 +71,7 @@ def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
         return SkippedEntry(place, str(error))
 
 
-def _remains(record: Mapping[str, Any]) -> RawCompilation:
+def _raw_compilation(record: Mapping[str, Any]) -> RawCompilation:
     payload = _object(record, "payload")
     metadata = _object(payload, "metadata")
     function = _function(payload.get("python_source"))
@@ -95,12 +95,12 @@ def _remains(record: Mapping[str, Any]) -> RawCompilation:
 def _object(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = record.get(name)
     if not isinstance(value, dict):
-        raise BadEntryError(f"a compilation without {name}")
+        raise BadEntryError(f"the compilation has no {name}")
     return value
 
 
 def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
-    """The stages by name; a file is called NAME.STAGE."""
+    """The stages by name; a file is named NAME.STAGE."""
     return {
         name.rpartition(".")[2]: content.encode("utf-8", "replace")
         for name, content in contents.items()
@@ -109,7 +109,7 @@ def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _function(python: Any) -> PythonFunction | None:
-    """The kernel's Python: its own text, or that of its whole file with the line where it begins there."""
+    """The kernel's Python function, from its own text or from that of its whole file and its first line."""
     match python:
         case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
             wanted = python.get("function_start_line", first)
@@ -119,7 +119,7 @@ def _function(python: Any) -> PythonFunction | None:
 
 
 def _constants(constants: Any, function: PythonFunction | None) -> dict[str, Value] | None:
-    """The constants by name: keys are positions, "(4,)", "(4, 0)" for the first of a tuple."""
+    """The constants by name; keys are positions such as "(4,)", or "(4, 0)" for the first of a tuple."""
     if not isinstance(constants, dict) or function is None:
         return None
     named: dict[str, Value] = {}
@@ -143,7 +143,7 @@ def _value(value: Any) -> Value:
 
 
 def _seconds(times: Any) -> dict[str, float]:
-    """Seconds a stage, out of Triton's CompileTimes in microseconds (triton/knobs.py)."""
+    """Seconds per stage, from Triton's CompileTimes in microseconds (triton/knobs.py)."""
     stages = times.get("lowering_stages") if isinstance(times, dict) else None
     seconds = {}
     for row in stages if isinstance(stages, list) else []:
@@ -154,7 +154,7 @@ def _seconds(times: Any) -> dict[str, float]:
 
 
 def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The components of Triton's cache key that the record has, named as `irscope compile` does."""
+    """The components of Triton's cache key in the record, with the names that `irscope compile` uses."""
     environment = metadata.get("env")
     components = {"source": metadata.get("src_cache_key"), "attributes": metadata.get("src_attrs")}
     components |= {
@@ -165,5 +165,5 @@ def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_trace_name(name: str) -> bool:
-    """Whether a file in a folder is called as tritonparse calls its traces."""
+    """Whether a file name is that of a tritonparse trace."""
     return name.endswith((".ndjson", ".ndjson.gz"))

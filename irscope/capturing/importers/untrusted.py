@@ -1,4 +1,4 @@
-"""Reading what others wrote: regular files of bounded size, no links followed, JSON of the expected kind."""
+"""Reads untrusted files: regular files of bounded size, without following links, and JSON objects."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import stat
 from pathlib import Path
 from typing import Any
 
-# No stage seen is over 200 MB; metadata takes 2 kB, an irscope.json with its ptxas log seldom 100.
+# Stages stay below 200 MB; metadata takes about 2 kB, an irscope.json with its ptxas log seldom 100 kB.
 MAX_STAGE_BYTES = 256 << 20
 MAX_JSON_BYTES = 16 << 20
-# A mangled kernel name has hundreds of characters; a file system takes 255 of them in a file's name.
+# A mangled kernel name has hundreds of characters; a file system allows 255 in a file name.
 MAX_NAME = 4096
 
 
 class BadEntryError(Exception):
-    """One entry that cannot be imported, in a few words; the entries beside it can."""
+    """An entry that cannot be imported, with the reason in a few words. The other entries still can."""
 
 
 def read_file(path: Path, limit: int, follow_links: bool = False) -> bytes:
-    """The content of a regular file of at most `limit` bytes. Raises BadEntryError for any other."""
+    """The content of a regular file of at most `limit` bytes. Raises BadEntryError otherwise."""
     # A named pipe would block, and a link may lead anywhere.
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
-                raise BadEntryError(f"{path.name} is no regular file")
+                raise BadEntryError(f"{path.name} is not a regular file")
             content = file.read(min(state.st_size, limit) + 1)
     except OSError as error:
         raise BadEntryError(f"{path.name} cannot be read: {error.strerror}") from error
     if len(content) > limit:
-        raise BadEntryError(f"{path.name} is over {limit:,} bytes")
+        raise BadEntryError(f"{path.name} exceeds {limit:,} bytes")
     return content
 
 
 def parse_object(content: bytes | str, what: str) -> dict[str, Any]:
-    """The JSON object in `content`. Raises BadEntryError, calling it `what`, for anything else."""
+    """The JSON object in `content`. Raises BadEntryError, which calls the content `what`, otherwise."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise BadEntryError(f"{what} is not JSON") from error
     if not isinstance(value, dict):
-        raise BadEntryError(f"{what} is no JSON object")
+        raise BadEntryError(f"{what} is not a JSON object")
     return value
 
 
 def clean(text: str) -> str:
-    """`text` as UTF-8 can hold it. Raises BadEntryError where it is too long to be a name."""
+    """`text` as valid UTF-8. Raises BadEntryError if it is too long for a name."""
     if len(text) > MAX_NAME:
-        raise BadEntryError(f"a name of {len(text):,} characters")
+        raise BadEntryError(f"a name has {len(text):,} characters")
     return text.encode("utf-8", "replace").decode()

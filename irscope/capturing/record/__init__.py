@@ -1,1 +1,1 @@
-"""Capturing what a program launches while it runs, on a GPU or on CPU tensors that pose as CUDA ones."""
+"""Capturing what a program launches while it runs, on a GPU or with CPU tensors in place of CUDA tensors."""

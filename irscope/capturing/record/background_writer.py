@@ -1,4 +1,4 @@
-"""The messages of a running program, made into a capture by a thread of its own."""
+"""Writes the records of a running program into a capture, in a background thread."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from irscope.capturing.messages import (
-    BenchmarkSeen,
-    Compiling,
+    Answer,
+    BenchmarkRecorded,
+    CompilationsStarted,
     Finished,
-    KernelSeen,
-    LaunchSeen,
-    Message,
+    KernelRecorded,
+    LaunchRecorded,
+    MissingQuery,
     Note,
+    Question,
+    Record,
+    ToolchainUsed,
     VariantDone,
-    Versions,
-    Wanted,
 )
 from irscope.model import Benchmark, Launch
 from irscope.model.text import pluralize
 from irscope.store.writer import CaptureWriter
 
-Open = Callable[[], CaptureWriter]
+OpenCapture = Callable[[], CaptureWriter]
 
 
 @dataclass(slots=True)
-class Written:
-    """What is in the capture so far; `total` is None until the program says what it will compile."""
+class WrittenCounts:
+    """What the capture has so far; `total` is None until the program starts to compile."""
 
     kernels: int = 0
     variants: int = 0
@@ -42,141 +43,143 @@ class Written:
     notes: list[str] = field(default_factory=list)
 
 
-def summary(path: Path, written: Written) -> str:
-    """What was captured, as one line says it when the program has ended."""
+def summary(path: Path, written: WrittenCounts) -> str:
+    """One line that says what was captured."""
     name = shlex.quote(str(path))
     if not written.kernels:
         return f"{name}: no Triton kernel was captured"
     kept = f", {written.kept} there already" if written.kept else ""
-    made = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
-    return f"{name}: {made}{kept}, {written.failed} failed; browse: irscope {name}"
+    variants = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
+    return f"{name}: {variants}{kept}, {written.failed} failed; browse: irscope {name}"
 
 
 @dataclass(slots=True)
-class _Measured:
-    """What a run saw of one variant, and the variant's id once it is written."""
+class _Measurements:
+    """The launches and benchmarks of one variant, and the variant's id once it is written."""
 
     id: int | None = None
     launches: list[Launch] = field(default_factory=list)
     benchmarks: list[Benchmark] = field(default_factory=list)
 
 
-class Writing:
-    """A capture that a running program's messages go to.
+class BackgroundWriter:
+    """Writes a running program's records into a capture.
 
-    `told` hears of each change and of each note. Raises what `open_` raises where it cannot be written.
+    Calls `on_change` after each record. Raises what `open_` raises if the capture cannot be opened.
     """
 
-    def __init__(self, open_: Open, command: str, told: Callable[[Written], None]) -> None:
-        self._command, self._told = command, told
-        self._queue: queue.SimpleQueue[tuple[Message, Callable[[Any], None]] | None] = queue.SimpleQueue()
+    def __init__(self, open_: OpenCapture, command: str, on_change: Callable[[WrittenCounts], None]) -> None:
+        self._command, self._on_change = command, on_change
+        self._queue: queue.SimpleQueue[tuple[Record, Callable[[Answer], None]] | None] = queue.SimpleQueue()
         self._opened: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-        self._fault: Exception | None = None
-        self.written = Written()
-        self._toolchain, self._triton, self._first = 0, "", 1
+        self._error: Exception | None = None
+        self.written = WrittenCounts()
+        self._toolchain, self._triton, self._first_id = 0, "", 1
         self._kernels: dict[int, int] = {}
-        self._measured: dict[int, _Measured] = {}
+        self._measurements: dict[int, _Measurements] = {}
         self._thread = threading.Thread(target=self._serve, args=(open_,), name="irscope", daemon=True)
         self._thread.start()
-        if (fault := self._opened.get()) is not None:
-            raise fault
+        if (error := self._opened.get()) is not None:
+            raise error
 
-    def put(self, message: Message) -> None:
-        """Hands on a message; returns at once."""
-        self._queue.put((message, lambda _: None))
+    def put(self, record: Record) -> None:
+        """Queues a record and returns at once."""
+        self._queue.put((record, lambda _: None))
 
-    def ask(self, message: Message) -> Any:
-        """Hands on a message and waits for its answer."""
-        answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._queue.put((message, answer.put))
+    def ask(self, question: Question) -> Answer:
+        """Queues a question and waits for its answer."""
+        answer: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._queue.put((question, answer.put))
         return answer.get()
 
-    def close(self) -> Written:
-        """Writes what is left and closes the capture. Raises what went wrong on the way."""
+    def close(self) -> WrittenCounts:
+        """Writes what is queued and closes the capture. Raises the first error of the thread."""
         self._queue.put(None)
         self._thread.join()
-        if self._fault is not None:
-            raise self._fault
+        if self._error is not None:
+            raise self._error
         return self.written
 
-    def _serve(self, open_: Open) -> None:
+    def _serve(self, open_: OpenCapture) -> None:
         try:
             writer = open_()
-        except Exception as fault:  # noqa: BLE001 - raised again where the caller waits
-            self._opened.put(fault)
+        except Exception as error:  # noqa: BLE001 - raised again in __init__
+            self._opened.put(error)
             return
-        self._first = writer.next_id()
+        self._first_id = writer.next_id()
         self._opened.put(None)
         with writer:
             while (item := self._queue.get()) is not None:
-                message, answer = item
-                given = None
+                record, reply = item
+                answer = Answer()
                 try:
-                    if self._fault is None:
-                        given = self._take(message, writer)
-                except Exception as fault:  # noqa: BLE001 - raised again in close(); the program goes on
-                    self._fault = fault
-                answer(given)
+                    if self._error is None:
+                        answer = self._handle(record, writer)
+                except Exception as error:  # noqa: BLE001 - raised again in close(); the program goes on
+                    self._error = error
+                reply(answer)
 
-    def _take(self, message: Message, writer: CaptureWriter) -> Any:
-        if isinstance(message, VariantDone):
-            self._add(message, writer)
-        elif isinstance(message, LaunchSeen | BenchmarkSeen):
-            self._measure(message, writer)
-        elif isinstance(message, KernelSeen):
-            id_ = writer.add_kernel(message.source, message.helpers, message.parameters)
-            self._kernels[message.number] = id_
-            self.written.kernels = len(set(self._kernels.values()))
-        elif isinstance(message, Versions):
-            self._triton = message.versions["triton"]
-            self._toolchain = writer.add_toolchain(message.versions, self._command)
-        elif isinstance(message, Wanted):
-            return self._wanted(message, writer)
-        elif isinstance(message, Compiling):
-            self.written.total = message.total
-        elif isinstance(message, Note):
-            self.written.notes.append(message.text)
-        self._told(self.written)
-        return isinstance(message, Finished)
+    def _handle(self, record: Record, writer: CaptureWriter) -> Answer:
+        match record:
+            case VariantDone():
+                self._add(record, writer)
+            case LaunchRecorded() | BenchmarkRecorded():
+                self._measure(record, writer)
+            case KernelRecorded(number, source, helpers, parameters):
+                self._kernels[number] = writer.add_kernel(source, helpers, parameters)
+                self.written.kernels = len(set(self._kernels.values()))
+            case ToolchainUsed(versions):
+                self._triton = versions["triton"]
+                self._toolchain = writer.add_toolchain(versions, self._command)
+            case MissingQuery():
+                return self._missing(record, writer)
+            case CompilationsStarted(total):
+                self.written.total = total
+            case Note(text):
+                self.written.notes.append(text)
+            case Finished():
+                pass
+        self._on_change(self.written)
+        return Answer()
 
-    def _wanted(self, message: Wanted, writer: CaptureWriter) -> list[bool]:
+    def _missing(self, query: MissingQuery, writer: CaptureWriter) -> Answer:
         finished = writer.finished()
-        answer = [
+        missing = tuple(
             writer.identity(self._kernels[kernel], self._triton, variant) not in finished
-            for kernel, variant in message.variants
-        ]
-        self.written.kept = answer.count(False)
-        return answer
-
-    def _add(self, message: VariantDone, writer: CaptureWriter) -> None:
-        seen = self._measured.setdefault(message.number, _Measured())
-        variant = replace(
-            message.variant,
-            artifacts=message.variant.artifacts or _read(message),
-            launches=tuple(seen.launches),
-            benchmarks=tuple(seen.benchmarks),
+            for kernel, variant in query.variants
         )
-        # Numbered in the order in which the program asked, whatever order they finish in.
-        id_ = self._first + message.number
-        kernel = self._kernels[message.kernel]
-        seen.id = writer.add_variant(kernel, self._toolchain, self._triton, variant, id_)
+        self.written.kept = missing.count(False)
+        return Answer(missing)
+
+    def _add(self, done: VariantDone, writer: CaptureWriter) -> None:
+        measurements = self._measurements.setdefault(done.number, _Measurements())
+        variant = replace(
+            done.variant,
+            artifacts=done.variant.artifacts or _read(done),
+            launches=tuple(measurements.launches),
+            benchmarks=tuple(measurements.benchmarks),
+        )
+        # Ids follow the order in which the program asked, not the order of completion.
+        id_ = self._first_id + done.number
+        kernel = self._kernels[done.kernel]
+        measurements.id = writer.add_variant(kernel, self._toolchain, self._triton, variant, id_)
         self.written.variants += 1
         self.written.failed += variant.failure is not None
 
-    def _measure(self, message: LaunchSeen | BenchmarkSeen, writer: CaptureWriter) -> None:
-        seen = self._measured.setdefault(message.number, _Measured())
-        if isinstance(message, LaunchSeen):
-            seen.launches.append(message.launch)
+    def _measure(self, record: LaunchRecorded | BenchmarkRecorded, writer: CaptureWriter) -> None:
+        measurements = self._measurements.setdefault(record.number, _Measurements())
+        if isinstance(record, LaunchRecorded):
+            measurements.launches.append(record.launch)
         else:
-            seen.benchmarks.append(message.benchmark)
-        if seen.id is not None:
-            writer.set_measured(seen.id, tuple(seen.launches), tuple(seen.benchmarks))
+            measurements.benchmarks.append(record.benchmark)
+        if measurements.id is not None:
+            writer.set_measured(measurements.id, tuple(measurements.launches), tuple(measurements.benchmarks))
 
 
-def _read(message: VariantDone) -> dict[str, bytes]:
-    """The artifacts that lie in Triton's cache; what is gone from there is left out."""
+def _read(done: VariantDone) -> dict[str, bytes]:
+    """The artifacts in Triton's cache; files that no longer exist are skipped."""
     contents = {}
-    for stage, path in message.files.items():
+    for stage, path in done.files.items():
         with contextlib.suppress(OSError):
             contents[stage] = Path(path).read_bytes()
     return contents

@@ -1,6 +1,6 @@
-"""Recording on a GPU: the program runs as always, and tells of what it compiles, launches and tunes.
+"""Records compilations, first launches and autotuning results on a GPU without changing the program.
 
-Nothing here is on the path of a launch that compiles nothing.
+None of this code runs in a launch that compiles nothing.
 """
 
 from __future__ import annotations
@@ -15,44 +15,45 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from irscope.capturing.compile.worker import failure_of
-from irscope.capturing.messages import LaunchSeen, VariantDone
-from irscope.capturing.record.hooks import compiling_through
+from irscope.capturing.messages import LaunchRecorded, VariantDone
 from irscope.capturing.record.launches import launch_of
-from irscope.capturing.record.patching import harmless
-from irscope.capturing.record.recorder import Recorded, Recorder, Tuning
-from irscope.capturing.record.tuning import watching_tuning
-from irscope.toolchain.compiler import cache_key, plain_metadata
-from irscope.toolchain.pass_instrumentation import PassLog, naming_pass, reporting_passes
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
+from irscope.capturing.record.triton_hooks import intercepted_compilations, recorded_benchmarks
+from irscope.toolchain.compiler import plain_metadata
+from irscope.toolchain.job import PassLog, with_failed_pass
+from irscope.toolchain.pass_instrumentation import reporting_passes
+from irscope.toolchain.patching import never_raises
+from irscope.toolchain.triton_cache import cache_key
 
 
 class GpuRecorder:
-    """Tells of each compilation as it is done, and of the first launch of each."""
+    """Records each compilation when it is done, and the first launch of each kernel."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._told = threading.local()
+        self._thread = threading.local()
         self._unlaunched: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._listener_before: Callable[..., None] | None = None
-        self._one_at_a_time = threading.Lock()
+        self._passes_lock = threading.Lock()
 
     def on_jit(
-        self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
+        self, source: Any, target: Any, options: Any, tuned: TunedNames, compile_: Callable[[], Any]
     ) -> Any:
-        """The JIT's compilation, of whose first launch is told too."""
-        kernel = self.on_direct(source, target, options, tuning, compile_)
+        """Compiles for the JIT; records the compilation and later the first launch."""
+        kernel = self.on_direct(source, target, options, tuned, compile_)
         self._await_launch(kernel)
         return kernel
 
     def on_direct(
-        self, source: Any, target: Any, options: Any, tuning: Tuning, compile_: Callable[[], Any]
+        self, source: Any, target: Any, options: Any, tuned: TunedNames, compile_: Callable[[], Any]
     ) -> Any:
-        """Compiles as always, and tells of it."""
-        recorded = self._record(source, target, options, tuning)
-        self._listen_too()
-        self._told.times = None
+        """Compiles and records the compilation."""
+        recorded = self._record(source, target, options, tuned)
+        self._listen()
+        self._thread.times = None
         passes = PassLog()
         try:
-            with self._telling_passes(recorded, passes):
+            with self._recorded_passes(recorded, passes):
                 kernel = compile_()
         except Exception as error:
             self._failed(recorded, error, passes)
@@ -61,20 +62,20 @@ class GpuRecorder:
         return kernel
 
     @contextmanager
-    def _telling_passes(self, recorded: Recorded | None, passes: PassLog) -> Iterator[None]:
-        """Puts the passes of what is compiled inside into `passes`, where they are asked for.
+    def _recorded_passes(self, recorded: RecordedCompilation | None, passes: PassLog) -> Iterator[None]:
+        """Adds the passes of the compilation within the block to `passes`, if they are to be recorded.
 
-        One compilation at a time: the stand-ins are those of the whole process.
+        One compilation at a time: the instrumentation patches the whole process.
         """
-        if recorded is None or recorded.told or not self._recorder.options.passes:
+        if recorded is None or recorded.sent or not self._recorder.options.passes:
             yield
             return
-        with self._one_at_a_time, reporting_passes(passes.tell):
+        with self._passes_lock, reporting_passes(passes.add):
             yield
 
-    @harmless
-    def _listen_too(self) -> None:
-        """Listens to Triton's compile times after whoever listens already, also one that took our place."""
+    @never_raises
+    def _listen(self) -> None:
+        """Installs the listener to Triton's compile times, in front of one that the program installed."""
         from triton import knobs
 
         if knobs.compilation.listener is not self._listener:
@@ -83,47 +84,49 @@ class GpuRecorder:
 
     @functools.cached_property
     def _listener(self) -> Callable[..., None]:
-        def listen(**told: Any) -> None:
-            if getattr(self._told, "inside", False):
-                return  # the one before us calls us in turn: it took our place and chained us
-            self._told.inside = True
+        def listen(**report: Any) -> None:
+            if getattr(self._thread, "inside", False):
+                return  # the program's listener was installed in front of this one and calls it
+            self._thread.inside = True
             try:
                 if self._listener_before is not None:
-                    self._listener_before(**told)
+                    self._listener_before(**report)
             finally:
-                self._told.inside = False
-            self._told.times = (told["times"], told["cache_hit"])
+                self._thread.inside = False
+            self._thread.times = (report["times"], report["cache_hit"])
 
         return listen
 
     def stop_listening(self) -> None:
-        """Leaves the one that listened before us, where nobody took our place."""
+        """Restores the program's listener, unless it installed another one since."""
         from triton import knobs
 
         if knobs.compilation.listener is self._listener:
             knobs.compilation.listener = self._listener_before
 
-    @harmless
-    def _record(self, source: Any, target: Any, options: Any, tuning: Tuning) -> Recorded | None:
+    @never_raises
+    def _record(
+        self, source: Any, target: Any, options: Any, tuned: TunedNames
+    ) -> RecordedCompilation | None:
         from triton.compiler import make_backend
         from triton.runtime import driver
 
-        if not hasattr(source, "fn"):  # a file of IR, which is no kernel of the program's
+        if not hasattr(source, "fn"):  # a file of IR, which has no kernel
             return None
         target = target or driver.active.get_current_target()
         parsed = make_backend(target).parse_options(dict(options or {}))
-        recorded: Recorded | None = self._recorder.record(source, parsed, target, tuning)[0]
+        recorded: RecordedCompilation | None = self._recorder.record(source, parsed, target, tuned)[0]
         return recorded
 
-    @harmless
-    def _compiled(self, recorded: Recorded | None, kernel: Any, passes: PassLog) -> None:
+    @never_raises
+    def _compiled(self, recorded: RecordedCompilation | None, kernel: Any, passes: PassLog) -> None:
         if recorded is None:
             return
         self._recorder.by_kernel[kernel] = recorded
-        if recorded.told:
+        if recorded.sent:
             return
-        recorded.told = True
-        times, cached = self._told.times or (None, False)
+        recorded.sent = True
+        times, cached = self._thread.times or (None, False)
         stages = times.lowering_stages if times is not None and not cached else ()
         variant = replace(
             recorded.variant,
@@ -140,27 +143,29 @@ class GpuRecorder:
         }
         self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant, files))
 
-    @harmless
-    def _failed(self, recorded: Recorded | None, error: Exception, passes: PassLog) -> None:
-        if recorded is not None and not recorded.told:
-            recorded.told = True
-            failure = naming_pass(failure_of(error), passes)
+    @never_raises
+    def _failed(self, recorded: RecordedCompilation | None, error: Exception, passes: PassLog) -> None:
+        if recorded is not None and not recorded.sent:
+            recorded.sent = True
+            failure = with_failed_pass(failure_of(error), passes)
             variant = replace(recorded.variant, failure=failure, passes=passes.passes)
             self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant))
 
-    @harmless
+    @never_raises
     def _await_launch(self, kernel: Any) -> None:
         self._unlaunched[kernel.hash] = kernel
 
-    @harmless
+    @never_raises
     def on_loaded(self, module: Any, function: Any, name: str, files: Any, hash_: str) -> None:
-        """Triton has loaded a kernel, which it does once: the next launch is told of, and no other."""
+        """Records the next launch of a kernel that Triton has loaded, which it does once per kernel."""
         kernel = self._unlaunched.pop(hash_, None)
         recorded = self._recorder.by_kernel.get(kernel) if kernel is not None else None
         if recorded is not None and kernel._run is not None:
             kernel._run = self._first_launch(kernel, kernel._run, recorded)
 
-    def _first_launch(self, kernel: Any, run: Callable[..., Any], recorded: Recorded) -> Callable[..., Any]:
+    def _first_launch(
+        self, kernel: Any, run: Callable[..., Any], recorded: RecordedCompilation
+    ) -> Callable[..., Any]:
         def launch(*given: Any) -> Any:
             kernel._run = run
             self._launched(recorded, given)
@@ -168,33 +173,34 @@ class GpuRecorder:
 
         return launch
 
-    @harmless
-    def _launched(self, recorded: Recorded, given: tuple[Any, ...]) -> None:
-        self._recorder.send(LaunchSeen(recorded.number, launch_of(recorded.source.fn, given)))
+    @never_raises
+    def _launched(self, recorded: RecordedCompilation, given: tuple[Any, ...]) -> None:
+        self._recorder.send(LaunchRecorded(recorded.number, launch_of(recorded.source.fn, given)))
 
 
 @contextmanager
 def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
-    """Everything that is compiled, launched and tuned inside is told of."""
-    watching = GpuRecorder(recorder)
+    """Records everything that is compiled, launched and tuned within the block."""
+    gpu_recorder = GpuRecorder(recorder)
     with ExitStack() as stack:
-        stack.callback(watching.stop_listening)
-        stack.enter_context(compiling_through(watching.on_jit, watching.on_direct))
-        stack.enter_context(_told_of_loads(watching.on_loaded))
-        stack.enter_context(watching_tuning(recorder))
+        stack.callback(gpu_recorder.stop_listening)
+        stack.enter_context(intercepted_compilations(gpu_recorder.on_jit, gpu_recorder.on_direct))
+        stack.enter_context(_load_hook(gpu_recorder.on_loaded))
+        stack.enter_context(recorded_benchmarks(recorder))
         yield
 
 
 @contextmanager
-def _told_of_loads(hook: Callable[..., None]) -> Iterator[None]:
-    """Triton calls `hook` after it has loaded a kernel.
+def _load_hook(hook: Callable[..., None]) -> Iterator[None]:
+    """Has Triton call `hook` after it has loaded a kernel.
 
-    A wrapper of CompiledKernel's methods would not do: Triton asks at every launch whether it is loaded.
+    Patching CompiledKernel's methods would run code at every launch, because Triton checks each time
+    whether the kernel is loaded.
     """
     from triton import knobs
 
     chain = knobs.runtime.kernel_load_end_hook
-    if not hasattr(chain, "add"):  # the program's own function stands there: launches go untold
+    if not hasattr(chain, "add"):  # the program replaced it by its own function: launches are not recorded
         yield
         return
     chain.add(hook)

@@ -2,55 +2,89 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from irscope.capturing.compile.plan import plan_for
-from irscope.capturing.compile.request import Job, Outcome, Plan, SweepRequest
-from irscope.capturing.messages import Finished, KernelSeen, RunOptions, VariantDone, Versions
-from irscope.capturing.record.background_writer import Writing, Written
+from irscope.capturing.compile.sweep import unfinished_variant
+from irscope.capturing.messages import (
+    Finished,
+    KernelRecorded,
+    Plan,
+    RunOptions,
+    SweepRequest,
+    ToolchainUsed,
+    VariantDone,
+)
+from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.forked import compile_forked
-from irscope.capturing.record.recorder import Recorded, Tuning
-from irscope.capturing.record.session import capturing, no_gpu_note
-from irscope.model import Target, UserError, Value
-from irscope.store.writer import CaptureWriter, NewVariant
+from irscope.capturing.record.recorder import RecordedCompilation, TunedNames
+from irscope.capturing.record.session import recording, with_default_target
+from irscope.model import Failure, Target, UserError, Value
+from irscope.store.writer import CaptureWriter
 from irscope.toolchain.compiler import source_of
-from irscope.toolchain.kernels import parameters, unwrap
+from irscope.toolchain.job import Job
+from irscope.toolchain.kernels import unwrap
 from irscope.toolchain.stub_driver import gpu_target
 
-# A device number that no GPU has: see session.capturing.
+# A device number that no GPU has; see session.recording.
 _NO_GPU = 1 << 20
 
 
-def open_writing(path: Path, command: str, force: bool) -> Writing:
-    """A new capture at `path`. Raises UserError where it exists (unless `force`) or cannot be."""
-    return Writing(partial(CaptureWriter.create, path, force), command, lambda _: None)
+def open_background_writer(path: Path, command: str, force: bool) -> BackgroundWriter:
+    """A new capture at `path`. Raises UserError if it exists (unless `force`) or cannot be created."""
+    return BackgroundWriter(partial(CaptureWriter.create, path, force), command, lambda _: None)
 
 
 class CapturedBlock:
-    """The context of `with irscope.capture(...)`: captures what Triton compiles inside it."""
+    """The context of `with irscope.capture(...)`: captures what Triton compiles within the block.
+
+    Warns at its end, for example of a name in `sweep` that no kernel has.
+    """
 
     def __init__(self, path: Path, options: RunOptions, force: bool) -> None:
         self.path = path
         self._options, self._force = options, force
         self._stack = ExitStack()
+        self._notes: list[str] = []
 
     def __enter__(self) -> CapturedBlock:
-        writing = open_writing(self.path, "irscope.capture", self._force)
-        self._stack.callback(writing.close)
-        self._stack.callback(writing.ask, Finished())
-        self._stack.enter_context(capturing(no_gpu_note(self._options), writing, _NO_GPU))
+        with ExitStack() as stack:  # closes the capture if the recording cannot start
+            writer = open_background_writer(self.path, "irscope.capture", self._force)
+            self._notes = writer.written.notes
+            stack.callback(writer.close)
+            stack.callback(writer.ask, Finished())
+            stack.enter_context(recording(with_default_target(self._options), writer, _NO_GPU))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+        for note in self._notes:
+            warnings.warn(f"irscope: {note}", stacklevel=2)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileResult:
+    """The result of `compile_kernel`, in numbers of variants.
+
+    `compiled` succeeded; `reused` of these came from Triton's cache; `failed` did not compile, and
+    `first_failure` is the failure of the first of them. `notes` are lines for the user.
+    """
+
+    compiled: int
+    failed: int
+    reused: int
+    first_failure: Failure | None
+    notes: tuple[str, ...] = ()
 
 
 def compile_kernel(
@@ -63,39 +97,41 @@ def compile_kernel(
     processes: int | None,
     seconds: float,
     force: bool,
-) -> Written:
+) -> CompileResult:
     """Compiles a `@triton.jit` function as `irscope compile` does, wherever it is defined.
 
-    Raises UserError where the request does not fit it.
+    Raises UserError if the request does not fit the kernel or `path` exists (unless `force`). Variants
+    that fail are counted in the result.
     """
     found = unwrap(kernel)
     if found is None:
-        raise UserError(f"{kernel!r} is no @triton.jit function")
+        raise UserError(f"{kernel!r} is not a @triton.jit function")
+    function = found.function
     axes = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in config.items()}
-    request = SweepRequest(
-        Path(found.function.fn.__code__.co_filename),
-        found.function.fn.__name__,
-        signature,
-        const,
-        axes,
-        targets,
-    )
-    plan = plan_for(found, request)
-    writing = open_writing(path, "irscope.compile", force)
-    writing.put(Versions(plan.versions))
-    names = tuple(parameter.name for parameter in parameters(found.function))
-    writing.put(KernelSeen(0, plan.source, plan.helpers, names))
-    for recorded, outcome in compile_forked(_recorded(found.function, plan), processes, seconds):
-        made = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
-        writing.put(VariantDone(recorded.number, 0, replace(recorded.variant, **made)))
-    return writing.close()
+    file = Path(function.fn.__code__.co_filename)
+    plan = plan_for(found, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
+    failures: dict[int, Failure] = {}
+    reused = 0
+    writer = open_background_writer(path, "irscope.compile", force)
+    try:
+        writer.put(ToolchainUsed(plan.versions))
+        writer.put(KernelRecorded(0, plan.source, plan.helpers, plan.parameters))
+        for recorded, outcome in compile_forked(_compilations(function, plan), processes, seconds):
+            writer.put(VariantDone(recorded.number, 0, outcome.added_to(recorded.variant)))
+            reused += outcome.cached and outcome.failure is None
+            if outcome.failure is not None:
+                failures[recorded.number] = outcome.failure
+    finally:
+        writer.close()
+    first = failures[min(failures)] if failures else None
+    return CompileResult(len(plan.jobs) - len(failures), len(failures), reused, first, plan.notes)
 
 
-def _recorded(function: Any, plan: Plan) -> list[Recorded]:
-    return [_record(function, number, job) for number, job in enumerate(plan.jobs)]
+def _compilations(function: Any, plan: Plan) -> list[RecordedCompilation]:
+    return [_compilation(function, number, job) for number, job in enumerate(plan.jobs)]
 
 
-def _record(function: Any, number: int, job: Job) -> Recorded:
+def _compilation(function: Any, number: int, job: Job) -> RecordedCompilation:
     source, options = source_of(function, job)
-    variant = NewVariant(job.target, job.specialization, job.config)
-    return Recorded(number, 0, source, options, gpu_target(job.target), variant, Tuning())
+    target, variant = gpu_target(job.target), unfinished_variant(job)
+    return RecordedCompilation(number, 0, source, options, target, variant, TunedNames())

@@ -1,4 +1,4 @@
-"""Launches as plain data, and which of its arguments a kernel writes to."""
+"""Describes launches as plain data, and finds the parameters that a kernel may write to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.model import Launch
 
-# A kernel launched over and over with other sizes: these many launches are kept of each variant.
+# The most launches kept per variant: a program may launch one with ever different sizes.
 MOST_LAUNCHES = 16
 _WRITING = frozenset(["store", "scatter", "async_store"])
 _LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
@@ -19,7 +19,7 @@ _LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
 def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
     """The launch for which Triton passed `given` to a kernel's `run`.
 
-    These are three sizes, six things of its own, and the arguments.
+    `given` has three grid sizes, six values of Triton's own, and the arguments.
     """
     arguments = zip(function.params, given[9:], strict=False)
     described = tuple((p.name, _described(value)) for p, value in arguments if not p.is_constexpr)
@@ -37,10 +37,10 @@ def _described(value: Any) -> str:
 
 @cache
 def written_parameters(function: Any) -> frozenset[str]:
-    """The parameters through which a kernel may write, as its text tells.
+    """The parameters through which a kernel may write, according to its text.
 
-    Those that reach the pointer of a store or an atomic, through any chain of assignments, and those
-    that are passed on to another function. What a load returns does not count as its pointer.
+    These reach the pointer of a store or an atomic, through any chain of assignments, or are passed to
+    another function. The result of a load does not count as its pointer.
     """
     parameters = frozenset(parameter.name for parameter in function.params)
     tree = function.parse()
@@ -74,9 +74,9 @@ def _written_by(call: ast.Call, values: frozenset[str]) -> set[str]:
     root: ast.expr = call.func
     while isinstance(root, ast.Attribute):
         root = root.value
-    # A method of a value and the language's own functions write nothing; a module's function may.
-    own = not isinstance(root, ast.Name) or root.id in values or root.id in _LANGUAGE
-    return set() if own else _flat(arguments)
+    # A method of a value and the language's functions write nothing; another module's function may.
+    harmless = not isinstance(root, ast.Name) or root.id in values or root.id in _LANGUAGE
+    return set() if harmless else _flat(arguments)
 
 
 def _flat(nodes: Iterable[ast.AST]) -> set[str]:
@@ -84,7 +84,7 @@ def _flat(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """The names in an expression, without those that only a load in it reads through."""
+    """The names in an expression, except those inside a load."""
     if isinstance(node, ast.Name):
         return [node.id]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":

@@ -1,4 +1,8 @@
-"""Running the user's program as Python itself would: its own `__main__`, arguments, path and exit code."""
+"""Runs the user's program in a process of its own and captures it there; the parent writes the capture.
+
+The parent's half is `run_captured`. It starts the child as `python -m irscope.capturing.record.program FD`,
+which runs the program as Python itself would: with its own `__main__`, arguments, path and exit code.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,148 @@ import builtins
 import io
 import os
 import runpy
+import signal
+import socket
+import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Any
+from types import FrameType, ModuleType, TracebackType
 
-from irscope.capturing.fake_cuda.needs_gpu import NeedsGpuError
-from irscope.capturing.messages import Program
-from irscope.capturing.record.call_stack import user_line
+from irscope.capturing.call_stack import user_line, without_own_frames
+from irscope.capturing.messages import (
+    Answer,
+    DisconnectedError,
+    Finished,
+    Program,
+    Question,
+    Record,
+    StartProgram,
+    SubprocessOptions,
+    receive,
+    send,
+)
+from irscope.capturing.record.background_writer import BackgroundWriter
+from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
+from irscope.model import UserError
+from irscope.toolchain.stub_driver import NeedsGpuError
 
-_OURS = str(Path(__file__).parents[1])
+ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+def run_captured(program: Program, subprocesses: SubprocessOptions, writer: BackgroundWriter) -> int:
+    """Runs the program and writes its records; returns its exit code, 128 + N if signal N ended it.
+
+    `subprocesses` says where the processes that it starts write theirs.
+    """
+    ours, theirs = socket.socketpair()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "irscope.capturing.record.program", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+    )
+    theirs.close()
+    with Connection(ours.detach()) as pipe, _forwarded_signals(child):
+        with suppress(DisconnectedError):
+            send(pipe, StartProgram(program, subprocesses))
+            while True:
+                record = receive(pipe)
+                if isinstance(record, Question):
+                    send(pipe, writer.ask(record))
+                elif isinstance(record, Record):
+                    writer.put(record)
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _forwarded_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ignores Ctrl-C, which the terminal sends to the program too, and forwards SIGTERM to the program."""
+
+    def ignore(number: int, frame: FrameType | None) -> None:
+        return
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, number)
+
+    handlers = ((signal.SIGINT, ignore), (signal.SIGTERM, forward))
+    old = [(number, signal.signal(number, handler)) for number, handler in handlers]
+    try:
+        yield
+    finally:
+        for number, handler in old:
+            signal.signal(number, handler)
+
+
+class PipeLink:
+    """Sends records to the parent, or nowhere once it has ended; a forked process writes its own capture."""
+
+    def __init__(self, pipe: Connection, forked: OwnCapture) -> None:
+        self._pipe, self._owner, self._lock = pipe, os.getpid(), threading.Lock()
+        self._forked = forked
+
+    def put(self, record: Record) -> None:
+        """Sends a record."""
+        if os.getpid() != self._owner:
+            self._forked.put(record)
+            return
+        with self._lock, suppress(DisconnectedError):
+            send(self._pipe, record)
+
+    def ask(self, question: Question) -> Answer | None:
+        """Sends a question and waits for its answer; None if the parent has ended."""
+        if os.getpid() != self._owner:
+            return self._forked.ask(question)
+        with self._lock, suppress(DisconnectedError):
+            send(self._pipe, question)
+            answer = receive(self._pipe)
+            return answer if isinstance(answer, Answer) else None
+        return None
+
+
+def main(descriptor: int) -> int:
+    """Runs and captures the program that the parent names; returns its exit code."""
+    os.set_inheritable(descriptor, False)
+    pipe = Connection(descriptor)
+    start = receive(pipe)
+    if not isinstance(start, StartProgram):
+        raise TypeError(start)
+    link = PipeLink(pipe, OwnCapture(start.subprocesses))
+    announce(start.subprocesses)
+
+    from irscope.capturing.record.session import recording
+
+    # Makes torch.compile compile its kernels in this process, where they are recorded, not in workers.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    try:
+        with recording(start.subprocesses.options, link) as fork_hooks:
+            capture_forks(fork_hooks, link)
+            code = run_program(start.program)
+    except UserError as error:
+        print(f"irscope: {error.command_line_text}", file=sys.stderr)
+        code = 2
+    link.ask(Finished())
+    return code
 
 
 def run_program(program: Program) -> int:
     """Runs the program to its end, threads included, and returns its exit code.
 
-    What it raises is printed as always; 130 is for Ctrl-C, 1 for a program that had to stop for want of
-    a GPU.
+    Prints what the program raises, as Python would. The code is 130 for Ctrl-C and 1 if the program had to
+    stop because it needs a GPU.
     """
     try:
         {"script": _run_script, "module": _run_module, "code": _run_code}[program.kind](program)
     except SystemExit as exit_:
         return _exit_code(exit_.code)
     except NeedsGpuError as stop:
-        _tell(stop)
+        _print_stop(stop)
         return 1
-    except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and ends
-        error.__traceback__ = _without_ours(error.__traceback__)
+    except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and exits
+        error.__traceback__ = without_own_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
@@ -42,30 +159,30 @@ def run_program(program: Program) -> int:
     return 0
 
 
-def telling_stop(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """`sys.excepthook` of a process that the program started: a stop for want of a GPU is one line."""
+def reporting_stops(hook: ExceptHook) -> ExceptHook:
+    """A `sys.excepthook` that prints a NeedsGpuError as one line and passes the rest to `hook`."""
 
-    def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, NeedsGpuError):
-            _tell(error)
+            _print_stop(error)
         else:
             hook(kind, error, trace)
 
-    return told
+    return report
 
 
-def _tell(stop: NeedsGpuError) -> None:
+def _print_stop(stop: NeedsGpuError) -> None:
     line = user_line(stop.__traceback__)
-    print(f"irscope: {line}: {stop}; capture on a GPU, or leave that line out", file=sys.stderr)
+    print(f"irscope: {line}: {stop}; capture on a GPU, or remove that line", file=sys.stderr)
 
 
 def _run_script(program: Program) -> None:
     path = program.name
     sys.argv = [path, *program.arguments]
     sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - what Python itself does
-    with io.open_code(os.path.abspath(path)) as file:  # noqa: PTH100 - as above; resolves no links
+    with io.open_code(os.path.abspath(path)) as file:  # noqa: PTH100 - likewise; resolves no links
         code = compile(file.read(), path, "exec")
-    exec(code, _new_main(path))  # noqa: S102 - running it is what was asked for
+    exec(code, _new_main(path))  # noqa: S102 - the user asked to run it
 
 
 def _run_module(program: Program) -> None:
@@ -77,16 +194,16 @@ def _run_module(program: Program) -> None:
 def _run_code(program: Program) -> None:
     sys.argv = ["-c", *program.arguments]
     sys.path[0] = ""
-    exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - as above
+    exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - likewise
 
 
 def _new_main(path: str | None) -> dict[str, object]:
-    main = ModuleType("__main__")
-    vars(main).update(__builtins__=builtins, __annotations__={}, __spec__=None)
+    main_module = ModuleType("__main__")
+    vars(main_module).update(__builtins__=builtins, __annotations__={}, __spec__=None)
     if path is not None:
-        vars(main).update(__file__=path, __cached__=None)
-    sys.modules["__main__"] = main
-    return vars(main)
+        vars(main_module).update(__file__=path, __cached__=None)
+    sys.modules["__main__"] = main_module
+    return vars(main_module)
 
 
 def _exit_code(code: object) -> int:
@@ -98,19 +215,12 @@ def _exit_code(code: object) -> int:
     return 1
 
 
-def _without_ours(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback as it were without irscope: the program's frames, Python's and torch's."""
-    if trace is None:
-        return None
-    rest = _without_ours(trace.tb_next)
-    file = trace.tb_frame.f_code.co_filename
-    if file.startswith(_OURS):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
-
-
 def _join_threads() -> None:
-    """Waits for the program's threads, as Python does before it ends."""
+    """Waits for the program's threads, as Python does before it exits."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

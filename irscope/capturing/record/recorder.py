@@ -1,4 +1,4 @@
-"""Compilations as variants: what is known of each at the moment that the JIT asks for it."""
+"""Turns each compilation that a program requests into a variant; numbers and sends kernels and variants."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from irscope.capturing.compile.plan import versions
-from irscope.capturing.messages import KernelSeen, Message, Note, RunOptions, Versions
+from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions, ToolchainUsed
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
 
-# Options that say where the code runs or how it is checked, not how the kernel is configured.
+# Options that do not configure the kernel: where the code runs and how it is checked.
 _NO_CONFIG = frozenset(
     [
         "arch", "backend_name", "debug", "sanitize_overflow", "extern_libs", "instrumentation_mode",
@@ -26,18 +26,18 @@ _NO_CONFIG = frozenset(
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """Which names of a compilation an autotuner's config or a heuristic has set."""
+class TunedNames:
+    """The names that an autotuner's config or a heuristic has set for a compilation."""
 
-    tuned: bool = False
+    autotuned: bool = False
     names: frozenset[str] = frozenset()
 
 
 @dataclass
-class Recorded:
-    """A compilation: Triton's own source, options and target, and the variant that it is.
+class RecordedCompilation:
+    """A compilation: Triton's source, options and target, and the variant that results.
 
-    `told` says whether its outcome is on its way to the capture.
+    `sent` is true once the outcome was sent to the capture.
     """
 
     number: int
@@ -46,28 +46,30 @@ class Recorded:
     options: Any
     target: Any
     variant: NewVariant
-    tuning: Tuning
-    told: bool = False
+    tuned: TunedNames
+    sent: bool = False
 
 
 @dataclass
 class Recorder:
-    """Numbers the kernels and variants of a program and tells of them.
+    """Numbers and records the kernels and variants of a program.
 
-    `send` takes each message; `known` are the compilations so far by Triton's source hash and options,
-    `by_kernel` those that were made in this process by Triton's CompiledKernel.
+    `send` takes each record; `known` are the compilations so far by Triton's source hash and options,
+    `by_kernel` those done in this process by Triton's CompiledKernel.
     """
 
     options: RunOptions
-    send: Callable[[Message], None]
-    known: dict[tuple[str, str], Recorded] = field(default_factory=dict)
-    by_kernel: WeakKeyDictionary[Any, Recorded] = field(default_factory=WeakKeyDictionary)
+    send: Callable[[Record], None]
+    known: dict[tuple[str, str], RecordedCompilation] = field(default_factory=dict)
+    by_kernel: WeakKeyDictionary[Any, RecordedCompilation] = field(default_factory=WeakKeyDictionary)
     _kernels: dict[str, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _full: bool = False
 
-    def record(self, source: Any, options: Any, target: Any, tuning: Tuning) -> tuple[Recorded | None, bool]:
-        """The compilation of `source`, and whether it is new; None where it is not to be captured."""
+    def record(
+        self, source: Any, options: Any, target: Any, tuned: TunedNames
+    ) -> tuple[RecordedCompilation | None, bool]:
+        """The compilation of `source`, and whether it is new; None if it is not to be captured."""
         name = source.fn.fn.__name__
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             return None, False
@@ -78,33 +80,34 @@ class Recorder:
             if self.options.most is not None and len(self.known) >= self.options.most:
                 if not self._full:
                     self._full = True
-                    self.send(Note(f"--max-variants {self.options.most} reached: the rest is not captured"))
+                    limit = f"the limit of {self.options.most} variants is reached"
+                    self.send(Note(f"{limit}: no more are captured"))
                 return None, False
             variant = NewVariant(
-                _target(target), _specialization(source, tuning), _config(source, options, target, tuning)
+                _target(target), _specialization(source, tuned), _config(source, options, target, tuned)
             )
             if not self.known:
-                self.send(Versions(versions((variant.target,))))
+                self.send(ToolchainUsed(versions((variant.target,))))
             number, kernel = len(self.known), self._kernel(source.fn)
-            found = Recorded(number, kernel, source, options, target, variant, tuning)
+            found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
             self.known[key] = found
         return found, True
 
-    def forget(self) -> None:
-        """Numbers and tells of everything anew."""
+    def clear(self) -> None:
+        """Forgets all kernels and variants; numbers start over."""
         self.known.clear()
         self.by_kernel.clear()
         self._kernels.clear()
         self._full = False
 
     def _kernel(self, function: Any) -> int:
-        """The number of a kernel, told of once: reading its text takes as long as a small compilation."""
+        """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
         key = f"{function.cache_key} {function.fn.__qualname__}"
         if key not in self._kernels:
             self._kernels[key] = len(self._kernels)
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
-            self.send(KernelSeen(self._kernels[key], source_function(function), helpers, names))
+            self.send(KernelRecorded(self._kernels[key], source_function(function), helpers, names))
         return self._kernels[key]
 
 
@@ -112,14 +115,14 @@ def _target(target: Any) -> Target:
     return Target(target.backend, str(target.arch), target.warp_size)
 
 
-def _specialization(source: Any, tuning: Tuning) -> tuple[Argument, ...]:
-    """What the JIT compiled for in each parameter that no config sets, and in each global that it read."""
+def _specialization(source: Any, tuned: TunedNames) -> tuple[Argument, ...]:
+    """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
     function = source.fn
     arguments = []
     for index, parameter in enumerate(function.params):
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
-            if not _in_config(parameter, tuning):
+            if not _in_config(parameter, tuned):
                 arguments.append(_constant(parameter.name, source.constants.get((index,))))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
@@ -134,13 +137,13 @@ def _constant(name: str, value: Any) -> Argument:
     return Argument(name, "constexpr", None, plain_value(value))
 
 
-def _in_config(parameter: Any, tuning: Tuning) -> bool:
-    """Whether a constant is part of the config: what was tuned, or every tl.constexpr where nothing was."""
-    return parameter.name in tuning.names or (parameter.is_constexpr and not tuning.tuned)
+def _in_config(parameter: Any, tuned: TunedNames) -> bool:
+    """Whether a constant is part of the config: if tuned, or any tl.constexpr if nothing was autotuned."""
+    return parameter.name in tuned.names or (parameter.is_constexpr and not tuned.autotuned)
 
 
 def _key(attributes: list[Any] | None) -> str | None:
-    """The specialization key of which the backend's parse_attr made these attributes."""
+    """The specialization key that the backend's parse_attr turned into these attributes."""
     if attributes is None:
         return None
     names = {name for name, _ in attributes}
@@ -161,12 +164,12 @@ def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> s
     return f"({', '.join(parts)})"
 
 
-def _config(source: Any, options: Any, target: Any, tuning: Tuning) -> Config:
-    """The tuned or declared constants, num_warps and num_stages, and every option that is no default."""
+def _config(source: Any, options: Any, target: Any, tuned: TunedNames) -> Config:
+    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default."""
     values: dict[str, Value] = {
         parameter.name: plain_value(source.constants.get((index,)))
         for index, parameter in enumerate(source.fn.params)
-        if source.signature[parameter.name] == "constexpr" and _in_config(parameter, tuning)
+        if source.signature[parameter.name] == "constexpr" and _in_config(parameter, tuned)
     }
     return Config((*values.items(), *_option_values(options, target)))
 
@@ -189,20 +192,22 @@ def _defaults(target: Any) -> Any:
     return make_backend(target).parse_options({})
 
 
-def unknown_names(recorded: Recorded, sweep: Mapping[tuple[str, str], tuple[Value, ...]]) -> Iterator[str]:
-    """A line for each name of a sweep of this kernel that is neither its `tl.constexpr` nor an option."""
+def unknown_names(
+    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
+) -> Iterator[str]:
+    """A line per name in a sweep of this kernel that is neither a `tl.constexpr` of it nor an option."""
     name = recorded.source.fn.fn.__name__
     constants = [parameter.name for parameter in recorded.source.fn.params if parameter.is_constexpr]
     for kernel, of in sweep:
         if kernel == name and of not in constants and of not in vars(recorded.options):
-            there = ", ".join([*constants, *OPTION_NAMES])
-            yield f"--sweep {kernel}:{of}: neither a tl.constexpr nor an option of it; there is: {there}"
+            usable = ", ".join([*constants, *OPTION_NAMES])
+            yield f"sweep: '{of}' is neither a tl.constexpr of {kernel} nor an option; known: {usable}"
 
 
 def swept(
-    recorded: Recorded, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
-) -> Iterator[tuple[Any, Any, Tuning]]:
-    """The source, options and tuning of a compilation under each combination of its kernel's values."""
+    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
+) -> Iterator[tuple[Any, Any, TunedNames]]:
+    """The source, options and tuned names of a compilation with each combination of its kernel's values."""
     from itertools import product
 
     from triton.compiler import make_backend
@@ -218,6 +223,6 @@ def swept(
                 constants[(indexes[of],)] = triton_value(value)
             else:
                 changed[of] = value
-        again = type(source)(source.fn, source.signature, constants, source.attrs)
-        tuning = Tuning(recorded.tuning.tuned, recorded.tuning.names | set(axes))
-        yield again, make_backend(recorded.target).parse_options(changed), tuning
+        new_source = type(source)(source.fn, source.signature, constants, source.attrs)
+        tuned = TunedNames(recorded.tuned.autotuned, recorded.tuned.names | set(axes))
+        yield new_source, make_backend(recorded.target).parse_options(changed), tuned

@@ -1,8 +1,8 @@
-"""Processes that a captured program starts: each writes a capture of its own.
+"""Captures the processes that a captured program starts: each writes its own capture.
 
-Those that it forks through multiprocessing go on with what they inherit; every other Python finds its
-orders in the environment (see startup/sitecustomize.py) and begins when it imports torch or triton. Every
-Python that the program starts imports this file, so it imports little itself.
+A process forked through multiprocessing continues with what it inherits. Every other Python process finds
+its options in an environment variable (see startup/sitecustomize.py) and starts to record when it imports
+torch or triton. Because every such process imports this file, its imports are few.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import pickle
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -24,157 +23,139 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from irscope.capturing.messages import Message, RunOptions
-    from irscope.capturing.record.background_writer import Writing
-    from irscope.capturing.record.session import Running
+    from irscope.capturing.messages import Answer, Question, Record, SubprocessOptions
+    from irscope.capturing.record.background_writer import BackgroundWriter
+    from irscope.capturing.record.program import PipeLink
+    from irscope.capturing.record.session import ForkHooks
 
-_ORDERS = "IRSCOPE_RUN"
+_VARIABLE = "IRSCOPE_RUN"
 _STARTUP = Path(__file__).parent / "startup"
 
 
-@dataclass(frozen=True, slots=True)
-class Subprocesses:
-    """How the processes that a program starts are captured.
+def announce(options: SubprocessOptions) -> None:
+    """Passes the options to the processes that this one starts, through the environment."""
+    from dataclasses import replace
 
-    `stem` is the capture's absolute path without its suffix, `existing` what happens to a file that is
-    there: "force", "resume" or "". `rank` is the RANK of the process that starts them.
-    """
-
-    options: RunOptions
-    stem: str
-    existing: str
-    command: str
-    rank: str | None = None
-
-    def path(self) -> Path:
-        """Where this process writes: STEM.rankN if it has a RANK that its parent had not, else STEM.PID."""
-        rank = os.environ.get("RANK")
-        name = f"rank{rank}" if rank is not None and rank != self.rank else str(os.getpid())
-        return Path(f"{self.stem}.{name}.irscope")
-
-
-def announce(children: Subprocesses) -> None:
-    """Leaves the orders for the processes that this one starts."""
-    children = replace(children, rank=os.environ.get("RANK"))
-    os.environ[_ORDERS] = base64.b64encode(pickle.dumps(children)).decode()
+    options = replace(options, rank=os.environ.get("RANK"))
+    os.environ[_VARIABLE] = base64.b64encode(pickle.dumps(options)).decode()
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in others if entry and entry != str(_STARTUP)]
     os.environ["PYTHONPATH"] = os.pathsep.join([str(_STARTUP), *kept])
 
 
 def begin() -> None:
-    """Captures this process from the moment that it imports torch or triton, if there are orders."""
-    if _ORDERS in os.environ:
-        sys.meta_path.insert(0, _Importing())
+    """Captures this process from its import of torch or triton on, if the environment says so."""
+    if _VARIABLE in os.environ:
+        sys.meta_path.insert(0, _ImportHook())
 
 
-class _Importing(MetaPathFinder):
-    """Waits for torch or triton to be imported."""
+class _ImportHook(MetaPathFinder):
+    """Waits for the import of torch or triton."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """None but for the one import that the capture begins after."""
+        """The spec of torch or triton, whichever comes first; None for any other module."""
         if name not in ("torch", "triton"):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _then_capture(spec.loader)  # type: ignore[method-assign,assignment]
+            spec.loader.exec_module = _capture_after(spec.loader)  # type: ignore[method-assign,assignment]
         return spec
 
 
-def _then_capture(loader: Loader) -> Callable[[Any], None]:
+def _capture_after(loader: Loader) -> Callable[[Any], None]:
     execute = loader.exec_module
 
     def exec_module(module: Any) -> None:
         execute(module)
-        _capture_to_the_end(pickle.loads(base64.b64decode(os.environ[_ORDERS])))  # noqa: S301 - announce's
+        _capture_until_exit(pickle.loads(base64.b64decode(os.environ[_VARIABLE])))  # noqa: S301 - announce's
 
     return exec_module
 
 
-def _capture_to_the_end(children: Subprocesses) -> None:
-    """Captures what the process compiles from here until it ends."""
+def _capture_until_exit(options: SubprocessOptions) -> None:
+    """Captures what this process compiles from now on."""
     from irscope.capturing.messages import Finished
-    from irscope.capturing.record.program import telling_stop
-    from irscope.capturing.record.session import capturing
+    from irscope.capturing.record.program import reporting_stops
+    from irscope.capturing.record.session import recording
     from irscope.model import UserError
 
-    link = OwnCapture(children)
-    announce(children)
+    link = OwnCapture(options)
+    announce(options)
     stack = ExitStack()
     stack.callback(link.ask, Finished())
     try:
-        capture_forks(stack.enter_context(capturing(children.options, link)), link)
+        capture_forks(stack.enter_context(recording(options.options, link)), link)
     except UserError as error:
-        print(f"irscope: {error}", file=sys.stderr)
+        print(f"irscope: {error.command_line_text}", file=sys.stderr)
         return
     atexit.register(stack.close)
-    sys.excepthook = telling_stop(sys.excepthook)
+    sys.excepthook = reporting_stops(sys.excepthook)
 
 
-def capture_forks(running: Running, link: Any) -> None:
-    """Captures also what multiprocessing forks from this process; `link` tells the processes apart."""
+def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
+    """Captures also the processes that multiprocessing forks from this one; `link` distinguishes them."""
     from multiprocessing.util import Finalize, register_after_fork
 
     from irscope.capturing.messages import Finished
 
-    def begin_anew(running: Running) -> None:
-        running.forget()
+    def start(fork_hooks: ForkHooks) -> None:
+        fork_hooks.clear()
         Finalize(None, partial(link.ask, Finished()), exitpriority=-20)
-        Finalize(None, running.finish, exitpriority=-10)
+        Finalize(None, fork_hooks.finish, exitpriority=-10)
 
-    register_after_fork(running, begin_anew)
+    register_after_fork(fork_hooks, start)
 
 
 class OwnCapture:
-    """A link to a capture that this very process writes, from its first message on."""
+    """A link to a capture that this process itself writes; the first record creates it."""
 
-    def __init__(self, children: Subprocesses) -> None:
-        self._children, self._process = children, os.getpid()
+    def __init__(self, options: SubprocessOptions) -> None:
+        self._options, self._process = options, os.getpid()
         self._path = Path()
-        self._writing: Writing | None = None
+        self._writer: BackgroundWriter | None = None
         self._refused = False
 
-    def put(self, message: Message) -> None:
-        """Hands on a message."""
-        writing = self._open()
-        if writing is not None:
-            writing.put(message)
+    def put(self, record: Record) -> None:
+        """Writes a record."""
+        writer = self._open()
+        if writer is not None:
+            writer.put(record)
 
-    def ask(self, message: Message) -> Any:
-        """Hands on a message and waits for its answer; the last one closes the capture."""
+    def ask(self, question: Question) -> Answer | None:
+        """Answers a question; Finished closes the capture."""
         from irscope.capturing.messages import Finished
         from irscope.capturing.record.background_writer import summary
 
-        if not isinstance(message, Finished):
-            writing = self._open()
-            return None if writing is None else writing.ask(message)
-        if self._writing is not None and self._process == os.getpid():
-            written = self._writing.close()
-            self._writing = None
-            print(f"irscope: {summary(_shown(self._path), written)}", file=sys.stderr)
+        if not isinstance(question, Finished):
+            writer = self._open()
+            return None if writer is None else writer.ask(question)
+        if self._writer is not None and self._process == os.getpid():
+            written = self._writer.close()
+            self._writer = None
+            print(f"irscope: {summary(_relative(self._path), written)}", file=sys.stderr)
         return None
 
-    def _open(self) -> Writing | None:
-        from irscope.capturing.record.background_writer import Writing
+    def _open(self) -> BackgroundWriter | None:
+        from irscope.capturing.record.background_writer import BackgroundWriter
         from irscope.model import UserError
         from irscope.store.writer import CaptureWriter
 
-        if self._process != os.getpid():  # forked: the parent's is not ours
-            self._process, self._writing, self._refused = os.getpid(), None, False
-        if self._writing is None and not self._refused:
-            self._path = self._children.path()
-            again = self._children.existing == "resume" and self._path.exists()
-            create = partial(CaptureWriter.create, self._path, self._children.existing == "force")
+        if self._process != os.getpid():  # forked: the writer is the parent's
+            self._process, self._writer, self._refused = os.getpid(), None, False
+        if self._writer is None and not self._refused:
+            self._path = self._options.path()
+            again = self._options.existing == "resume" and self._path.exists()
+            create = partial(CaptureWriter.create, self._path, self._options.existing == "force")
             open_ = partial(CaptureWriter.resume, self._path) if again else create
             try:
-                self._writing = Writing(open_, self._children.command, lambda _: None)
+                self._writer = BackgroundWriter(open_, self._options.command, lambda _: None)
             except UserError as error:
                 self._refused = True
                 print(f"irscope: {error}", file=sys.stderr)
-        return self._writing
+        return self._writer
 
 
-def _shown(path: Path) -> Path:
-    """The path as the user would write it."""
+def _relative(path: Path) -> Path:
+    """The path relative to the working directory, if it is in it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

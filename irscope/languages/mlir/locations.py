@@ -1,24 +1,24 @@
-"""MLIR's location attributes -> `Location`: file, name, callsite and fused locations and their aliases.
+"""MLIR's location attributes -> `Location`: file, name, callsite and fused locations, and their aliases.
 
-The grammar is "Builtin Dialect, Location Attributes" of the MLIR documentation.
+    loc(callsite("a"("k.py":3:4) at #loc7)) -> k.py:3 inlined at whatever #loc7 is
+
+The grammar is in the MLIR documentation, "Builtin Dialect", "Location Attributes".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from irscope.languages.brackets import STRING, delimiters
 from irscope.languages.document import Location
 
-# Triton's library nests five helpers or so; a chain that is longer loses its innermost places.
+# Triton's library nests about five helpers; a longer chain loses its innermost locations.
 _MAX_CHAIN = 32
 
-# The closing quote is optional, so that an unclosed string is scanned once and not from each quote again.
-_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
-_PLACES = re.compile(rf"{_STRING}| loc\(|[()]")
-_ALIAS_PLACE = re.compile(r" loc\((#[\w$.-]+)\)")
+_ALIAS_LOCATION = re.compile(r" loc\((#[\w$.-]+)\)")
 _ATTRIBUTE = re.compile(
-    rf"(?P<string>{_STRING})(?::(?P<line>\d{{1,9}}):(?P<column>\d{{1,9}}))?"
+    rf"(?P<string>{STRING})(?::(?P<line>\d{{1,9}}):(?P<column>\d{{1,9}}))?"
     r"|(?P<alias>#[\w$.-]+)|(?P<unknown>\bunknown\b)|(?P<callsite>\bcallsite\b)|(?P<bracket>[()\[\]<>])"
 )
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
@@ -27,43 +27,53 @@ Aliases = Mapping[str, Location | None]
 
 
 def split_locations(text: str) -> tuple[str, str | None]:
-    """A line without its `loc(...)`s, and what stands in the last one if it ends the line, else None."""
+    """A line without its `loc(...)`s, and the inside of the last one if it ends the line, else None."""
     start = text.rfind(" loc(")
     if start < 0:
         return text, None
-    alias = _ALIAS_PLACE.fullmatch(text, start)
+    alias = _ALIAS_LOCATION.fullmatch(text, start)
     if alias and text.find(" loc(") == start:
         return text[:start], alias[1]
-    return _split_nested(text)
+    rest, location = _split_nested(text)
+    return rest.rstrip(), location
 
 
 def _split_nested(text: str) -> tuple[str, str | None]:
-    """`split_locations` for several locations in a line and for those with brackets or strings inside."""
+    """`split_locations` for lines with several locations, or with brackets or strings inside of one."""
     kept: list[str] = []
     last: str | None = None
-    end = start = depth = 0
-    for match in _PLACES.finditer(text):
-        mark = match[0]
-        if depth == 0:
-            if mark == " loc(":
-                start, depth = match.start(), 1
-        elif mark in ("(", " loc("):
-            depth += 1
-        elif mark == ")":
-            depth -= 1
-            if depth == 0:
-                kept.append(text[end:start])
-                last, end = text[start + 5 : match.start()], match.end()
+    end = 0  # of the last location
+    start = outer = -1  # of the location that is open, and the depth around it
+    for depth, match in delimiters(text, 0, "()", "(?!)"):
+        if start < 0 and match[0] == "(" and text.endswith(" loc", end, match.start()):
+            start, outer = match.start() - len(" loc"), depth
+        elif start >= 0 and match[0] == ")" and depth == outer + 1:
+            kept.append(text[end:start])
+            last, end = text[start + len(" loc(") : match.start()], match.end()
+            start = -1
     rest = text[end:]
-    kept.append(rest)
-    return "".join(kept).rstrip(), None if rest.strip() else last
+    return "".join([*kept, rest]), None if rest.strip() else last
+
+
+def strip_debug(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a module without locations and their aliases."""
+    return (_without_locations(line) for line in lines if not line.startswith("#loc"))
+
+
+def strip_location(line: str) -> str:
+    """A line without its locations; an alias of a location is returned unchanged."""
+    return line if line.startswith("#loc") else _without_locations(line)
+
+
+def _without_locations(line: str) -> str:
+    return _split_nested(line)[0] if " loc(" in line else line
 
 
 def resolve_aliases(bodies: Mapping[str, str]) -> dict[str, Location | None]:
-    """The place of each alias of `bodies`: `#loc3` -> what stands inside its `loc(...)`.
+    """The location of each alias of `bodies`, given as `#loc3` -> the inside of its `loc(...)`.
 
-    An alias may stand before or behind those it names. One that is missing or part of a cycle is None,
-    as `loc(unknown)` is. Takes time linear in the text: each body is read twice.
+    The order of aliases does not matter. One that is missing or part of a cycle is None, like
+    `loc(unknown)`. Takes time linear in the text: each body is read twice.
     """
     resolved: dict[str, Location | None] = {}
     entered: set[str] = set()
@@ -88,10 +98,10 @@ def _aliases_in(body: str, known: Mapping[str, str]) -> Iterator[str]:
 
 
 def parse_location(body: str, aliases: Aliases) -> Location | None:
-    """The place that `body`, the inside of a `loc(...)`, names; None where it names none.
+    """The location that `body`, the inside of a `loc(...)`, names; None if it names none.
 
-    A named location is the place behind the name, a fused one its first known place, a callsite the
-    callee's place inlined at the caller's.
+    A named location is the one after the name, a fused location the first known of its parts, a callsite
+    the callee's location inlined at the caller's.
     """
     if body in aliases:
         return aliases[body]
@@ -103,18 +113,18 @@ def parse_location(body: str, aliases: Aliases) -> Location | None:
         if kind == "callsite":
             callsite = True
         elif kind != "bracket":
-            if kind != "string":  # a name alone is no place: the brackets behind it hold one
+            if kind != "string":  # only a name: the brackets after it hold the location
                 groups[-1].append(_leaf(match, aliases))
         elif match[0] in "([<":
             groups.append([])
             callsites.append(callsite and match[0] == "(")
             callsite = False
         elif len(groups) > 1:
-            place = _reduce(groups.pop(), callsites.pop())
-            groups[-1].append(place)
+            location = _reduce(groups.pop(), callsites.pop())
+            groups[-1].append(location)
     while len(groups) > 1:
-        place = _reduce(groups.pop(), callsites.pop())
-        groups[-1].append(place)
+        location = _reduce(groups.pop(), callsites.pop())
+        groups[-1].append(location)
     return _reduce(groups[0], callsite=False)
 
 
@@ -129,22 +139,22 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(int(match[1], 16)) if len(match[1]) == 2 else match[1]
 
 
-def _reduce(places: list[Location | None], callsite: bool) -> Location | None:
-    if callsite and len(places) > 1:
-        return _inline(places[0], places[1])
-    return next((place for place in places if place is not None), None)
+def _reduce(locations: list[Location | None], callsite: bool) -> Location | None:
+    if callsite and len(locations) > 1:
+        return _inline(locations[0], locations[1])
+    return next((location for location in locations if location is not None), None)
 
 
 def _inline(callee: Location | None, caller: Location | None) -> Location | None:
     """`callee` with `caller` at the end of its inlined-at chain."""
     chain = list(_chain(callee))
     room = _MAX_CHAIN - sum(1 for _ in _chain(caller))
-    for place in reversed(chain[max(0, len(chain) - room) :]):
-        caller = Location(place.file, place.line, place.column, caller)
+    for link in reversed(chain[max(0, len(chain) - room) :]):
+        caller = Location(link.file, link.line, link.column, caller)
     return caller
 
 
-def _chain(place: Location | None) -> Iterator[Location]:
-    while place is not None:
-        yield place
-        place = place.inlined_at
+def _chain(location: Location | None) -> Iterator[Location]:
+    while location is not None:
+        yield location
+        location = location.inlined_at

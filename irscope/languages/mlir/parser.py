@@ -1,7 +1,7 @@
 """MLIR as Triton prints it (source, glir, ttir, ttgir) -> `Document`.
 
-The printer puts one operation on a line; one with regions spreads over a header line, the lines of its
-regions, and lines that close one region and may open the next. So lines are what is read, with a stack
+The printer puts one operation on a line. An operation with regions has a header line, the lines of its
+regions, and lines that close one region and may open the next. So the parser reads lines, and keeps a stack
 of the operations whose regions are open.
 """
 
@@ -10,30 +10,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from irscope.languages.brackets import STRING
 from irscope.languages.document import OPAQUE, Document, Location, Operation
-from irscope.languages.mlir.layouts import layout_kind, parse_layouts
+from irscope.languages.mlir.layout_aliases import layout_kind, parse_layouts
 from irscope.languages.mlir.locations import parse_location, resolve_aliases, split_locations
 
 _ALIAS_LINE = re.compile(r"\s*([#!][\w$.-]+) = (.*)")
-# What `normal` makes neutral; the string branch keeps inline assembly and messages as they are.
+# The names that normalized text omits; the string branch keeps inline assembly and messages unchanged.
 _NAME = re.compile(
-    r'("[^"\\]*(?:\\.[^"\\]*)*"?'  # a string
+    rf"({STRING}"
     r"|%[\w$.-]+(?:#\d+)?"  # a value, or one result of several
     r"|#[A-Za-z_][\w$.-]*"  # an attribute or its alias
     r"|\^[\w$.-]+)"  # a block
 )
 _OPCODE = re.compile(r'"([\w$.]+)"\(|([A-Za-z_][\w$]*(?:\.[\w$]+)+|module\b)')
 _RESULT = re.compile(r"(%[\w$.-]+)(?::(\d{1,9}))?")
-_SYMBOL = re.compile(r'@("[^"\\]*(?:\\.[^"\\]*)*"|[\w$.-]+)')
-# Words that open one more region of the operation before them: of ttg.warp_specialize, scf.index_switch.
+_SYMBOL = re.compile(rf"@({STRING}|[\w$.-]+)")
+# Words that open another region of the operation before them: ttg.warp_specialize, scf.index_switch.
 _REGION_WORD = re.compile(r"(?:default|partition\d+|case)\b")
 
 
 def parse(text: str) -> Document:
     """The document of a module in MLIR's custom assembly.
 
-    A line that is not understood is an OPAQUE operation. The alias table, block labels, comments and
-    lone closing braces are no operations. Never fails; takes time linear in the text.
+    The alias table, block labels, comments and closing braces are skipped. Any other line that is not
+    an operation is an OPAQUE one. Never fails; takes time linear in the text.
     """
     lines = text.split("\n")
     attributes, locations = _alias_table(lines)
@@ -64,7 +65,7 @@ def _alias_table(lines: Sequence[str]) -> tuple[dict[str, tuple[int, str]], dict
 
 
 class _Builder:
-    """Takes the lines in order and keeps the operations, and the stack of those with an open region."""
+    """Collects operations line by line; keeps a stack of the ones with an open region."""
 
     def __init__(self, kinds: Mapping[str, str], locations: Mapping[str, Location | None]) -> None:
         self.operations: list[Operation] = []
@@ -73,11 +74,11 @@ class _Builder:
         self._locations = locations
         self._stack: list[int] = []
         self._previous = -1  # the operation before this line in the same region
-        self._normals: dict[int, list[str]] = {}  # the lines that make up an operation with regions
+        self._normalized: dict[int, list[str]] = {}  # the own lines of an operation with regions
         self._arguments: dict[int, list[str]] = {}
 
     def add(self, index: int, line: str) -> None:
-        """Takes the line with this index, without the blanks around it."""
+        """Reads the line with this index, given without the blanks around it."""
         if line.startswith("//") or _ALIAS_LINE.match(line):
             return
         text, location = split_locations(line)
@@ -91,18 +92,18 @@ class _Builder:
             self._operation(index, text, location)
 
     def finish(self, end: int) -> list[Operation]:
-        """All operations; those still open end with the text, at line `end`."""
+        """All operations; the ones still open end with the text, at line `end`."""
         for owner in self._stack:
             self.operations[owner].end = end
-        for owner, normals in self._normals.items():
-            self.operations[owner].normal = " ".join(normals)
+        for owner, lines in self._normalized.items():
+            self.operations[owner].normalized = " ".join(lines)
         for owner, arguments in self._arguments.items():
             self.operations[owner].arguments = tuple(arguments)
         return self.operations
 
     def _operation(self, index: int, text: str, location: str | None) -> None:
         results, prefix, rest = _split_results(text)
-        opcode, normal, arguments, operands = self._read(rest)
+        opcode, normalized, arguments, operands = self._read(rest)
         parent = self._stack[-1] if self._stack else -1
         function = self.operations[parent].function if parent >= 0 else -1
         if opcode.endswith(".func") and (symbol := _SYMBOL.search(rest)):
@@ -112,10 +113,10 @@ class _Builder:
             line=index,
             end=index + 1,
             opcode=opcode,
-            normal=prefix + normal,
+            normalized=prefix + normalized,
             results=results,
             operands=operands,
-            location=self._place(location),
+            location=self._location(location),
             parent=parent,
             function=function,
             arguments=arguments,
@@ -126,17 +127,17 @@ class _Builder:
             self._open(self._previous)
 
     def _read(self, text: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
-        """Opcode, neutral text, names that the operation defines for its regions, and operands."""
+        """Opcode, normalized text, the names that the operation defines for its regions, and operands."""
         match = _OPCODE.match(text)
         opcode = (match[1] or match[2]) if match else OPAQUE
         parts = _NAME.split(text)
         defined = _defined(parts) if text.endswith("{") or opcode.endswith(".func") else []
         inside = set(defined)
         operands = [name for name in parts[1::2] if name[0] == "%" and name not in inside]
-        return opcode, self._neutral(parts), tuple(defined), tuple(operands)
+        return opcode, self._normalize(parts), tuple(defined), tuple(operands)
 
-    def _neutral(self, parts: list[str]) -> str:
-        """Joins what _NAME split, names made neutral; the odd parts are names, `parts` is used up."""
+    def _normalize(self, parts: list[str]) -> str:
+        """Joins the parts that _NAME split, without names. The odd parts are names; overwrites `parts`."""
         for at in range(1, len(parts), 2):
             name = parts[at]
             if name[0] in "%^":
@@ -146,32 +147,32 @@ class _Builder:
         return "".join(parts)
 
     def _open(self, owner: int, text: str | None = None) -> None:
-        """Opens a region of `owner`; `text` is the line that does it where it is not the header."""
+        """Opens a region of `owner`; `text` is the line that opens it, if that is not the header."""
         operation = self.operations[owner]
-        if owner not in self._normals:
-            self._normals[owner] = [operation.normal]
+        if owner not in self._normalized:
+            self._normalized[owner] = [operation.normalized]
             self._arguments[owner] = list(operation.arguments)
         if text is not None:
             parts = _NAME.split(text)
             self._arguments[owner] += _defined(parts)
-            self._normals[owner].append(self._neutral(parts))
+            self._normalized[owner].append(self._normalize(parts))
         self._stack.append(owner)
         self._previous = -1
 
     def _close(self, index: int, text: str, location: str | None) -> None:
-        """Closes the innermost region, and opens its operation's next one (`} else {`) if the line does."""
+        """Closes the innermost region, and opens the operation's next one if the line does (`} else {`)."""
         owner = self._stack.pop()
         operation = self.operations[owner]
         operation.end = index + 1
         if location is not None:
-            operation.location = self._place(location)
+            operation.location = self._location(location)
         self._previous = owner
         if text.endswith("{"):
             self._open(owner, text)
         else:
-            self._normals[owner].append(self._neutral(_NAME.split(text)))
+            self._normalized[owner].append(self._normalize(_NAME.split(text)))
 
-    def _place(self, location: str | None) -> Location | None:
+    def _location(self, location: str | None) -> Location | None:
         if location is None:
             return None
         if location in self._locations:
@@ -180,15 +181,15 @@ class _Builder:
 
 
 def _defined(parts: Sequence[str]) -> list[str]:
-    """The names that a line defines for a region: `%k = %c0`, `%x: f32` (a use has a blank before `:`)."""
+    """The names that a line defines for a region: `%k = %c0`, `%x: f32` (uses have a blank before `:`)."""
     pairs: Iterator[tuple[str, str]] = zip(parts[1::2], parts[2::2], strict=True)
     return [name for name, after in pairs if name[0] == "%" and after.startswith((": ", " = "))]
 
 
 def _split_results(text: str) -> tuple[tuple[str, ...], str, str]:
-    """The results of an operation's text, their neutral form and the text behind their `=`.
+    """The results of an operation's text, their normalized form, and the text after their `=`.
 
-    `%a:3 = ...` has the results `%a#0`, `%a#1`, `%a#2`, as its uses are written.
+    `%a:3 = ...` has the results `%a#0`, `%a#1` and `%a#2`, as its uses do.
     """
     if text[0] != "%":
         return (), "", text
@@ -196,17 +197,17 @@ def _split_results(text: str) -> tuple[tuple[str, ...], str, str]:
     if not equals:
         return (), "", text
     names: list[str] = []
-    neutral: list[str] = []
+    normalized: list[str] = []
     for item in left.split(", "):
         match = _RESULT.fullmatch(item)
         if match is None:
             return (), "", text
         if match[2] is None:
             names.append(match[1])
-            neutral.append("%")
+            normalized.append("%")
         else:
-            # Each result has a type in the text, so a number beyond its length is no count.
+            # Each result has a type in the text, so a number beyond its length is not a count.
             count = min(int(match[2]), len(text) - len(names))
             names += (f"{match[1]}#{number}" for number in range(count))
-            neutral.append(f"%:{match[2]}")
-    return tuple(names), f"{', '.join(neutral)} = ", rest
+            normalized.append(f"%:{match[2]}")
+    return tuple(names), f"{', '.join(normalized)} = ", rest

@@ -1,4 +1,4 @@
-"""Sums over rows, block by block: a loop that can be unrolled, and one that the compiler runs itself."""
+"""Row sums, block by block: a loop that can be unrolled, and one that runs in the compiler."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""A kernel with the classic mistakes of autotuning, for `irscope lint` to find. Do not copy it."""
+"""A kernel with classic autotuning mistakes, for `irscope lint` to find. Do not copy it."""
 
 import triton
 import triton.language as tl

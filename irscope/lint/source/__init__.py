@@ -1,1 +1,1 @@
-"""What Python source tells, read with `ast`: nothing is imported and nothing is executed."""
+"""Reads Python source with `ast`, without importing or running it."""

@@ -1,7 +1,7 @@
-"""Expressions read without running them: what is certain from the text alone, UNKNOWN for the rest.
+"""Evaluates expressions without running them: their value if the text alone determines it, else UNKNOWN.
 
-A few builtins, `triton.cdiv`, `triton.next_power_of_2`, `triton.Config` and the file's own small functions
-are followed; nothing else is. Work and the size of values are limited.
+Only a few builtins, `triton.cdiv`, `triton.next_power_of_2`, `triton.Config` and the file's own small
+functions are called. The number of steps and the size of values are limited.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from irscope.lint.source.interpreter import follow
-from irscope.lint.source.values import (
+from irscope.lint.source.interpreter import interpret
+from irscope.lint.source.static_values import (
     CONFIG_OPTIONS,
-    MOST_ITEMS,
+    MAX_ITEMS,
     UNKNOWN,
     ConfigValue,
     Known,
     Lookup,
-    bound,
     too_big,
+    unpacked,
 )
 
-_MOST_STEPS = 50_000
-_DEEPEST = 40
+_MAX_STEPS = 50_000
+_MAX_DEPTH = 40
 
 _BINARY: Mapping[type[ast.operator], Callable[[Known, Known], Known]] = {
     ast.Add: operator.add,
@@ -80,11 +80,11 @@ _CALLS: Mapping[str, Callable[..., Known]] = {
     "tuple": tuple,
     "dict": dict,
     "sorted": sorted,
-    "range": lambda *bounds: list(itertools.islice(range(*bounds), MOST_ITEMS + 1)),
+    "range": lambda *bounds: list(itertools.islice(range(*bounds), MAX_ITEMS + 1)),
     "zip": lambda *parts: list(zip(*parts, strict=False)),
     "enumerate": lambda items: list(enumerate(items)),
     "itertools.product": lambda *parts: list(
-        itertools.islice(itertools.product(*map(list, parts)), MOST_ITEMS + 1)
+        itertools.islice(itertools.product(*map(list, parts)), MAX_ITEMS + 1)
     ),
     "triton.cdiv": cdiv,
     "triton.next_power_of_2": next_power_of_2,
@@ -98,7 +98,7 @@ _METHODS: Mapping[str, Callable[..., Known]] = {
     "bit_length": lambda value: value.bit_length(),
 }
 _CONFIG = ("triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.Config")
-_FAILS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
+_ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
 def _ignore_dotted(_: ast.expr) -> str:
@@ -106,8 +106,8 @@ def _ignore_dotted(_: ast.expr) -> str:
 
 
 class Evaluator:
-    """Reads expressions. `dotted` names what an expression stands for through imports ("triton.Config", ""
-    where that is not known); `functions` are those of the file, by name.
+    """Evaluates expressions. `dotted` returns the full name of an expression ("triton.Config", "" if
+    unknown), `functions` are those of the file by name, and `names` looks up the names of the file.
     """
 
     def __init__(
@@ -123,15 +123,15 @@ class Evaluator:
         self._depth = 0
 
     def __call__(self, node: ast.expr, lookup: Lookup) -> Known:
-        """The value of `node`, whose names `lookup` knows."""
+        """The value of `node`; `lookup` returns the value of a name."""
         if self._depth == 0:
             self._steps = 0
-        if not self._spend() or self._depth > _DEEPEST:
+        if not self._spend() or self._depth > _MAX_DEPTH:
             return UNKNOWN
         self._depth += 1
         try:
-            value = self._read(node, lookup)
-        except _FAILS:
+            value = self._evaluated(node, lookup)
+        except _ERRORS:
             value = UNKNOWN
         finally:
             self._depth -= 1
@@ -139,9 +139,9 @@ class Evaluator:
 
     def _spend(self) -> bool:
         self._steps += 1
-        return self._steps <= _MOST_STEPS
+        return self._steps <= _MAX_STEPS
 
-    def _read(self, node: ast.expr, lookup: Lookup) -> Known:  # noqa: PLR0911 - a case each
+    def _evaluated(self, node: ast.expr, lookup: Lookup) -> Known:  # noqa: PLR0911 - a case each
         match node:
             case ast.Constant():
                 return node.value
@@ -181,7 +181,7 @@ class Evaluator:
                     return UNKNOWN
                 items += more
             else:
-                items.append(_placed(self(node, lookup), node))
+                items.append(_with_node(self(node, lookup), node))
         return items
 
     def _dict(self, node: ast.Dict, lookup: Lookup) -> Known:
@@ -207,14 +207,14 @@ class Evaluator:
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], lookup: Lookup) -> Known:
         if not generators:
-            return [_placed(self(element, lookup), element)]
+            return [_with_node(self(element, lookup), element)]
         first, *rest = generators
         found: list[Known] = []
         items = self(first.iter, lookup)
         if items is UNKNOWN:
             return UNKNOWN
         for item in items:
-            own = _overlaid(lookup, bound(first.target, item))
+            own = _with_names(lookup, unpacked(first.target, item))
             kept = [self(test, own) for test in first.ifs]
             if any(test is UNKNOWN for test in kept):
                 return UNKNOWN
@@ -269,15 +269,15 @@ class Evaluator:
         local = dict.fromkeys(names, UNKNOWN)
         local |= {name: self(node, self._names) for name, node in defaults.items() if node is not None}
         local |= dict(zip(positional, arguments, strict=False)) | keywords
-        return follow(function.body, local, self, self._names, self._spend)
+        return interpret(function.body, local, self, self._names, self._spend)
 
 
-def _overlaid(lookup: Lookup, names: Mapping[str, Known]) -> Lookup:
+def _with_names(lookup: Lookup, names: Mapping[str, Known]) -> Lookup:
     return lambda name: names[name] if name in names else lookup(name)
 
 
 def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
-    """`function` of values that are all known, and not so big that it takes long."""
+    """`function` applied to `values`; UNKNOWN if one is unknown, or so large that it may be slow."""
     if function is None or any(value is UNKNOWN or too_big(value) for value in values):
         return UNKNOWN
     if function in (operator.pow, operator.lshift) and not all(-64 <= value <= 64 for value in values[1:]):
@@ -287,8 +287,8 @@ def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
     return function(*values)
 
 
-def _placed(value: Known, node: ast.expr) -> Known:
-    """A config that stands in a list is written there, whatever function made it."""
+def _with_node(value: Known, node: ast.expr) -> Known:
+    """A config's location is its element in the list of configs, even if a helper function made it."""
     return replace(value, node=node) if isinstance(value, ConfigValue) else value
 
 

@@ -1,4 +1,4 @@
-"""Which expression a name stands for: where it is bound once, and nothing can have changed it since."""
+"""Resolves a name to the expression it is bound to, if it is bound once and never changed in place."""
 
 from __future__ import annotations
 
@@ -9,58 +9,70 @@ from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_CHANGING = frozenset(
+_MUTATING_METHODS = frozenset(
     ["append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update", "setdefault"]
 )
 
 
+_MAX_ALIASES = 10
+
+
 @dataclass(frozen=True)
 class Scope:
-    """The names of a function (or the module, `parent` None): `bindings` are those that stand for one
-    expression, `own` says how often it binds each of its names.
+    """The names of a function, or of the module (`parent` is None).
+
+    `bindings` maps each name that is bound once to its expression; `bound` counts how often each is bound.
     """
 
     node: ast.Module | Function
     bindings: Mapping[str, ast.expr]
-    own: Mapping[str, int]
+    bound: Mapping[str, int]
     parent: Scope | None = None
 
     def owner(self, name: str) -> Scope | None:
-        """The scope that binds `name`; None where none does."""
+        """The scope that binds `name`; None if none does."""
         scope: Scope | None = self
-        while scope is not None and name not in scope.own:
+        while scope is not None and name not in scope.bound:
             scope = scope.parent
         return scope
 
     def expression(self, name: str) -> ast.expr | None:
-        """What `name` stands for; None where that is not certain."""
+        """The expression that `name` is bound to; None if that is uncertain."""
         owner = self.owner(name)
         return None if owner is None else owner.bindings.get(name)
 
+    def resolve(self, node: ast.expr) -> ast.expr:
+        """`node`; if it is a name, the expression that it is bound to, followed through other names."""
+        for _ in range(_MAX_ALIASES):
+            if not isinstance(node, ast.Name) or (value := self.expression(node.id)) is None:
+                return node
+            node = value
+        return node
+
     @property
     def outermost(self) -> Scope:
-        """The function that this one stands in, below the module; the module for itself."""
+        """The outermost function around this scope; for the module, the module itself."""
         return self if self.parent is None or self.parent.parent is None else self.parent.outermost
 
 
 def scope_of(node: ast.Module | Function, parent: Scope | None) -> Scope:
-    """The scope that a module or function makes."""
-    names = Counter(_bound(node))
+    """The scope of a module or function."""
+    counts = Counter(_bound_names(node))
     simple: dict[str, ast.expr] = {}
-    # A module's name counts only where it is bound whatever the branches do.
+    # In a module, only unconditional assignments count.
     for statement in node.body if isinstance(node, ast.Module) else inside(node):
         match statement:
             case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=value):
                 simple |= dict(_bindings(target, value))
             case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
                 simple[target.id] = value
-    changed = set(_changed(node))
-    bindings = {name: value for name, value in simple.items() if names[name] == 1 and name not in changed}
-    return Scope(node, bindings, names, parent)
+    changed = set(_mutated_names(node))
+    bindings = {name: value for name, value in simple.items() if counts[name] == 1 and name not in changed}
+    return Scope(node, bindings, counts, parent)
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module that are not in a function or class within it."""
+    """The nodes of a function or module, without the bodies of nested functions and classes."""
     body = getattr(node, "body", [])
     pending = list(body) if isinstance(body, list) else [body]
     while pending:
@@ -78,7 +90,7 @@ def parameters(node: Function) -> list[ast.arg]:
 
 
 def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """What `target = value` lets each name stand for: `a, b = x` lets b stand for `x[1]`."""
+    """What `target = value` binds each name to: `a, b = x` binds b to `x[1]`."""
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in target.elts):
@@ -91,8 +103,8 @@ def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
                 yield from _bindings(one, ast.copy_location(part, value))
 
 
-def _bound(node: ast.Module | Function) -> Iterator[str]:
-    """Each name that is bound, as often as it is."""
+def _bound_names(node: ast.Module | Function) -> Iterator[str]:
+    """Each name that is bound, once per binding."""
     if not isinstance(node, ast.Module):
         yield from (parameter.arg for parameter in parameters(node))
     for part in inside(node):
@@ -107,11 +119,11 @@ def _bound(node: ast.Module | Function) -> Iterator[str]:
                 yield name
 
 
-def _changed(node: ast.Module | Function) -> Iterator[str]:
-    """The names whose value may be another one than what was bound: changed in place, or elsewhere."""
+def _mutated_names(node: ast.Module | Function) -> Iterator[str]:
+    """The names whose value may change after they are bound: in place, or from another scope."""
     for part in ast.walk(node):
         match part:
-            case ast.Call(func=ast.Attribute(ast.Name() as name, method)) if method in _CHANGING:
+            case ast.Call(func=ast.Attribute(ast.Name() as name, method)) if method in _MUTATING_METHODS:
                 yield name.id
             case ast.Subscript(value=ast.Name() as name, ctx=ast.Store() | ast.Del()):
                 yield name.id

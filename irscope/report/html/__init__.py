@@ -1,1 +1,1 @@
-"""`irscope report`: one HTML page with everything in it, made of what the other reports are made of."""
+"""Reports as HTML and SVG: `irscope report` is one page that loads nothing else."""

@@ -1,7 +1,7 @@
 """Layouts as SVG: grids of cells side by side, with titles, legends and notes.
 
-Text is black on pale colours, so that it reads on paper and in both themes of a page: the picture has a
-white ground of its own.
+The text is black on pale colors and the background white, so that the picture is legible on paper and in dark
+and light pages.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from irscope.layouts.grid import Grid, GridCell
 from irscope.model.text import one_line
+from irscope.workspace import Grid, GridCell
 
 # Pale backgrounds by group and shade.
-_GROUNDS = (
+_BACKGROUNDS = (
     ("#cfe3fa", "#a9cdf4"),
     ("#fde0c2", "#f9c793"),
     ("#d3efd0", "#b0dfab"),
@@ -23,18 +23,18 @@ _GROUNDS = (
     ("#e2d8f4", "#c9b6ea"),
     ("#e6e6e6", "#cfcfcf"),
 )
-_LETTER = 6.1  # pixels, of the 10 pixel monospace font
+_LETTER = 6.1  # pixels, of the 10-pixel monospace font
 _HEIGHT = 18
 _GAP = 28
-_MOST_CELLS = 8192
+_MAX_CELLS = 8192
 
 
-def layout_svg(grids: Sequence[Grid], title: str, words: Sequence[Sequence[str]] = ()) -> str:
-    """The grids side by side under `title`; `words` are sentences below each."""
+def layout_svg(grids: Sequence[Grid], title: str, sentences: Sequence[Sequence[str]] = ()) -> str:
+    """The grids side by side under `title`; `sentences` are below each."""
     parts: list[str] = []
     x, height = _GAP, 0.0
     for index, grid in enumerate(grids):
-        own = words[index] if index < len(words) else ()
+        own = sentences[index] if index < len(sentences) else ()
         drawn, width, tall = _grid(grid, x, 64, own)
         parts += drawn
         x += int(width) + _GAP
@@ -55,12 +55,12 @@ def layout_svg(grids: Sequence[Grid], title: str, words: Sequence[Sequence[str]]
     )
 
 
-def _grid(grid: Grid, x: float, y: float, words: Sequence[str]) -> tuple[list[str], float, float]:
+def _grid(grid: Grid, x: float, y: float, sentences: Sequence[str]) -> tuple[list[str], float, float]:
     """The elements of one grid at a place, its width and its height."""
     labels = [cell.label for row in grid.cells for cell in row if cell]
     cell = max([_length(label) for label in [*labels, *grid.columns]] or [0]) + 8
     margin = max(map(_length, grid.rows), default=0) + 8
-    rows = grid.cells[: max(1, _MOST_CELLS // max(1, len(grid.columns)))]
+    rows = grid.cells[: max(1, _MAX_CELLS // max(1, len(grid.columns)))]
     parts = [_text(x, y - 10, grid.title, size=12, weight="bold")]
     top = y + _HEIGHT
     for column, label in enumerate(grid.columns):
@@ -71,7 +71,7 @@ def _grid(grid: Grid, x: float, y: float, words: Sequence[str]) -> tuple[list[st
         parts += _row(row, x + margin, at, cell)
     below = top + len(rows) * _HEIGHT + 8
     parts += _legend(grid, x + margin, below)
-    lines = [*words, *grid.notes]
+    lines = [*sentences, *grid.notes]
     if len(rows) < len(grid.cells):
         lines.append(f"{len(grid.cells) - len(rows)} more rows are not drawn.")
     below += _HEIGHT if grid.legend else 4
@@ -93,16 +93,16 @@ def _row(row: Sequence[GridCell | None], x: float, y: float, width: float) -> It
         if cell is None:
             yield _box(at, y, width, "#ffffff", "#e4e4e4")
             continue
-        fill = _GROUNDS[cell.group % len(_GROUNDS)][cell.shade % 2]
+        fill = _BACKGROUNDS[cell.group % len(_BACKGROUNDS)][cell.shade % 2]
         edge, stroke = ("#c00000", 2.0) if cell.marked else ("#ffffff", 1.0)
-        tip = f"<title>{escape(one_line(cell.words))}</title>"
+        tip = f"<title>{escape(one_line(cell.description))}</title>"
         yield f"<g>{tip}{_box(at, y, width, fill, edge, stroke)}"
         yield _text(at + width / 2, y + 12.5, cell.label, anchor="middle") + "</g>"
 
 
 def _legend(grid: Grid, x: float, y: float) -> Iterator[str]:
     for group, text in grid.legend:
-        yield _box(x, y, 12, _GROUNDS[group % len(_GROUNDS)][1], "#ffffff", height=12)
+        yield _box(x, y, 12, _BACKGROUNDS[group % len(_BACKGROUNDS)][1], "#ffffff", height=12)
         yield _text(x + 16, y + 10, text)
         x += 28 + _length(text)
 
@@ -121,14 +121,14 @@ def _box(
 
 
 def _text(
-    x: float, y: float, text: str, colour: str = "#000000", size: int = 0, weight: str = "", anchor: str = ""
+    x: float, y: float, text: str, color: str = "#000000", size: int = 0, weight: str = "", anchor: str = ""
 ) -> str:
     more = "".join(
         f" {name}={quoteattr(str(value))}"
         for name, value in (("font-size", size), ("font-weight", weight), ("text-anchor", anchor))
         if value
     )
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{more}>{escape(one_line(text))}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}"{more}>{escape(one_line(text))}</text>'
 
 
 def _length(text: str) -> float:

@@ -1,4 +1,4 @@
-"""HTML that is safe by its type: a plain string is text, and becomes markup by being escaped alone."""
+"""HTML that is safe by its type: a plain string is text, and becomes markup only by being escaped."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from html import escape
 
 from irscope.model.text import printable
 
-# Elements that have no content and no end tag (HTML, 13.1.2).
+# Elements without content and end tag (HTML, 13.1.2).
 _VOID = frozenset(["br", "col", "input", "link", "meta"])
 
 Attribute = str | int | float | bool | None
 
 
 class Html(str):
-    """Markup. What is added to it or made of it otherwise is a plain string again, and so escaped."""
+    """Markup. Any operation on it except `joined` gives a plain string, which is escaped again."""
 
     __slots__ = ()
 
 
 def element(name: str, /, *children: str, **attributes: Attribute) -> Html:
-    """An element with `children`: Html as it stands, any other string as text.
+    """An element with `children`: Html is kept, any other string is text.
 
-    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True stands alone, one
-    that is None or False is left out.
+    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True has no value; one that
+    is None or False is omitted.
     """
     start = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
     return Html(start) if name in _VOID else Html(f"{start}{joined(children)}</{name}>")
 
 
 def joined(children: Iterable[str]) -> Html:
-    """Markup and texts one after the other."""
+    """The concatenation of markup and texts."""
     return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
 
 
@@ -42,5 +42,5 @@ def _attribute(key: str, value: Attribute) -> str:
 
 
 def _escaped(text: str) -> str:
-    # Beside markup, controls that reorder or hide text are made visible, as everywhere in irscope.
+    # As everywhere in irscope, control characters that reorder or hide text are made visible.
     return escape(printable(text))

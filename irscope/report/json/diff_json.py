@@ -1,50 +1,58 @@
-"""`irscope diff --format json`: everything that the comparison knows. docs/json-schemas.md describes it."""
+"""`irscope diff --format json`: the whole comparison. docs/json-schemas.md describes it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.analysis.finding import Finding
-from irscope.diff.opcode_counts import by_source_line
-from irscope.diff.rows import LayoutChange, Row, StageDiff
-from irscope.diff.summary import summarize
-from irscope.facts.fact import Evidence
-from irscope.languages.document import Layout
-from irscope.report.hunks import KINDS, hunks, kinds_of
 from irscope.report.json.records import variant_record
 from irscope.report.pair_report import PairReport
-from irscope.report.terminal.diff_rows import RowSide, sides
+from irscope.workspace import (
+    CHANGES,
+    Comparison,
+    Evidence,
+    Finding,
+    Layout,
+    LayoutChange,
+    Row,
+    RowSide,
+    StageDiff,
+    by_source_line,
+    change_names,
+    hunks,
+    row_sides,
+    summarize,
+)
 
-SCHEMA = "irscope.diff/1"
+SCHEMA = "irscope.diff/2"
 
 
-def diff_document(comparison: PairReport, context: int) -> dict[str, Any]:
-    """The JSON document; lines count from 1. Rows are there for the stages asked for."""
-    a, b = (
-        variant_record(variant, name)
-        for variant, name in zip(comparison.variants, comparison.names, strict=True)
-    )
+def diff_document(pair: PairReport, context: int) -> dict[str, Any]:
+    """The JSON document; lines count from 1. Only the stages asked for have rows."""
+    comparison = pair.comparison
     return {
         "schema": SCHEMA,
-        "capture": comparison.capture,
-        "a": a,
-        "b": b,
+        **pair_record(comparison),
         "config_changes": [
             {"name": name, "a": left or None, "b": right or None}
             for name, left, right in comparison.config_changes
         ],
-        "same_machine_code": comparison.identical,
+        "same_machine_code": comparison.duplicate,
         "findings": [finding_record(finding) for finding in comparison.findings],
         "stages": [
-            _stage(diff, context if name in comparison.shown else None)
-            for name, diff in comparison.diffs.items()
+            _stage(diff, context if name in pair.shown else None) for name, diff in pair.diffs.items()
         ],
     }
 
 
+def pair_record(comparison: Comparison) -> dict[str, Any]:
+    """The capture and the two variants in every document on a pair."""
+    a, b = map(variant_record, comparison.variants, comparison.names)
+    return {"capture": str(comparison.workspace.path), "a": a, "b": b}
+
+
 def finding_record(finding: Finding) -> dict[str, Any]:
-    """What every document says about a finding."""
+    """A finding in every document."""
     return {
         "kind": finding.kind,
         "text": finding.text,
@@ -64,7 +72,7 @@ def _stage(diff: StageDiff, context: int | None) -> dict[str, Any]:
         "equal": diff.equal,
         "structural": diff.structural,
         "summary": summarize(diff),
-        "counts": {kinds_of(kind)[0]: diff.counts.get(kind, 0) for kind in KINDS},
+        "counts": {change_names(kind)[0]: diff.counts.get(kind, 0) for kind in CHANGES},
         "layouts": [_layout_change(change) for change in diff.layouts],
     }
     if context is not None:
@@ -99,8 +107,8 @@ def _layout(layout: Layout | None) -> dict[str, Any] | None:
 
 
 def _row(diff: StageDiff, row: Row) -> dict[str, Any]:
-    left, right = sides(diff, row)
-    return {"change": kinds_of(row.change), "a": _side(left), "b": _side(right)}
+    left, right = row_sides(diff, row)
+    return {"change": change_names(row.change), "a": _side(left), "b": _side(right)}
 
 
 def _side(side: RowSide | None) -> dict[str, Any] | None:

@@ -5,40 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.layouts.banks import Conflicts
-from irscope.layouts.kernel_layouts import KernelLayouts, Picture
-from irscope.layouts.shared_accesses import Conversion, Counted
-from irscope.layouts.tensors import Tensor, distinct
+from irscope.report.json.records import variant_record
+from irscope.workspace import AccessConflicts, BankConflicts, Conversion, LayoutView, Picture, Tensor
 
 SCHEMA = "irscope.layout/1"
 
 
 def layout_document(
-    variant: dict[str, Any],
-    kernel: KernelLayouts,
-    picture: Picture | None,
-    accesses: Sequence[Counted],
+    capture: str, views: Sequence[LayoutView], pictures: Sequence[Picture | None]
 ) -> dict[str, Any]:
-    """One side of the document: all tensors, or the one drawn with the accesses to it."""
-    side: dict[str, Any] = {"variant": variant, "accesses": [access_record(one) for one in accesses]}
+    """The JSON document: per variant the drawn tensor, or if there is none, the list of all."""
+    sides = [_side(view, picture) for view, picture in zip(views, pictures, strict=True)]
+    return {"schema": SCHEMA, "capture": capture, "sides": sides}
+
+
+def _side(view: LayoutView, picture: Picture | None) -> dict[str, Any]:
+    accesses = view.kernel.accesses_to(picture.tensor) if picture else view.accesses
+    side: dict[str, Any] = {
+        "variant": variant_record(view.variant, view.name),
+        "accesses": [_access(one) for one in accesses],
+    }
     if picture is None:
-        side["tensors"] = [
-            tensor_record(group[0]) | {"alike": len(group)} for group in distinct(kernel.tensors)
-        ]
-        side["conversions"] = [_conversion(one) for one in kernel.conversions]
+        side["tensors"] = [_tensor(group[0]) | {"alike": len(group)} for group in view.tensors]
+        side["conversions"] = [_conversion(one) for one in view.kernel.conversions]
         return side
-    side["tensor"] = tensor_record(picture.tensor)
+    side["tensor"] = _tensor(picture.tensor)
     side["linear_layout"] = {
         "shape": list(picture.layout.shape),
         "bases": {name: [list(v) for v in rows] for name, rows in picture.layout.bases.items()},
         "source": picture.source,
     }
-    side["sentences"] = list(picture.words)
+    side["sentences"] = list(picture.sentences)
     return side
 
 
-def tensor_record(tensor: Tensor) -> dict[str, Any]:
-    """A tensor or buffer."""
+def _tensor(tensor: Tensor) -> dict[str, Any]:
     return {
         "value": tensor.name,
         "variable": tensor.python or None,
@@ -53,8 +54,7 @@ def tensor_record(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def access_record(one: Counted) -> dict[str, Any]:
-    """An access to shared memory and its turns."""
+def _access(one: AccessConflicts) -> dict[str, Any]:
     access = one.access
     return {
         "operation": access.opcode,
@@ -68,15 +68,15 @@ def access_record(one: Counted) -> dict[str, Any]:
     }
 
 
-def _conflicts(found: Conflicts | None) -> dict[str, Any] | None:
+def _conflicts(found: BankConflicts | None) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
         "by": found.kind,
         "bytes_a_thread": found.width,
         "ways": found.ways,
-        "turns_a_warp": found.turns,
-        "least_turns_a_warp": found.least,
+        "turns_a_warp": found.wavefronts,
+        "least_turns_a_warp": found.ideal_wavefronts,
     }
 
 
@@ -87,6 +87,6 @@ def _conversion(one: Conversion) -> dict[str, Any]:
         "from": one.source.attribute.text,
         "to": one.target.attribute.text,
         "shape": list(one.source.shape),
-        "moves": one.move.name.lower() if one.move else None,
+        "moves": one.cost.name.lower() if one.cost else None,
         "not_known": one.why_not or None,
     }

@@ -4,48 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.analysis.divergence import KINDS, Divergence
-from irscope.report.hunks import kinds_of
 from irscope.report.json.records import variant_record
-from irscope.report.passes import PassReport, PassSummary
+from irscope.workspace import Divergence, PassReport, PassSummary, change_names
 
-SCHEMA = "irscope.passes/1"
+SCHEMA = "irscope.passes/2"
 
 
 def passes_document(report: PassReport) -> dict[str, Any]:
     """The JSON document."""
-    records = [
-        variant_record(variant, name) for variant, name in zip(report.variants, report.names, strict=True)
-    ]
-    found = report.partings
+    records = list(map(variant_record, report.variants, report.names))
+    differences = report.differences
     return {
         "schema": SCHEMA,
         "capture": report.capture,
         "a": records[0],
         "b": records[1] if len(records) > 1 else None,
-        "partings": None if found is None else {kind: parting_record(getattr(found, kind)) for kind in KINDS},
-        "passes": [{"a": _told(a), "b": _told(b)} for a, b in report.rows],
+        "divergences": None
+        if differences is None
+        else {difference.kind: _divergence(difference.divergence) for difference in differences},
+        "passes": [{"a": _pass(a), "b": _pass(b)} for a, b in report.rows],
     }
 
 
-def parting_record(parting: Divergence | None) -> dict[str, Any] | None:
-    """Where two variants part in one way: the passes by number, None where it was before the first."""
-    if parting is None:
+def _divergence(divergence: Divergence | None) -> dict[str, Any] | None:
+    """The passes of A and B, by number, after which they differ; empty if they differ before the first."""
+    if divergence is None:
         return None
-    moment = parting.moment
+    pair = divergence.passes
     return {
-        "stage": moment.stage if moment else None,
-        "name": moment.name if moment else None,
-        "a": [step.number for step in moment.a] if moment else [],
-        "b": [step.number for step in moment.b] if moment else [],
-        "summary": parting.summary,
+        "stage": pair.stage if pair else None,
+        "name": pair.name if pair else None,
+        "a": [step.number for step in pair.a] if pair else [],
+        "b": [step.number for step in pair.b] if pair else [],
+        "summary": divergence.summary,
     }
 
 
-def _told(told: PassSummary | None) -> dict[str, Any] | None:
-    if told is None:
+def _pass(side: PassSummary | None) -> dict[str, Any] | None:
+    if side is None:
         return None
-    step = told.step
+    step = side.step
     record: dict[str, Any] = {
         "number": step.number,
         "stage": step.stage,
@@ -54,8 +52,8 @@ def _told(told: PassSummary | None) -> dict[str, Any] | None:
         "seconds": step.seconds,
         "changed": step.changed,
         "failed": step.failed,
-        "summary": told.summary,
+        "summary": side.summary,
     }
-    if told.touched is not None:
-        record["touched"] = {word: n for kind, n in told.touched.items() for word in kinds_of(kind)}
+    if side.touched is not None:
+        record["touched"] = {name: n for kind, n in side.touched.items() for name in change_names(kind)}
     return record

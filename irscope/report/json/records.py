@@ -1,28 +1,37 @@
-"""Variants as JSON objects: the part that the documents of all commands share."""
+"""Kernels and variants as JSON objects, which the documents of all commands share."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from irscope.model import Dtype, Kernel, Status, Value, Variant
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """`document` as indented JSON in ASCII: nothing in it can command a terminal."""
+    """`document` as indented JSON in ASCII, so that nothing in it can command a terminal."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def json_value(value: Value | Status) -> int | float | bool | str | None:
-    """The value of a constexpr or a fact as JSON has it: what JSON lacks is a string."""
+    """The value of a constexpr or a fact; values that JSON cannot represent become strings."""
     if isinstance(value, Dtype | Status) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
     return value
 
 
+def variants_by_kernel(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:
+    """The variants of each kernel, both in the order of the capture."""
+    groups: dict[Kernel, list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.kernel, []).append(variant)
+    return groups
+
+
 def kernel_record(kernel: Kernel) -> dict[str, Any]:
-    """What every document says about a kernel."""
+    """A kernel in every document."""
     return {
         "name": kernel.name,
         "file": kernel.source.file,
@@ -32,7 +41,7 @@ def kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 
 def variant_record(variant: Variant, name: str) -> dict[str, Any]:
-    """What every document says about a variant; `name` is its short name."""
+    """A variant in every document; `name` is its short name."""
     failure = variant.failure
     return {
         "id": variant.id,

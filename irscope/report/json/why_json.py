@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from irscope.analysis.cache_key_diff import ChangedInput
-from irscope.analysis.cache_key_text import reason_text
-from irscope.analysis.compilations import Compilations
-from irscope.diff.summary import summarize
-from irscope.report.json.diff_json import finding_record
-from irscope.report.json.records import variant_record
-from irscope.report.why import Story, Why
+from irscope.report.json.diff_json import finding_record, pair_record
+from irscope.workspace import ChangedInput, Comparison, Compilations, reason_text, summarize
 
 SCHEMA = "irscope.why/1"
 
 
-def why_document(why: Why) -> dict[str, Any]:
+def why_document(comparison: Comparison) -> dict[str, Any]:
     """The JSON document on two variants."""
-    comparison = why.comparison
-    pairs = zip(comparison.variants, comparison.names, strict=True)
-    a, b = (variant_record(variant, name) for variant, name in pairs)
-    first = why.first
+    first = comparison.first_difference
+    recompilation = comparison.recompilation
     return {
         "schema": SCHEMA,
-        "capture": comparison.capture,
-        "a": a,
-        "b": b,
-        "whole_key": why.recompilation.whole,
-        "reasons": [_reason(reason) for reason in why.recompilation.reasons],
-        "unknown": list(why.recompilation.unknown),
+        **pair_record(comparison),
+        "whole_key": recompilation.whole,
+        "reasons": [_reason(reason) for reason in recompilation.reasons],
+        "unknown": list(recompilation.unknown),
         "first_stage": {"stage": first.stage, "summary": summarize(first)} if first else None,
         "findings": [finding_record(finding) for finding in comparison.findings],
-        "same_machine_code": comparison.identical,
-        "verdict": why.verdict,
-        "remedies": list(why.remedies),
+        "same_machine_code": comparison.duplicate,
+        "verdict": comparison.verdict,
+        "remedies": list(comparison.remedies),
     }
 
 
-def story_document(story: Story) -> dict[str, Any]:
+def compilations_document(capture: str, kernels: Sequence[Compilations]) -> dict[str, Any]:
     """The JSON document on a whole capture."""
-    return {"schema": SCHEMA, "capture": story.capture, "kernels": list(map(_kernel, story.kernels))}
+    return {"schema": SCHEMA, "capture": capture, "kernels": list(map(_kernel, kernels))}
 
 
 def _reason(reason: ChangedInput) -> dict[str, Any]:

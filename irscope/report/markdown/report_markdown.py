@@ -1,63 +1,64 @@
-"""`irscope report --format markdown`: for an issue or a pull request, no longer than one may be."""
+"""`irscope report --format markdown`: for an issue or a pull request, within the limits of a comment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
-from irscope.report.markdown.diff_markdown import folded, in_words
+from irscope.report.capture_report import CaptureReport
+from irscope.report.markdown.diff_markdown import folded, pair_summary
+from irscope.report.markdown.table_markdown import table_markdown
 from irscope.report.pair_report import PairReport
-from irscope.report.report import Report
-from irscope.report.table_formats import table_markdown
-from irscope.report.terminal.diff_rows import unified
-from irscope.workspace.table import TableSection, default_kinds, telling_kinds
+from irscope.report.terminal.rows_text import unified
+from irscope.workspace import TableSection, default_kinds, table_view, varying_kinds
 
-# What GitHub takes in one comment, in characters.
+# The maximum length of a comment on GitHub, in characters.
 LIMIT = 65_536
-_MOST_FINDINGS = 10
+_MAX_FINDINGS = 10
 _CONTEXT = 2
-# The tables have at most this share of the room.
-_TABLES = 3
-# What is not to be had in less is left out: the frame of a folded block and a few lines.
-_LEAST = 400
-_LONGEST_LINE = 300
-# More rows of a stage than one reads in a comment.
-_MOST_LINES = 100
-# What the table of a comment has of what varies; the page has all of it.
+# The tables take at most a third of the space.
+_TABLE_SHARE = 3
+# Space for the frame of a folded block and a few lines; with less, the block is omitted.
+_MIN_BLOCK = 400
+_MAX_WIDTH = 300
+# More rows of a stage than a person reads in a comment.
+_MAX_LINES = 100
+# The columns of a comment's table, if they vary; the page has all.
 _COLUMNS = (
     "ms", "chosen", "registers", "stack", "n_spills", "shared", "occupancy", "load_width", "matrix",
     "instructions", "conversions", "seconds",
 )  # fmt: skip
 
 
-def report_markdown(report: Report, limit: int = LIMIT) -> str:
-    """The report, of at most `limit` characters; what is left out is counted.
+def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
+    """The report in at most `limit` characters; it says how much is omitted.
 
-    First to go are the rows of the diffs, then pairs from the last on, then rows of the tables.
+    Rows of the diffs are omitted first, then the last pairs, then rows of the tables.
     """
-    title, summary = clipped(report.title, _LONGEST_LINE), f"{report.capture}: {report.summary}"
+    title, summary = clipped(report.title, _MAX_WIDTH), f"{report.capture}: {report.summary}"
     lines = [f"# {markdown_escaped(title)}", "", markdown_escaped(summary)]
     for section in report.sections:
-        lines += _table(section, limit // _TABLES // len(report.sections))
+        lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
     pairs = [
-        ["", f"## Pair {number}: {code(title)}", "", *in_words(comparison, _MOST_FINDINGS)]
-        for number, (title, comparison) in enumerate(
-            zip(report.pair_titles, report.comparisons, strict=True), 1
-        )
+        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair, _MAX_FINDINGS)]
+        for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
     ]
     kept = len(pairs)
-    while kept and _size(lines, *pairs[:kept]) > limit - _LEAST:
+    while kept and _size(lines, *pairs[:kept]) > limit - _MIN_BLOCK:
         kept -= 1
-    lines += _with_rows(pairs[:kept], report.comparisons, limit - _LEAST - _size(lines, *pairs[:kept]))
+    lines += _with_rows(pairs[:kept], report.pairs, limit - _MIN_BLOCK - _size(lines, *pairs[:kept]))
     if kept < len(pairs):
-        lines += ["", f"{pluralize(len(pairs) - kept, 'pair')} left out, as this would be too long."]
+        lines += [
+            "",
+            f"{pluralize(len(pairs) - kept, 'pair')} omitted, because the comment would be too long.",
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _table(section: TableSection, room: int) -> Iterator[str]:
-    """The section's table, without what is the same in all rows; as many rows as there is room for."""
-    kinds = telling_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
-    lines = table_markdown(section, kinds).rstrip().split("\n")
+    """The table of a section, without columns that do not vary, and with the rows that fit."""
+    kinds = varying_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
+    lines = table_markdown(table_view(section, kinds)).rstrip().split("\n")
     heading = len(lines) - len(section.entries)
     kept = len(lines)
     while kept > heading and _size(lines[:kept]) > room:
@@ -65,43 +66,42 @@ def _table(section: TableSection, room: int) -> Iterator[str]:
     if kept > heading:
         yield from ("", *lines[:kept])
     if kept < len(lines):
-        yield from ("", f"{pluralize(len(lines) - kept, 'variant')} left out.")
+        yield from ("", f"{pluralize(len(lines) - kept, 'variant')} omitted.")
 
 
-def _with_rows(pairs: Sequence[Sequence[str]], comparisons: Sequence[PairReport], room: int) -> Iterator[str]:
-    """The pairs, each followed by the rows of its stages; every stage has the same share of the room."""
+def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], room: int) -> Iterator[str]:
+    """The pairs, each followed by the rows of its stages; every stage gets an equal share of the space."""
     differing = [
-        [name for name in comparison.shown if not comparison.diffs[name].equal]
-        for comparison in comparisons[: len(pairs)]
+        [name for name in report.shown if not report.diffs[name].equal] for report in reports[: len(pairs)]
     ]
     left = sum(map(len, differing))
     without = 0
-    for pair, names, comparison in zip(pairs, differing, comparisons, strict=False):
+    for pair, names, report in zip(pairs, differing, reports, strict=False):
         yield from pair
         for name in names:
-            block = _block(comparison, name, room // left)
+            block = _block(report, name, room // left)
             without += not block
             room -= _size(block)
             left -= 1
             yield from block
     if without:
-        yield from ("", f"The rows of {pluralize(without, 'stage')} left out: irscope diff has them.")
+        yield from ("", f"The rows of {pluralize(without, 'stage')} are omitted; irscope diff shows them.")
 
 
-def _block(comparison: PairReport, name: str, room: int) -> list[str]:
-    """The rows of a stage, as many as there is room for; nothing where that is next to nothing."""
-    if room < _LEAST:
+def _block(pair: PairReport, name: str, room: int) -> list[str]:
+    """The rows of a stage that fit; nothing if only a few would."""
+    if room < _MIN_BLOCK:
         return []
-    every = [clipped(line, _LONGEST_LINE) for line in unified(comparison.diffs[name], _CONTEXT, strict=True)]
+    every = [clipped(line, _MAX_WIDTH) for line in unified(pair.diffs[name], _CONTEXT, strict=True)]
     shown: list[str] = []
-    room -= _LEAST
-    for line in every[:_MOST_LINES]:
+    room -= _MIN_BLOCK
+    for line in every[:_MAX_LINES]:
         room -= len(line) + 1
         if room < 0:
             break
         shown.append(line)
     more = len(every) - len(shown)
-    note = ["", f"{pluralize(more, 'more line')} left out: irscope diff has them."] if more else []
+    note = ["", f"{pluralize(more, 'more line')} omitted; irscope diff shows them."] if more else []
     return [*folded(name, shown), *note] if shown else []
 
 

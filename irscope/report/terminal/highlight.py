@@ -1,4 +1,4 @@
-"""A stage in the sixteen colours of the terminal, so that its own theme decides what they look like."""
+"""A stage in the sixteen colors of the terminal, whose theme determines how they look."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
-from irscope.languages.lexers.select import lexer_for
+from irscope.workspace import lexer_for
 
-# Whole texts are lexed, at 2 MB/s; what is larger is printed plain instead of keeping a person waiting.
+# Lexing takes a second per 2 MB; larger texts are printed without colors.
 MAX_CHARACTERS = 4_000_000
 
-# Colours that can be read on dark and on light; Pygments wants one for each of the two. A token type
-# that is not here has that of its parent.
-_COLOURS = {
-    token: (colour, colour)
-    for token, colour in {
+# Colors that are legible on dark and light backgrounds; Pygments expects one for each. A token type that is
+# missing here has the color of its parent.
+_COLORS = {
+    token: (color, color)
+    for token, color in {
         Token: "",
         Comment: "brightblack",
         Keyword: "magenta",
@@ -38,15 +38,15 @@ _COLOURS = {
 
 
 def highlighted(text: str, language: str) -> str:
-    """`text` with ANSI colours; `language` is the stage table's word, "python" or "text".
+    """`text` with ANSI colors; `language` is a name in the stage table, "python" or "text".
 
-    The text has to be printable already: colours must be the only escape codes in it.
+    The text must be printable already: colors must be its only escape codes.
     """
     if len(text) > MAX_CHARACTERS:
         return text
     lexer = _lexer(language)
     lexer.stripnl = lexer.ensurenl = False
-    return highlight(text, lexer, TerminalFormatter(colorscheme=_COLOURS))
+    return highlight(text, lexer, TerminalFormatter(colorscheme=_COLORS))
 
 
 def _lexer(language: str) -> Lexer:

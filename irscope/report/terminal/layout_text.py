@@ -7,23 +7,70 @@ from collections.abc import Iterator, Sequence
 from rich.color import Color, ColorSystem
 from rich.style import Style
 
-from irscope.layouts.describe import turns_text, ways_text
-from irscope.layouts.grid import Grid, GridCell
-from irscope.layouts.shared_accesses import Conversion, Counted
-from irscope.layouts.tensors import Tensor
 from irscope.model.text import one_line
 from irscope.report.terminal.paint import Paint
+from irscope.workspace import (
+    AccessConflicts,
+    Conversion,
+    Grid,
+    GridCell,
+    LayoutView,
+    Tensor,
+    conflicts_text,
+    ways_text,
+)
 
-# Backgrounds by group and shade, as 256-colour numbers; the text on them is black.
-_GROUNDS = ((153, 117), (223, 216), (157, 120), (225, 218), (229, 222), (159, 123), (189, 183), (254, 250))
+# Background colors (of 256) by group and shade; the text on them is black.
+_BACKGROUNDS = (
+    (153, 117),
+    (223, 216),
+    (157, 120),
+    (225, 218),
+    (229, 222),
+    (159, 123),
+    (189, 183),
+    (254, 250),
+)
 _INK = Color.from_ansi(0)
 _MOST_ROWS = 64
+
+
+def layout_list(views: Sequence[LayoutView], paint: Paint) -> str:
+    """The tensors, accesses to shared memory and layout conversions of each variant."""
+    lines: list[str] = []
+    for view in views:
+        lines += [paint(one_line(view.title), "heading"), "", "Tensors", *_tensor_rows(view.tensors)]
+        if view.accesses:
+            lines += ["", "Accesses to shared memory", *_access_rows(view.accesses)]
+        if view.kernel.conversions:
+            lines += ["", "Layout conversions", *_conversion_rows(view.kernel.conversions)]
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def layout_drawings(
+    titles: Sequence[str],
+    grids: Sequence[Grid],
+    sentences: Sequence[Sequence[str]],
+    width: int | None,
+    paint: Paint,
+) -> str:
+    """A grid per variant with a title above and sentences below: side by side if two fit the width."""
+    blocks = [
+        [paint(one_line(title), "heading"), *grid_lines(grid, paint, width), *map(one_line, own)]
+        for title, grid, own in zip(titles, grids, sentences, strict=True)
+    ]
+    if len(blocks) == 2 and width is not None:
+        widths = [max(map(_visible, block)) for block in blocks]
+        if sum(widths) + 3 <= width:
+            return "\n".join(_side_by_side(blocks[0], blocks[1], widths[0])) + "\n"
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
 def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
     """The grid with its labels, legend and notes, in at most `width` columns.
 
-    What does not fit is left out and said to be.
+    The last line says how many rows or columns do not fit.
     """
     size = max((len(cell.label) + 2 * cell.marked for row in grid.cells for cell in row if cell), default=1)
     size = max(size, *(len(label) for label in grid.columns), 1)
@@ -36,39 +83,41 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
         drawn = " ".join(_drawn(cell, size, paint) for cell in row[:fits])
         lines.append(f"{paint(label.rjust(margin), 'dim')} {drawn}".rstrip())
     if len(grid.rows) > _MOST_ROWS:
-        lines.append(f"{len(grid.rows) - _MOST_ROWS} more rows of cells: choose with --rows.")
+        lines.append(f"{len(grid.rows) - _MOST_ROWS} more rows of cells: select them with --rows.")
     if len(grid.columns) > fits:
-        lines.append(f"{len(grid.columns) - fits} more columns of cells: choose with --cols, or see an SVG.")
-    if paint.colour and grid.legend:
-        lines.append(" ".join(_ground(text, group, 0) for group, text in grid.legend[:32]))
+        lines.append(
+            f"{len(grid.columns) - fits} more columns of cells: select them with --cols, or write an SVG."
+        )
+    if paint.color and grid.legend:
+        lines.append(" ".join(_filled(text, group, 0) for group, text in grid.legend[:32]))
     return [*lines, *map(one_line, grid.notes)]
 
 
 def _drawn(cell: GridCell | None, size: int, paint: Paint) -> str:
     if cell is None:
-        return ("." if not paint.colour else "").ljust(size)
+        return ("." if not paint.color else "").ljust(size)
     label = f"[{cell.label}]" if cell.marked else cell.label
-    return _ground(label.ljust(size), cell.group, cell.shade) if paint.colour else label.ljust(size)
+    return _filled(label.ljust(size), cell.group, cell.shade) if paint.color else label.ljust(size)
 
 
-def _ground(text: str, group: int, shade: int) -> str:
-    number = _GROUNDS[group % len(_GROUNDS)][shade % 2]
+def _filled(text: str, group: int, shade: int) -> str:
+    number = _BACKGROUNDS[group % len(_BACKGROUNDS)][shade % 2]
     style = Style(color=_INK, bgcolor=Color.from_ansi(number))
     return style.render(text, color_system=ColorSystem.EIGHT_BIT)
 
 
-def beside(left: Sequence[str], right: Sequence[str], widths: tuple[int, int]) -> list[str]:
-    """Two pictures side by side: `widths` are the columns that they take."""
+def _side_by_side(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
+    """Two blocks of lines next to each other; the left one is `width` columns wide."""
     lines = []
     for index in range(max(len(left), len(right))):
-        one = left[index] if index < len(left) else ""
-        other = right[index] if index < len(right) else ""
-        lines.append(f"{one}{' ' * max(0, widths[0] - visible(one))}   {other}".rstrip())
+        a = left[index] if index < len(left) else ""
+        b = right[index] if index < len(right) else ""
+        lines.append(f"{a}{' ' * max(0, width - _visible(a))}   {b}".rstrip())
     return lines
 
 
-def visible(text: str) -> int:
-    """The columns that text with styles takes: escape sequences take none."""
+def _visible(text: str) -> int:
+    """The width of styled text: escape sequences have none."""
     count, inside = 0, False
     for char in text:
         if char == "\x1b":
@@ -80,40 +129,40 @@ def visible(text: str) -> int:
     return count
 
 
-def tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
-    """The tensors of a kernel, those that are alike in one line."""
+def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
+    """A line per group of equal tensors."""
     rows = [("value", "variable", "lines", "type")]
     for group in groups:
         first, more = group[0], len(group) - 1
         lines = dict.fromkeys(str(tensor.line) for tensor in group if tensor.line)
         name = one_line(first.name) + (f" +{more}" if more else "")
         rows.append((name, one_line(first.python), ", ".join(lines), one_line(first.type)))
-    yield from table(rows)
+    yield from _aligned(rows)
 
 
-def access_rows(accesses: Sequence[Counted]) -> Iterator[str]:
-    """The accesses to shared memory, with the turns that they take and would take unswizzled."""
+def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
+    """The accesses to shared memory, with their turns as compiled and without the swizzle."""
     rows = [("", "operation", "line", "buffer", "turns", "without the swizzle")]
     for number, one in enumerate(accesses, 1):
         access = one.access
-        real = turns_text(one.conflicts) if one.conflicts else one.why_not
+        real = conflicts_text(one.conflicts) if one.conflicts else one.why_not
         plain = ways_text(one.plain) if one.plain else ""
         line = str(access.line) if access.line else ""
         name = access.opcode + (f" x{one.times}" if one.times > 1 else "")
         rows.append((str(number), name, line, one_line(access.buffer.type), real, plain))
-    yield from table(rows)
+    yield from _aligned(rows)
 
 
-def conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
-    """The layout conversions and what each moves."""
+def _conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
+    """A line per layout conversion: which data it moves."""
     for one in conversions:
-        how = one.move.value if one.move else one.why_not
+        how = one.cost.value if one.cost else one.why_not
         line = f"line {one.line}: " if one.line else ""
         yield f"  {line}{one_line(one.source.alias)} -> {one_line(one.target.alias)}: {how}"
 
 
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of text in columns, each as wide as its longest."""
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of text in aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))

@@ -1,4 +1,4 @@
-"""Styles for text on a terminal. Every meaning has a sign or an attribute beside its colour."""
+"""Styles for text on a terminal. No meaning depends on color only: each has a sign or an attribute too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.color import ColorSystem
 from rich.style import Style
 
-# Bold, reverse and dim work without colour; NO_COLOR asks for colours to go, not for these.
+# NO_COLOR removes colors, but not bold, reverse and dim.
 STYLES = {
     "heading": Style(bold=True),
     "removed": Style(color="red"),
@@ -24,18 +24,18 @@ Piece = tuple[str, str]  # text and the name of its style, "" for none
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How to style: `attributes` for a terminal, `colour` too unless NO_COLOR is set."""
+    """How to style: `attributes` on a terminal, `color` too unless NO_COLOR is set."""
 
     attributes: bool = False
-    colour: bool = False
+    color: bool = False
 
     def __call__(self, text: str, *styles: str) -> str:
-        """`text` in these styles, as it is where there are to be none. It must be printable already."""
+        """`text` in these styles, or unchanged if there are none. It must be printable already."""
         named = [STYLES[style] for style in styles if style]
         if not self.attributes or not named or not text:
             return text
         style = Style.combine(named)
-        if not self.colour:
+        if not self.color:
             style = style.without_color
         return style.render(text, color_system=ColorSystem.STANDARD)
 
@@ -44,7 +44,7 @@ PLAIN = Paint()
 
 
 def spans_to_pieces(text: str, spans: Iterable[tuple[int, int]]) -> list[Piece]:
-    """`text` cut at `spans` (start, end; in order), which get the style "changed"."""
+    """`text` split at `spans` (start and end, in order), which have the style "changed"."""
     pieces: list[Piece] = []
     position = 0
     for start, end in spans:

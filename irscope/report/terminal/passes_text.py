@@ -1,55 +1,70 @@
-"""`irscope passes` for a person: where two variants part, then a line for each pass."""
+"""`irscope passes` for a person: where two variants diverge, then a line per pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.divergence import KINDS, Divergence, Divergences
-from irscope.analysis.pass_history import Documents, PassStep, summary
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.report.hunks import kinds_of
-from irscope.report.passes import Pair, PassReport, PassSummary
 from irscope.report.terminal.paint import Paint
+from irscope.report.terminal.rows_text import rows_text
+from irscope.workspace import (
+    OperationEvent,
+    PassChange,
+    PassDifference,
+    PassReport,
+    PassRow,
+    PassSummary,
+    change_names,
+    counts_text,
+    summarize,
+)
 
-_SAME = "="
+_UNCHANGED = "="
 
 
-def passes_text(report: PassReport, document: Documents, width: int | None, paint: Paint) -> Iterator[str]:
+def passes_text(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
     """The lines of the report, cut at `width` columns (None: whole)."""
     for side, variant, name in zip("AB", report.variants, report.names, strict=False):
         text = f"#{variant.id} {name}  {variant.kernel.name}  {variant.target}"
         yield paint(side, "heading") + one_line(f"  {text}")
     yield _totals(report)
-    if report.partings is not None:
+    if report.differences is not None:
         yield ""
-        yield paint("Where they part", "heading")
-        yield from (_cut(line, width) for line in parting_lines(report.partings, document))
+        yield paint("Where they diverge", "heading")
+        for difference in report.differences:
+            yield from (_cut(line, width) for line in _difference(difference))
     yield ""
     yield from _table(report, width, paint)
 
 
-def parting_lines(found: Divergences, document: Documents) -> Iterator[str]:
-    """Each way in which the two differ: from which pass on, and what that did in A and in B."""
-    for kind in KINDS:
-        parting: Divergence | None = getattr(found, kind)
-        if parting is None:
-            yield f"  {kind:<10}  the same in both"
-            continue
-        yield f"  {kind:<10}  {parting.place}: {parting.summary}"
-        for side, steps in zip(
-            "AB", (parting.moment.a, parting.moment.b) if parting.moment else (), strict=False
-        ):
-            for step in steps:
-                yield f"    {side}  {_did(step, document)}"
+def pass_change_text(change: PassChange, width: int | None, context: int, paint: Paint) -> Iterator[str]:
+    """What a pass changed: a heading, then the rows."""
+    step, diff = change.step, change.diff
+    what = "changed nothing" if diff is None else summarize(diff)
+    between = ", A and B after it" if change.between else ""
+    yield paint(one_line(f"{step.number} {step.name} ({step.stage}){between}: {what}"), "heading")
+    if diff is not None:
+        yield from rows_text(diff, width, context, paint)
 
 
-def _did(step: PassStep, document: Documents) -> str:
-    options = f" ({step.options})" if step.options else ""
-    return f"{step.name}{options}: {summary(step, document) or 'nothing'}"
+def operation_text(event: OperationEvent) -> str:
+    """What a pass did to an operation, in one line."""
+    step, kinds = event.step, ", ".join(change_names(event.change))
+    return one_line(f"{step.number:>3}  {step.stage:<5}  {step.name}: {kinds}  {event.text}")
+
+
+def _difference(difference: PassDifference) -> Iterator[str]:
+    divergence = difference.divergence
+    if divergence is None:
+        yield f"  {difference.kind:<10}  equal in both"
+        return
+    yield f"  {difference.kind:<10}  {divergence.place}: {divergence.summary}"
+    for side, lines in (("A", difference.a), ("B", difference.b)):
+        yield from (f"    {side}  {line}" for line in lines)
 
 
 def _totals(report: PassReport) -> str:
-    steps = report.total
+    steps = report.steps
     changed = sum(step.changed for step in steps)
     seconds = sum(step.seconds for step in steps)
     shown = "" if len(report.rows) >= len(steps) else f"; {len(report.rows)} shown"
@@ -57,34 +72,30 @@ def _totals(report: PassReport) -> str:
 
 
 def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
-    both = len(report.variants) > 1
-    heads = (
-        ["#", "stage", "pass", "ms A", "ms B", "what it did"]
-        if both
-        else ["#", "stage", "pass", "ms", "what it did"]
-    )
-    rows = [cells for pair in report.rows for cells in _cells(pair, both)]
-    widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads) - 1)]
-    for index, row in enumerate([heads, *rows]):
+    pair = len(report.variants) > 1
+    headings = ["#", "stage", "pass", *(["ms A", "ms B"] if pair else ["ms"]), "effect"]
+    rows = [cells for row in report.rows for cells in _cells(row, pair)]
+    widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings) - 1)]
+    for index, row in enumerate([headings, *rows]):
         cells = [
-            cell.rjust(size) if head == "#" or head.startswith("ms") else cell.ljust(size)
-            for cell, size, head in zip(row, widths, heads, strict=False)
+            cell.rjust(size) if heading == "#" or heading.startswith("ms") else cell.ljust(size)
+            for cell, size, heading in zip(row, widths, headings, strict=False)
         ]
         line = _cut("  ".join([*cells, row[-1]]), width).rstrip()
-        yield paint(line, "heading" if index == 0 else "dim" if row[-1] == _SAME else "")
+        yield paint(line, "heading" if index == 0 else "dim" if row[-1] == _UNCHANGED else "")
     if not rows:
         yield "  none"
 
 
-def _cells(pair: Pair, both: bool) -> Iterator[list[str]]:
-    a, b = pair
+def _cells(row: PassRow, pair: bool) -> Iterator[list[str]]:
+    a, b = row
     step = a.step if a else b.step if b else None
     if step is None:
         return
-    times = [f"{told.step.seconds * 1e3:.2f}" if told else "" for told in (pair if both else (a,))]
+    times = [f"{side.step.seconds * 1e3:.2f}" if side else "" for side in (row if pair else (a,))]
     head = [str(step.number), step.stage, one_line(step.name or "(Triton itself)"), *times]
-    left, right = (_what(told) for told in pair)
-    if not both or left == right:
+    left, right = map(_effect, row)
+    if not pair or left == right:
         yield [*head, left]
         return
     lines = [f"{side}  {text}" for side, text in (("A", left), ("B", right)) if text]
@@ -93,12 +104,12 @@ def _cells(pair: Pair, both: bool) -> Iterator[list[str]]:
         yield [""] * len(head) + [line]
 
 
-def _what(told: PassSummary | None) -> str:
-    if told is None:
+def _effect(side: PassSummary | None) -> str:
+    if side is None:
         return ""
-    if told.touched is not None:
-        return ", ".join(f"{n:,} {word}" for kind, n in told.touched.items() for word in kinds_of(kind))
-    return one_line(told.summary) or _SAME
+    if side.touched is not None:
+        return counts_text(side.touched)
+    return one_line(side.summary) or _UNCHANGED
 
 
 def _cut(line: str, width: int | None) -> str:

@@ -1,6 +1,6 @@
-"""The comparison table on a terminal: as many columns as fit, and a word on those that do not.
+"""The comparison table on a terminal: the columns that fit, and a note on the others.
 
-Laid out here and not by rich.table, which takes 4 ms a row: 4 s for 1,000 variants instead of 0.2.
+Not laid out by rich.table, which takes 4 ms per row: 4 s for 1,000 variants instead of 0.2 s.
 """
 
 from __future__ import annotations
@@ -11,29 +11,26 @@ from functools import cached_property
 
 from rich.cells import cell_len
 
-from irscope.analysis.stage_reuse import sharing
-from irscope.facts.fact import FactKind
-from irscope.model import format_value
-from irscope.model.text import one_line
+from irscope.model.text import one_line, pluralize
 from irscope.report.terminal.paint import Paint
-from irscope.workspace.table import BOUND, TableEntry, TableSection, best, config_names, named_apart
+from irscope.workspace import FactColumn, TableView
 
 _GAP = "  "
 BEST = "*"
-UNKNOWN = "?"
+# A value that a variant cannot have.
 NONE = "-"
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as text: heading (may have lines), one cell an entry, its kind if it is a fact.
+    """A column as text: its heading (can have several lines) and a cell per entry.
 
-    `best` are the indexes of the cells that are marked.
+    `fact` is None for the leading columns and the note; `best` has the indices of the marked cells.
     """
 
     heading: str
     cells: tuple[str, ...]
-    kind: FactKind | None = None
+    fact: FactColumn | None = None
     right: bool = True
     best: frozenset[int] = frozenset()
 
@@ -44,100 +41,79 @@ class _Column:
 
     @property
     def headings(self) -> list[str]:
-        """The heading's lines."""
+        """The lines of the heading."""
         return self.heading.split("\n")
 
+    @property
+    def bound(self) -> bool:
+        """Whether the column is shown only together with others."""
+        return self.fact is not None and self.fact.bound
+
     def padded(self, text: str) -> str:
-        """`text` as wide as the column."""
+        """`text` padded to the width of the column."""
         blanks = " " * (self.width - cell_len(text))
         return blanks + text if self.right else text + blanks
 
 
-def table_text(
-    section: TableSection,
-    kinds: Sequence[FactKind],
-    width: int | None,
-    paint: Paint,
-) -> str:
-    """A section as text, `width` columns wide (None: everything).
+def table_text(view: TableView, width: int | None, paint: Paint) -> str:
+    """A section as text, `width` columns wide (None: all columns).
 
-    Facts are dropped from the end of `kinds` until the rest fits.
+    The last facts are omitted until the others fit.
     """
-    lead = list(_lead_columns(section))
-    facts = [_fact_column(section, kind) for kind in kinds]
-    notes = _Column("note", tuple(_note(entry) for entry in section.entries), right=False)
+    lead = list(_lead_columns(view))
+    facts = list(map(_fact_column, view.facts))
+    notes = _Column("note", tuple(entry.note for entry in view.entries), right=False)
     tail = [notes] if any(notes.cells) else []
     shown = facts if width is None else _fitting(lead, facts, tail, width)
-    lines = [paint(one_line(section.title), "heading")]
-    lines += _lines([*lead, *shown, *tail], section, paint)
-    lines += _footnotes(section, facts, shown)
+    lines = [paint(one_line(view.section.title), "heading")]
+    lines += _lines([*lead, *shown, *tail], view, paint)
+    lines += _footnotes(view, facts, shown)
     return "\n".join(lines) + "\n"
 
 
-def _lead_columns(section: TableSection) -> Iterator[_Column]:
-    entries = section.entries
-    yield _Column("#", tuple(f"#{entry.variant.id}" for entry in entries))
-    if not named_apart(section):
-        yield _Column("variant", tuple(one_line(entry.name) for entry in entries), right=False)
+def _lead_columns(view: TableView) -> Iterator[_Column]:
+    yield _Column("#", tuple(f"#{entry.variant.id}" for entry in view.entries))
+    if not view.identified:
+        yield _Column("variant", tuple(one_line(entry.name) for entry in view.entries), right=False)
         return
-    for name in config_names(section):
-        configs = [dict(entry.variant.config.values) for entry in entries]
-        cells = tuple(one_line(format_value(c[name])) if name in c else NONE for c in configs)
-        yield _Column(one_line(name).replace("_", "_\n"), cells)
+    for column in view.configs:
+        cells = tuple(one_line(cell.text) or NONE for cell in column.cells)
+        yield _Column(one_line(column.name).replace("_", "_\n"), cells)
 
 
-def _fact_column(section: TableSection, kind: FactKind) -> _Column:
-    top = best(section, kind)
-    marked = frozenset(
-        index
-        for index, entry in enumerate(section.entries)
-        if top is not None and not entry.problem and entry.value(kind.name) == top
-    )
-    cells = [_fact_cell(entry, kind) for entry in section.entries]
-    if marked:  # room for the mark on every number, so that digits stand below each other
-        cells = [f"{cell}{BEST if index in marked else ' '}" for index, cell in enumerate(cells)]
-    right = not any(isinstance(entry.value(kind.name), str) for entry in section.entries)
-    return _Column(kind.title.replace(" ", "\n"), tuple(cells), kind, right, marked)
-
-
-def _fact_cell(entry: TableEntry, kind: FactKind) -> str:
-    if entry.value(kind.name) is None:
-        return NONE if entry.variant.failure else UNKNOWN
-    return one_line(str(entry.facts[kind.name]))
+def _fact_column(column: FactColumn) -> _Column:
+    best = frozenset(index for index, cell in enumerate(column.cells) if cell.best)
+    cells = [one_line(cell.text) or NONE for cell in column.cells]
+    if best:  # room for the mark after every number, so that the digits are aligned
+        cells = [f"{cell}{BEST if index in best else ' '}" for index, cell in enumerate(cells)]
+    return _Column(column.kind.title.replace(" ", "\n"), tuple(cells), column, column.numeric, best)
 
 
 def _fitting(
-    lead: Sequence[_Column],
-    facts: Sequence[_Column],
-    tail: Sequence[_Column],
-    width: int,
+    lead: Sequence[_Column], facts: Sequence[_Column], tail: Sequence[_Column], width: int
 ) -> list[_Column]:
-    """What of `facts` fits, in their order: the last goes first, at first of those that tell nothing apart.
+    """Those of `facts` that fit, in order: columns that do not vary are omitted first, then the last ones.
 
-    What is BOUND stays or goes together.
+    Bound columns are kept or omitted together.
     """
     kept = list(facts)
     while kept and sum(c.width + len(_GAP) for c in [*lead, *kept, *tail]) - len(_GAP) > width:
-        telling_nothing = [c for c in kept if len(set(c.cells)) == 1 and not _bound(c)]
-        gone = (telling_nothing or kept)[-1]
-        kept = [c for c in kept if c is not gone and not (_bound(gone) and _bound(c))]
+        constant = [c for c in kept if len(set(c.cells)) == 1 and not c.bound]
+        omitted = (constant or kept)[-1]
+        kept = [c for c in kept if c is not omitted and not (omitted.bound and c.bound)]
     return kept
 
 
-def _bound(column: _Column) -> bool:
-    return column.kind is not None and column.kind.name in BOUND
-
-
-def _lines(columns: Sequence[_Column], section: TableSection, paint: Paint) -> Iterator[str]:
-    """Headings (their last lines level), a rule, and a line for each entry."""
+def _lines(columns: Sequence[_Column], view: TableView, paint: Paint) -> Iterator[str]:
+    """The headings, aligned at the bottom, a rule, and a line per entry."""
     height = max(len(column.headings) for column in columns)
     for line in range(height):
-        above = [
+        texts = [
             ["", *column.headings][max(0, 1 + line - height + len(column.headings))] for column in columns
         ]
-        yield _GAP.join(column.padded(text) for column, text in zip(columns, above, strict=True)).rstrip()
+        yield _GAP.join(column.padded(text) for column, text in zip(columns, texts, strict=True)).rstrip()
     yield "\u2500" * (sum(column.width + len(_GAP) for column in columns) - len(_GAP))
-    for index, entry in enumerate(section.entries):
+    for index, entry in enumerate(view.entries):
         dim = "dim" if entry.problem else ""
         cells = (
             paint(column.padded(column.cells[index]), "best" if index in column.best else dim)
@@ -146,40 +122,25 @@ def _lines(columns: Sequence[_Column], section: TableSection, paint: Paint) -> I
         yield _GAP.join(cells).rstrip()
 
 
-def _note(entry: TableEntry) -> str:
-    if entry.variant.failure:
-        return "failed"
-    if entry.problem:
-        return "no launch"
-    return f"= #{entry.twin}" if entry.twin is not None else ""
-
-
-def _footnotes(section: TableSection, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
+def _footnotes(view: TableView, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
     if any(column.best for column in shown):
-        yield f"{BEST} best of those that can launch"
-    for entry in section.entries:
+        yield f"{BEST} best among the variants that can launch"
+    for entry in view.entries:
         if entry.problem:
             yield one_line(f"#{entry.variant.id} {entry.problem}")
-    twins = sum(entry.twin is not None and not entry.problem for entry in section.entries)
-    if twins:
-        of = f"{twins} of {len(section.entries)}"
-        yield f"= the machine code of that variant: {of} are nothing new for autotune to measure"
-        yield from _sharing(section)
-    if dropped := [column.kind.name for column in facts if column not in shown and column.kind]:
-        some = ", ".join(dropped[:3]) + (f" and {len(dropped) - 3} more" if len(dropped) > 3 else "")
-        yield f"left out for width: {some}"
-        yield "(a wider terminal, a pipe or --columns shows them)"
+    if view.duplicates:
+        variants = pluralize(len(view.entries), "variant")
+        yield f"= identical machine code: benchmarking {view.duplicates} of {variants} is redundant"
+        yield from _stage_reuse(view)
+    if omitted := [column.fact.kind.name for column in facts if column not in shown and column.fact]:
+        some = ", ".join(omitted[:3]) + (f" and {len(omitted) - 3} more" if len(omitted) > 3 else "")
+        yield f"omitted to fit the width: {some}"
+        yield "(use a wider terminal, a pipe or --columns)"
 
 
-def _sharing(section: TableSection) -> Iterator[str]:
-    """What compiling those with equal TTGIR once saved."""
-    entries = section.entries
-    variants = [entry.variant for entry in entries]
-    shared = sharing(variants, {entry.variant.id: entry.facts for entry in entries})
-    if shared.variants:
-        count = len(shared.variants)
-        text = f"{count} of them took the stages below TTGIR from the one with equal TTGIR"
-        saved = (
-            "" if shared.seconds is None else f": about {shared.seconds:.2g} s saved, by what it took there"
-        )
-        yield text + saved
+def _stage_reuse(view: TableView) -> Iterator[str]:
+    """What compiling equal TTGIR only once saved."""
+    reuse = view.stage_reuse
+    if reuse.variants:
+        saved = "" if reuse.seconds is None else f", which saved about {reuse.seconds:.2g} s"
+        yield f"{len(reuse.variants)} of them reused the stages of a variant with equal TTGIR{saved}"

@@ -123,7 +123,7 @@ class LayoutScreen(Screen[None]):
             bar.display = index < len(self._descriptions)
             if bar.display:
                 cell = cells[index] if index < len(cells) else None
-                position = [Label(f" {cell.words} ", "value")] if cell else []
+                position = [Label(f" {cell.description} ", "value")] if cell else []
                 name = Label(f" {letter} " if len(self._descriptions) > 1 else " ", "name")
                 bar.set_labels([name, *position, Label(f" {self._descriptions[index]} ", "note")])
 

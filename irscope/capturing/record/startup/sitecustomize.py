@@ -1,4 +1,4 @@
-"""Runs at the start of each Python that a captured program starts: PYTHONPATH names this folder first."""
+"""Runs at the start of each Python that a captured program starts: this folder is first in its PYTHONPATH."""
 
 import contextlib
 import importlib
@@ -7,17 +7,17 @@ import sys
 
 
 def _begin() -> None:
-    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - every Python start pays for imports
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would slow every start
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]  # noqa: PTH100
     this = sys.modules.pop(__name__)
     with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module(__name__)  # the one that this one hides
+        importlib.import_module(__name__)  # the user's sitecustomize, which this one shadows
     sys.modules.setdefault(__name__, this)
     try:
-        children = importlib.import_module("irscope.capturing.record.subprocesses")
-    except ModuleNotFoundError:  # a Python that has no irscope
+        subprocesses = importlib.import_module("irscope.capturing.record.subprocesses")
+    except ModuleNotFoundError:  # a Python without irscope
         return
-    children.begin()
+    subprocesses.begin()
 
 
 _begin()

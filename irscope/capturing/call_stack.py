@@ -1,0 +1,70 @@
+"""Finds the program's own line on the call stack or in a traceback, past irscope and libraries."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import irscope
+
+# The folder of irscope's own code, with a separator at its end.
+_OWN_CODE = str(Path(irscope.__file__).parent) + os.sep
+
+
+def frames_outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame, its caller, the caller's caller, ..."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame of the program itself; None if there is none."""
+    frames = frames_outwards(sys._getframe(1))
+    return next((frame for frame in frames if not _is_library(frame.f_code.co_filename)), None)
+
+
+def user_line(trace: TracebackType | None) -> str:
+    """The program's innermost line in a traceback, as "FILE:LINE: TEXT".
+
+    Installed packages count as the program only if nothing else does.
+    """
+    import linecache
+
+    places = []
+    while trace is not None:
+        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    others = [place for place in places if not _is_library(place[0])]
+    own = [place for place in others if not _is_installed(place[0])]
+    file, line = (own or others or [("?", 0)])[-1]
+    text = linecache.getline(file, line).strip()
+    return f"{file}:{line}: {text}" if text else f"{file}:{line}"
+
+
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without irscope's frames."""
+    if trace is None:
+        return None
+    rest = without_own_frames(trace.tb_next)
+    if _is_own_code(trace.tb_frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+
+
+def _is_own_code(file: str) -> bool:
+    """Whether a file belongs to irscope."""
+    return file.startswith(_OWN_CODE)
+
+
+def _is_installed(file: str) -> bool:
+    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
+    return bool(installed) or file.startswith(str(Path(os.__file__).parent))
+
+
+def _is_library(file: str) -> bool:
+    folders = Path(file).parts[:-1]
+    return file.startswith("<frozen") or _is_own_code(file) or "torch" in folders or "triton" in folders

@@ -1,0 +1,167 @@
+"""Layouts that differ: matched by the operations that use them, and compared field by field.
+
+    left:  #mma = #ttg.nvidia_mma<{warpsPerCTA = [4, 1], ...}>
+    right: #mma1 = #ttg.nvidia_mma<{warpsPerCTA = [8, 1], ...}>
+    -> LayoutChange(#mma, #mma1, fields=(("warpsPerCTA", "[4, 1]", "[8, 1]"),), uses=17)
+
+Aliases are numbered per module, so matching layouts by alias would compare unrelated ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from irscope.diff.matching import UNMATCHED
+from irscope.diff.rows import Change, LayoutChange
+from irscope.languages.brackets import split_outermost
+from irscope.languages.document import Document, Layout, Operation
+
+_ALIAS = re.compile(r"#[A-Za-z_]\w*")
+
+Aliases = Sequence[tuple[str, ...]]
+
+
+def aliases(document: Document) -> Aliases:
+    """For each operation the layout aliases in its first line and in its closing line, in order."""
+    layouts = document.layouts
+    if not layouts:
+        return [()] * len(document.operations)
+    return [
+        tuple(name for name in _ALIAS.findall(_own_text(document, operation)) if name in layouts)
+        for operation in document.operations
+    ]
+
+
+def _own_text(document: Document, operation: Operation) -> str:
+    first = document.lines[operation.line]
+    if operation.end == operation.line + 1:
+        return first
+    return f"{first} {document.lines[operation.end - 1]}"
+
+
+def layouts_in_use(document: Document) -> list[Hashable]:
+    """For each operation the kinds and fields of the layouts in its text."""
+    contents = {name: _content(layout) for name, layout in document.layouts.items()}
+    return [tuple(contents[name] for name in names) for names in aliases(document)]
+
+
+class LayoutMatch:
+    """Which layout of the left document corresponds to which one of the right."""
+
+    def __init__(self, left: Document, right: Document, matches: Sequence[int]) -> None:
+        self._left, self._right = left.layouts, right.layouts
+        self._left_aliases, self._right_aliases = aliases(left), aliases(right)
+        self._matches = matches
+        self._uses: Counter[tuple[str, str]] = Counter()
+        for ours, theirs in self._matched_uses():
+            self._uses.update(set(zip(ours, theirs, strict=True)))
+        self.pairs = self._most_frequent()
+
+    def differ(self, index: int) -> bool:
+        """Whether left operation `index` and its match use different layouts."""
+        ours = self._left_aliases[index]
+        if not ours:
+            return False
+        theirs = self._right_aliases[self._matches[index]]
+        return len(ours) == len(theirs) and any(
+            not self._same(a, b) for a, b in zip(ours, theirs, strict=True)
+        )
+
+    def changes(self) -> tuple[LayoutChange, ...]:
+        """The matched layouts that differ, most used first, then the ones that only one side has."""
+        changed = [
+            _compare(self._left[a], self._right[b], self._uses[a, b])
+            for a, b in self.pairs
+            if not self._same(a, b)
+        ]
+        changed.sort(key=lambda change: -change.uses)
+        ours = self._unmatched(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
+        theirs = self._unmatched(self._right, self._right_aliases, self._left, {b for _, b in self.pairs})
+        changed += [LayoutChange(layout, None, (), 0) for layout in ours]
+        changed += [LayoutChange(None, layout, (), 0) for layout in theirs]
+        return tuple(changed)
+
+    @staticmethod
+    def _unmatched(
+        layouts: Mapping[str, Layout], uses: Aliases, others: Mapping[str, Layout], matched: set[str]
+    ) -> list[Layout]:
+        """The layouts in use on one side without a match or an identical layout on the other side."""
+        known = {_content(layout) for layout in others.values()}
+        names = dict.fromkeys(name for aliases in uses for name in aliases)
+        return [
+            layouts[name] for name in names if name not in matched and _content(layouts[name]) not in known
+        ]
+
+    def definitions(self) -> dict[int, tuple[int, Change]]:
+        """Line that defines a layout -> the line of its match, and how the two differ."""
+        found: dict[int, tuple[int, Change]] = {}
+        taken: set[int] = set()
+        for a, b in self.pairs:
+            line, other = self._left[a].line, self._right[b].line
+            if line not in found and other not in taken:
+                found[line] = other, Change.EQUAL if self._same(a, b) else Change.LAYOUT
+                taken.add(other)
+        return found
+
+    def _matched_uses(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        for index, other in enumerate(self._matches):
+            if other != UNMATCHED:
+                ours, theirs = self._left_aliases[index], self._right_aliases[other]
+                if ours and len(ours) == len(theirs):
+                    yield ours, theirs
+
+    def _most_frequent(self) -> list[tuple[str, str]]:
+        """For each layout of either side the pair that most matched operations use."""
+        pairs: dict[tuple[str, str], None] = {}
+        for side in (0, 1):
+            done: set[str] = set()
+            for pair, _ in self._uses.most_common():
+                if pair[side] not in done:
+                    done.add(pair[side])
+                    pairs[pair] = None
+        return list(pairs)
+
+    def _same(self, left: str, right: str) -> bool:
+        return _content(self._left[left]) == _content(self._right[right])
+
+
+def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return layout.kind, tuple(sorted(layout.fields.items()))
+
+
+def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:
+    ours, theirs = flat_fields(left), flat_fields(right)
+    fields = tuple(
+        (name, ours.get(name, ""), theirs.get(name, ""))
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name)
+    )
+    return LayoutChange(left, right, fields, uses)
+
+
+def flat_fields(layout: Layout) -> dict[str, str]:
+    """The kind and fields of a layout, those of nested layouts with dotted names: `parent.sizePerThread`."""
+    flat = {"kind": layout.kind}
+    flat.update(_flattened(layout.fields, ""))
+    return flat
+
+
+def _flattened(fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+    pending = [(prefix + name, text) for name, text in fields.items()][::-1]
+    while pending:
+        name, text = pending.pop()
+        kind, opening, rest = text.partition("<{")
+        if not (text.startswith("#") and opening and rest.endswith("}>")):
+            yield name, text
+            continue
+        yield f"{name}.kind", kind
+        inner = _split_fields(rest.removesuffix("}>"))
+        pending += [(f"{name}.{key}", value) for key, value in inner][::-1]
+
+
+def _split_fields(text: str) -> list[tuple[str, str]]:
+    """`dim = 1, parent = #ttg.blocked<{...}>` as pairs of name and text."""
+    pairs = (part.partition("=") for part in split_outermost(text))
+    return [(name.strip(), value.strip()) for name, _, value in pairs]

@@ -1,0 +1,180 @@
+"""The artifacts of one variant, each read and scanned at most once while its facts are measured."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.backends import backend_of, device_of, stages_for
+from irscope.backends.backend import Resources
+from irscope.backends.instructions import InstructionKind, Scan, scan
+from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
+from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
+from irscope.model import Variant
+
+
+class VariantArtifacts:
+    """One variant and what its facts are measured from; an attribute is None if its artifact is missing."""
+
+    def __init__(self, variant: Variant, read: ReadStage) -> None:
+        self.variant = variant
+        self._read = read
+        self._backend = backend_of(variant.target)
+
+    @cached_property
+    def assembly(self) -> str | None:
+        """The assembly text: PTX or AMDGCN."""
+        return self._text(self._backend.assembly)
+
+    @cached_property
+    def binary(self) -> bytes | None:
+        """What the device loads: a cubin or code object."""
+        return self._read(self._backend.binary)
+
+    @cached_property
+    def resources(self) -> Resources:
+        """What the kernel takes from a multiprocessor."""
+        return self._backend.resources(self.variant, self.binary, self.assembly)
+
+    @cached_property
+    def scan(self) -> Scan | None:
+        """What the instructions of the assembly do."""
+        return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
+
+    @cached_property
+    def ttgir(self) -> TtgirScan | None:
+        """The layouts, conversions and buffers of the TTGIR."""
+        text = self._text("ttgir")
+        return None if text is None else scan_ttgir(text)
+
+    @cached_property
+    def occupancy(self) -> Occupancy | None:
+        """How many blocks are resident at once."""
+        variant, resources = self.variant, self.resources
+        shared, warps = self.count("shared"), self.count("num_warps")
+        device = device_of(variant.target, variant.metadata)
+        if not device or not warps or shared is None or resources.registers is None:
+            return None
+        barriers = 1 if resources.barriers is None else resources.barriers
+        return occupancy(
+            device, BlockUse(warps, resources.registers, shared, barriers, resources.scalar_registers or 0)
+        )
+
+    def count(self, name: str) -> int | None:
+        """A count in Triton's metadata."""
+        return count(self.variant, name)
+
+    def instructions_by_width(self, kind: str) -> Measured:
+        """Instructions of a kind, counted by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
+        if self.scan is None:
+            return Measured(None)
+        found = [own for own in self.scan.lines if own.kind == kind]
+        found.sort(key=lambda own: (-own.width, own.name))
+        text = ", ".join(f"{len(self.scan.lines[own])} x {own.name or f'{own.width} B'}" for own in found)
+        return Measured(text or "none", self._proof(line for own in found for line in self.scan.lines[own]))
+
+    def widest(self, kind: str) -> Measured:
+        """The widest access of a kind in bytes; 0 if there are none."""
+        if self.scan is None:
+            return Measured(None)
+        found = [own for own in self.scan.lines if own.kind == kind]
+        widest = max(found, key=lambda own: own.width, default=None)
+        lines = self.scan.lines[widest] if widest else []
+        return Measured(widest.width if widest else 0, self._proof(lines))
+
+    def number_of(self, kind: InstructionKind) -> Measured:
+        """How many instructions of a kind there are."""
+        if self.scan is None:
+            return Measured(None)
+        lines = self.scan.lines.get(kind, [])
+        return Measured(len(lines), self._proof(lines))
+
+    def with_local_accesses(self, value: FactValue) -> Measured:
+        """`value` with the loads and stores of local memory that the assembly shows (PTX: only arrays)."""
+        found = self.scan.lines.items() if self.scan else ()
+        local = [line for own, lines in found if own.kind.startswith("local") for line in lines]
+        return Measured(value, self._proof(local))
+
+    def from_ttgir(self, pick: Callable[[TtgirScan], tuple[FactValue, Iterable[int]]]) -> Measured:
+        """A value of the TTGIR with its lines."""
+        if self.ttgir is None:
+            return Measured(None)
+        value, lines = pick(self.ttgir)
+        return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
+
+    def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
+        return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
+
+    def _text(self, stage: str) -> str | None:
+        content = self._read(stage)
+        return None if content is None else content.decode("utf-8", "replace")
+
+
+def reused_stages(variant: Variant) -> tuple[str, ...]:
+    """The stages below TTGIR that were taken from another variant, though those above were compiled."""
+    if "ttgir" not in variant.seconds:
+        return ()
+    names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
+    below = names[names.index("ttgir") + 1 :]
+    return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)
+
+
+_ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
+_CONVERSION = "ttg.convert_layout"
+# Selects one of several buffers; the leading dimension of the operand's type is their number.
+_BUFFER_OF = re.compile(
+    r"ttg\.memdesc_index [^:\n]{0,999}: !ttg\.memdesc<"
+    r"(?P<copies>\d{1,9})x[\dx]{1,99}x(?P<element>\w{1,99}), (?P<encoding>[^\n]{0,999}?) ->"
+)
+
+
+@dataclass(frozen=True)
+class TtgirScan:
+    """What TTGIR text contains, with the lines (index from 0) that show it.
+
+    `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of
+    `ttg.convert_layout`. `buffers` is the maximum number of copies of one tile in shared memory, or 0 if
+    no tile has more than one.
+    """
+
+    layouts: dict[str, int]
+    layout_lines: list[int]
+    conversions: list[int]
+    buffers: int
+    buffer_lines: list[int]
+
+
+def scan_ttgir(text: str) -> TtgirScan:
+    """The layouts, conversions and buffers in the TTGIR `text`."""
+    lines = text.split("\n")
+    layouts: Counter[str] = Counter()
+    layout_lines, conversions = [], []
+    found: dict[int, list[int]] = {}
+    for index, line in enumerate(lines):
+        if line.startswith("#") and (alias := _ALIAS.match(line)):
+            layouts[alias[2]] += 1
+            layout_lines.append(index)
+        elif _CONVERSION in line:
+            conversions.append(index)
+        elif "ttg.memdesc_index" in line and (copies := _copies(line)):
+            found.setdefault(copies, []).append(index)
+    buffers = max(found, default=0)
+    return TtgirScan(dict(layouts), layout_lines, conversions, buffers, found.get(buffers, []))
+
+
+def _copies(line: str) -> int:
+    """How many copies of a tile the operand of a `ttg.memdesc_index` holds; 0 for anything else.
+
+    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but they are not pipeline buffers.
+    A single copy is not a pipeline.
+    """
+    match = _BUFFER_OF.search(line)
+    if match is None or match["element"] == "i64":
+        return 0
+    if "#smem" not in match["encoding"] and "shared_memory" not in match["encoding"]:
+        return 0
+    copies = int(match["copies"])
+    return copies if copies > 1 else 0

@@ -1,0 +1,70 @@
+"""A language: how to parse, highlight, strip and compare its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irscope.languages.document import Document
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_OPCODE_WORD = re.compile(r"([._ ]?)([^._ ]+)")
+_NEVER = re.compile("(?!)")
+
+
+def _unchanged(line: str) -> str:
+    return line
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language, as registered in `registry`. Each language's module defines one as `LANGUAGE`.
+
+    Parsing and showing:
+      name: the name in the stage table ("mlir", "ptx", ...).
+      parse: text -> document; never fails, and takes time linear in the text.
+      lexer: returns the Pygments lexer class; imports Pygments only when called.
+
+    Debug information:
+      strip_debug: the lines of a text without the lines and parts that only hold debug information.
+      strip_location: a single line without the location or debug id at its end.
+
+    Comparing:
+      names_are_values: whether a name stands for a value. False for physical registers, because a name does
+        not say which instruction wrote the part of a wide register that another one reads.
+      register: a regular expression of the physical registers as printed.
+      register_classes: the physical registers as normalized text has them ("R", "v").
+      comment: the mark of a comment that runs to the end of the line; "" if there is none.
+      has_regions: whether operations contain others. If so, only those span several lines.
+      attributes_in_braces: whether a number between braces is an attribute and not a constant.
+      header: matches the lines outside of operations that carry a meaning for the whole stage.
+      modifiers: parts of an opcode that do not change its class: rounding, ordering, encoding.
+      heavy: matches the opcodes that determine a kernel's speed: matrix units, memory, copies, barriers.
+    """
+
+    name: str
+    parse: Callable[[str], Document]
+    lexer: Callable[[], type[Lexer]]
+    strip_debug: Callable[[Iterable[str]], Iterator[str]]
+    strip_location: Callable[[str], str] = _unchanged
+    names_are_values: bool = True
+    register: str = ""
+    register_classes: frozenset[str] = frozenset()
+    comment: str = ""
+    has_regions: bool = False
+    attributes_in_braces: bool = False
+    header: re.Pattern[str] = _NEVER
+    modifiers: frozenset[str] = frozenset()
+    heavy: re.Pattern[str] = _NEVER
+
+    def instruction_class(self, opcode: str) -> str:
+        """`opcode` without its modifiers: `mma.sync.aligned.m16n8k8.row` -> `mma.sync.m16n8k8`."""
+        if not self.modifiers:
+            return opcode
+        first, *rest = _OPCODE_WORD.findall(opcode) or [("", opcode)]
+        kept = [first, *(word for word in rest if word[1] not in self.modifiers)]
+        return "".join(separator + word for separator, word in kept)

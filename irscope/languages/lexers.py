@@ -1,0 +1,24 @@
+"""Pygments lexers: one for each language, and the classes that Pygments finds by entry point.
+
+Import this module only to highlight: it imports Pygments.
+"""
+
+from __future__ import annotations
+
+from pygments.lexer import Lexer
+
+from irscope.languages.registry import language_named
+
+# The entry points of pyproject.toml: `pygmentize -l ttgir` works for the languages that Pygments lacks.
+TritonMlirLexer = language_named("mlir").lexer()
+NvidiaSassLexer = language_named("sass").lexer()
+AmdgcnLexer = language_named("amdgcn").lexer()
+
+
+def lexer_for(language: str) -> Lexer:
+    """A lexer for a language of the stage table. Raises KeyError for an unknown language.
+
+    It keeps blank lines at both ends, so offsets of tokens are offsets in the text. As every Pygments
+    lexer, it adds a line feed if the text does not end with one.
+    """
+    return language_named(language).lexer()(stripnl=False)

@@ -1,1 +1,0 @@
-"""Pygments lexers for the stage languages that Pygments lacks."""

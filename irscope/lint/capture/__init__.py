@@ -1,1 +1,0 @@
-"""What a capture tells of the source's mistakes: facts, keys and measurements of its variants."""

@@ -1,0 +1,85 @@
+"""What a rule about a capture gets: one kernel, compiled for one target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.facts.fact import Fact, FactValue, status_of
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.model import Kernel, Target, Variant
+
+ReadStage = Callable[[Variant, str], bytes | None]
+
+_DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
+_MAX_LISTED = 3
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """The variants of one kernel for one target.
+
+    `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
+    variant lacks it.
+    """
+
+    variants: Sequence[Variant]
+    names: Mapping[int, str]
+    facts: Mapping[int, Mapping[str, Fact]]
+    read: ReadStage
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.variants[0].kernel
+
+    @property
+    def target(self) -> Target:
+        """The target."""
+        return self.variants[0].target
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the kernel's source, including its decorators."""
+        return self.kernel.source.text.split("\n")
+
+    @property
+    def head_lines(self) -> tuple[int, ...]:
+        """The lines of the file up to the kernel's `def`. A comment there applies to the whole kernel."""
+        last = next((index for index, line in enumerate(self.lines) if _DEF.match(line)), 0)
+        return tuple(range(self.kernel.source.line, self.kernel.source.line + last + 1))
+
+    def value(self, variant: Variant, name: str) -> FactValue:
+        """A fact's value; None if it is unknown."""
+        facts = self.facts[variant.id]
+        return facts[name].value if name in facts else None
+
+    def launches(self, variant: Variant) -> bool:
+        """Whether nothing speaks against launching a variant."""
+        status = status_of(variant, self.facts[variant.id])
+        return status is None or status.ok
+
+    def number(self, variant: Variant, name: str) -> float:
+        """A numeric fact; 0 if it is unknown."""
+        value = self.value(variant, name)
+        return value if isinstance(value, int | float) else 0
+
+    def listed(self, variants: Sequence[Variant]) -> str:
+        """The first of `variants` by name, and how many more there are."""
+        named = [f"#{variant.id} {self.names[variant.id]}" for variant in variants[:_MAX_LISTED]]
+        more = len(variants) - len(named)
+        return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
+
+    def share(self, variants: Sequence[Variant]) -> str:
+        """How many variants these are, of how many: "2 of 10 variants"."""
+        return f"{len(variants):,} of {len(self.variants):,} variants"
+
+    def diagnostic(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:
+        """A diagnostic of this kernel, at `line` of its file; without it, at its `def`."""
+        source, head = self.kernel.source, self.head_lines
+        place = head[-1] if line is None else line
+        text = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
+        column = len(text) - len(text.lstrip()) + 1
+        return Diagnostic(rule, source.file, place, column, message, fix, head)

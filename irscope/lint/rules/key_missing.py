@@ -1,0 +1,85 @@
+"""A size that bounds a loop and is missing from the tuning key.
+
+**What it does.** Reports a run-time size that determines how often a loop runs and is not in the key, if
+the key has other run-time sizes.
+
+**Why is this bad?** The config that was best for the first value is used for all values.
+
+**Example**
+
+```python
+@triton.autotune(CONFIGS, key=["M", "N"])
+@triton.jit
+def matmul(..., M, N, K, ...):
+    for k in range(0, K, BLOCK_K): ...
+```
+
+**Use instead**
+
+```python
+@triton.autotune(CONFIGS, key=["M", "N", "K"])
+```
+
+**Limits.** A key with a name that contains this one (`K_BUCKET`) is accepted: tuning for ranges of sizes
+is a good idea.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.kernel_body import axes_of, names_in, pointer_parameters, program_axes
+from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.tuning_keys import tuning_keys
+
+
+def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
+    """Compares the bounds of each kernel's loops with its key."""
+    for key in tuning_keys(module):
+        kernel = key.kernel
+        runtime = kernel.runtime_parameters - pointer_parameters(kernel, module)
+        if not runtime & set(key.names):
+            continue
+        for name, loop in _loop_bounds(kernel, module).items():
+            if name in runtime and not any(name.lower() in one.lower() for one in key.names):
+                message = (
+                    f"{name} bounds the loop at line {loop.lineno} of {kernel.name} and is not in the key: "
+                    f"the config that was best for the first {name} is used for all"
+                )
+                yield module.diagnostic(RULE, key.node, message, f'add "{name}" to the key', kernel)
+
+
+def _loop_bounds(kernel: KernelSource, module: PythonModule) -> dict[str, ast.For]:
+    """The parameters that bound a loop, each with the first such loop.
+
+    Leaves out loops over a program's own share of the grid.
+    """
+    axes_by_name = program_axes(kernel, module)
+    names = {parameter.name for parameter in kernel.parameters}
+    found: dict[str, ast.For] = {}
+    for node in kernel.nodes:
+        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
+            continue
+        is_range = module.tl(node.iter, "range") or module.dotted(node.iter.func) == "range"
+        bounds = node.iter.args[:2]
+        if not is_range or not bounds or any(axes_of(bound, axes_by_name, module) for bound in bounds):
+            continue
+        for name in _bound_names(bounds[-1], kernel, module) & names:
+            found.setdefault(name, node)
+    return found
+
+
+def _bound_names(node: ast.expr, kernel: KernelSource, module: PythonModule) -> set[str]:
+    """The names in a loop's bound, or in the one value assigned to it; nothing if that is loaded."""
+    values = [node]
+    if isinstance(node, ast.Name):
+        values = kernel.assigned.get(node.id, [node])
+    if len(values) != 1 or any(module.tl(part, "load") for part in ast.walk(values[0])):
+        return set()
+    return names_in(values[0])
+
+
+RULE = SourceRule("IRS108", "key-missing", __doc__, key_missing)

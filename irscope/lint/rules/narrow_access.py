@@ -1,0 +1,72 @@
+"""Loads and stores that are narrow because their mask's bound is not specialized.
+
+**What it does.** Reports loads and stores that are narrower than they could be because the mask compares
+with an argument that is not specialized. The lines come from the compiler's own analysis of TTIR, the
+widths from the assembly.
+
+**Why is this bad?** The compiler does not know that the bound is divisible by 16, so each access moves
+fewer bytes than it could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.axis_flow import AxisFlow
+from irscope.analysis.global_accesses import blamed, global_accesses
+from irscope.analysis.instruction_mix import instructions_by_line
+from irscope.analysis.vectorization import memory_use
+from irscope.backends import backend_of
+from irscope.facts.occupancy import threads_of
+from irscope.languages.registry import parse
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
+from irscope.model import Variant
+
+
+def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Looks for accesses that only their mask makes narrow, by the bound of the mask."""
+    found: dict[str, dict[int, set[int]]] = {}
+    for variant in compiled.variants:
+        unspecialized = {
+            argument.name
+            for argument in variant.specialization
+            if argument.key is None and argument.type.startswith(("i", "u"))
+        }
+        for line, name, width in _narrow(compiled, variant) if unspecialized else ():
+            if name in unspecialized:
+                found.setdefault(name, {}).setdefault(line, set()).add(width)
+    for name, lines in found.items():
+        widths = sorted(set().union(*lines.values()))
+        message = (
+            f"accesses at {lines_text(lines)} of {compiled.kernel.name} move only "
+            f"{' or '.join(map(str, widths))} bytes at a time on {compiled.target}: the mask compares with "
+            f"{name}, which is not specialized and so not known to be divisible by 16"
+        )
+        fix = f"take {name} out of do_not_specialize, and launch with a multiple of 16 if possible"
+        yield compiled.diagnostic(RULE, message, fix, min(lines))
+
+
+def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, str, int]]:
+    """Line, bound and width in bytes of each access that only its mask makes narrow."""
+    stage = backend_of(variant.target).assembly
+    texts = [compiled.read(variant, name) for name in ("ttir", stage)]
+    threads = threads_of(variant)
+    if threads is None or None in texts:
+        return
+    ttir, assembly = (
+        parse((text or b"").decode("utf-8", "replace"), language)
+        for text, language in zip(texts, ("mlir", stage), strict=True)
+    )
+    work = instructions_by_line(assembly, stage)
+    narrow = memory_use(variant, ttir, work).narrow
+    flow = AxisFlow(ttir) if narrow else None
+    for access in global_accesses(ttir, flow) if flow else ():
+        key = (access.kind, access.place)
+        blame = blamed(access, flow, threads) if flow and key in narrow else None
+        if blame and access.place and not blame.pointer and key in work:
+            for name in blame.mask:
+                yield access.place[1], name, work[key].width
+
+
+RULE = CaptureRule("IRS206", "narrow-access", __doc__, narrow_access)

@@ -1,0 +1,139 @@
+"""A mask's bound in do_not_specialize.
+
+**What it does.** Reports a parameter in `do_not_specialize` or `do_not_specialize_on_alignment` that
+bounds the mask of a contiguous one-dimensional access.
+
+**Why is this bad?** The compiler does not know that the bound is divisible by 16, so neighboring elements
+may have different masks. Each load and store then moves one element instead of up to 16 bytes.
+
+**Example**
+
+```python
+@triton.jit(do_not_specialize=["n"])
+def add(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+```
+
+**Use instead**
+
+```python
+@triton.jit
+def add(x_ptr, n, BLOCK: tl.constexpr): ...
+```
+
+**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may be that of the rows. So
+are ranges that no config, launch or default in the file makes longer than 128: each thread then holds one
+element.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Set
+
+from irscope.lint.diagnostic import Diagnostic, SourceRule, lines_text
+from irscope.lint.source.kernel_body import resolve_local, terms
+from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, KernelParameter, KernelSource
+from irscope.lint.source.python_module import PythonModule, argument
+
+_THREADS = 128  # of four warps, the default
+_MASK_POSITION = {"load": 1, "store": 2}
+
+
+def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
+    """Looks for masks bounded by a parameter that is not specialized."""
+    for kernel in module.kernels.values():
+        unspecialized = _unspecialized(kernel, module)
+        accesses = (
+            []
+            if not unspecialized or _has_rows(kernel)
+            else list(_bounds(kernel, unspecialized.keys(), module))
+        )
+        for name, node in unspecialized.items():
+            lines = {line for bound, line in accesses if bound == name}
+            if not lines:
+                continue
+            message = (
+                f"{name} is not specialized and bounds the mask at {lines_text(lines)} of "
+                f"{kernel.name}: the compiler does not know whether it is divisible by 16, so these accesses "
+                "move one element at a time"
+            )
+            fix = f"take {name} out of the list; if it is a multiple of 16, accesses then move 16 bytes"
+            yield module.diagnostic(RULE, node, message, fix, kernel)
+
+
+def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.expr]:
+    """The run-time parameters in these lists, by name, with the list."""
+    found: dict[str, ast.expr] = {}
+    for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
+        values = module.value(keyword.value, module.scope) if keyword.arg in SPECIALIZATION_LISTS else None
+        for value in values if isinstance(values, list | tuple) else ():
+            if isinstance(value, int) and 0 <= value < len(kernel.parameters):
+                parameter: KernelParameter | None = kernel.parameters[value]
+            else:
+                parameter = kernel.parameter(str(value))
+            if parameter is not None and not parameter.constexpr:
+                found[parameter.name] = keyword.value
+    return found
+
+
+def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule) -> Iterator[tuple[str, int]]:
+    """The bound and line of each masked, contiguous access: n in `tl.load(pointer + at, mask=at < n)`."""
+    for node in kernel.nodes:
+        call = module.tl(node, *_MASK_POSITION)
+        if call is None or not call.args:
+            continue
+        mask = argument(call, _MASK_POSITION[module.dotted(call.func).rpartition(".")[2]], "mask")
+        match resolve_local(kernel, mask) if mask is not None else None:
+            case ast.Compare(ast.expr() as at, [ast.Lt()], [ast.Name() as bound]):
+                if _contiguous(kernel, at, unspecialized - {bound.id}, module) and _adds(
+                    kernel, call.args[0], at
+                ):
+                    yield bound.id, call.lineno
+
+
+def _contiguous(kernel: KernelSource, node: ast.expr, unaligned: Set[str], module: PythonModule) -> bool:
+    """Whether a sum consists of one `tl.arange` and of scalars, none of them `unaligned`."""
+    addends = [resolve_local(kernel, term) for term in terms(resolve_local(kernel, node))]
+    ranges = [call for addend in addends if (call := module.tl(addend, "arange"))]
+    others = [part for addend in addends if not module.tl(addend, "arange") for part in ast.walk(addend)]
+    if len(ranges) != 1 or not _long(kernel, ranges[0], module):
+        return False
+    return not any(isinstance(part, ast.Name) and part.id in unaligned for part in others) and not any(
+        isinstance(part, ast.Subscript) or module.tl(part, "arange", "load") for part in others
+    )
+
+
+def _long(kernel: KernelSource, call: ast.Call, module: PythonModule) -> bool:
+    """Whether a `tl.arange` is known to be so long that each thread of four warps holds several elements."""
+    end = call.args[-1] if call.args else call
+    parameter = kernel.parameter(end.id) if isinstance(end, ast.Name) else None
+    if parameter is None:
+        values = [module.value(end, module.scope)]
+    else:
+        launches = [launch for launch in module.launches if launch.kernel is kernel]
+        given = [(launch.arguments.get(parameter.name), launch.scope) for launch in launches]
+        values = [module.value(node, scope) for node, scope in given if node is not None]
+        values += (kernel.autotune.values(parameter.name) if kernel.autotune else None) or []
+        values += [module.value(parameter.default, module.scope)] if parameter.default else []
+    return any(isinstance(value, int) and value > _THREADS for value in values)
+
+
+def _has_rows(kernel: KernelSource) -> bool:
+    """Whether the kernel has blocks of more than one dimension."""
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Tuple)
+        and any(isinstance(one, ast.Constant) and one.value is None for one in node.slice.elts)
+        for node in kernel.nodes
+    )
+
+
+def _adds(kernel: KernelSource, pointer: ast.expr, at: ast.expr) -> bool:
+    """Whether a pointer is a sum that has `at` as a term."""
+    wanted = ast.dump(at)
+    return any(ast.dump(term) == wanted for term in terms(resolve_local(kernel, pointer)))
+
+
+RULE = SourceRule("IRS110", "unspecialized-bound", __doc__, unspecialized_bound)

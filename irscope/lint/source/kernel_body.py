@@ -1,0 +1,160 @@
+"""Data flow in a kernel's body: where names come from, and how the kernel uses its parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from irscope.lint.source.scope import parameters
+
+if TYPE_CHECKING:
+    from irscope.lint.source.kernel_source import KernelSource
+    from irscope.lint.source.python_module import PythonModule
+
+_MAX_ROUNDS = 20
+# Calls of triton.language whose arguments may be run-time numbers.
+_PLAIN_CALLS = frozenset(
+    ["load", "store", "atomic_add", "where", "minimum", "maximum", "min", "max", "sum", "cdiv"]
+)
+# Functions of triton.language whose first argument is a pointer.
+_ACCESSES = ("load", "store", "atomic_add", "make_block_ptr", "make_tensor_descriptor")
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that an expression reads."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def resolve_local(kernel: KernelSource, node: ast.expr) -> ast.expr:
+    """`node`; if it is a local name that the body assigns once, the expression assigned."""
+    for _ in range(_MAX_ROUNDS):
+        if not isinstance(node, ast.Name) or kernel.parameter(node.id):
+            return node
+        values = kernel.assigned.get(node.id, [])
+        if len(values) != 1:
+            return node
+        node = values[0]
+    return node
+
+
+def terms(node: ast.expr) -> Iterator[ast.expr]:
+    """The terms of a sum, from left to right."""
+    pending = [node]
+    while pending:
+        term = pending.pop()
+        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add):
+            pending += [term.right, term.left]
+        else:
+            yield term
+
+
+def pointer_parameters(kernel: KernelSource, module: PythonModule) -> set[str]:
+    """The parameters that the kernel loads from or stores to."""
+    found = set()
+    for node in kernel.nodes:
+        if call := module.tl(node, *_ACCESSES):
+            base = call.args[0] if call.args else None
+            found.add(_base(kernel, base) if base is not None else "")
+    return found & kernel.runtime_parameters
+
+
+def _base(kernel: KernelSource, node: ast.expr) -> str:
+    """The name that a sum starts with, followed through names that are assigned once; "" if there is none."""
+    for _ in range(_MAX_ROUNDS):
+        first = next(terms(node))
+        if not isinstance(first, ast.Name):
+            return ""
+        # `p += 1` leaves p with the same base.
+        values = [value for value in kernel.assigned.get(first.id, []) if _start(value) != first.id]
+        if kernel.parameter(first.id) or len(values) != 1:
+            return first.id
+        node = values[0]
+    return ""
+
+
+def _start(node: ast.expr) -> str:
+    first = next(terms(node))
+    return first.id if isinstance(first, ast.Name) else ""
+
+
+def program_axes(kernel: KernelSource, module: PythonModule) -> Mapping[str, frozenset[int]]:
+    """The names computed from `tl.program_id`, with its axes. Loaded values do not count."""
+    found: dict[str, frozenset[int]] = {}
+    for _ in range(_MAX_ROUNDS):
+        before = dict(found)
+        for name, values in kernel.assigned.items():
+            axes = frozenset().union(*(axes_of(value, found, module) for value in values))
+            if axes:
+                found[name] = axes
+        if found == before:
+            break
+    return found
+
+
+def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: PythonModule) -> frozenset[int]:
+    """The axes of `tl.program_id` that an expression depends on; -1 for an axis that is not constant."""
+    axes: set[int] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            axes |= known.get(part.id, frozenset())
+        elif call := module.tl(part, "program_id"):
+            axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
+            axes.add(axis.value if isinstance(axis, ast.Constant) and isinstance(axis.value, int) else -1)
+        elif not module.tl(part, "load"):
+            pending.extend(ast.iter_child_nodes(part))
+    return frozenset(axes)
+
+
+def needs_constant(function: ast.FunctionDef, name: str) -> bool:
+    """Whether the body uses a parameter in a way that requires a constant: in a shape, branch, call, ...
+
+    Arithmetic does not require one, and its result with a run-time value is not a constant.
+    """
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    constants = {arg.arg for arg in parameters(function) if "constexpr" in ast.dump(arg)}
+    pending, visited = [name], {name}
+    while pending:
+        current = pending.pop()
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Name) or node.id != current:
+                continue
+            if isinstance(node.ctx, ast.Store):
+                if current == name:
+                    return True
+                continue
+            target = _use(node, parents, constants | visited)
+            if target is None:
+                return True
+            if target and target not in visited:
+                visited.add(target)
+                pending.append(target)
+    return False
+
+
+def _use(node: ast.AST, parents: Mapping[ast.AST, ast.AST], constants: set[str]) -> str | None:
+    """The name that a use of a constant is assigned to; "" if it is combined with run-time values; None
+    if it may have to be a constant.
+    """
+    while True:
+        node = parents[node]
+        match node:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+                if _names(node) - constants:
+                    return ""
+            case ast.Call(func=ast.Attribute(ast.Name("tl" | "language"), method)) if method in _PLAIN_CALLS:
+                if method != "cdiv":
+                    return ""
+            case ast.Call(func=ast.Name("min" | "max")) | ast.keyword():
+                pass
+            case ast.Assign(targets=[ast.Name() as target]):
+                return target.id
+            case _:
+                return None
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The names that an expression reads, without those of modules."""
+    return names_in(node) - {"tl", "triton", "language", "min", "max"}

@@ -1,0 +1,164 @@
+"""A parsed Python file: its imports, scopes, kernels and kernel launches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.lint.diagnostic import Diagnostic, Rule
+from irscope.lint.source.evaluate import Evaluator
+from irscope.lint.source.kernel_source import KernelSource, kernel_of
+from irscope.lint.source.scope import Scope, inside, scope_of
+from irscope.lint.source.static_values import UNKNOWN, Known
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """`kernel[grid](...)`, a launch of one of the file's own kernels. `scope` is the scope of the call."""
+
+    kernel: KernelSource
+    grid: ast.expr
+    call: ast.Call
+    scope: Scope
+
+    @property
+    def arguments(self) -> Mapping[str, ast.expr]:
+        """The expression passed for each parameter, up to the first starred argument."""
+        found: dict[str, ast.expr] = {}
+        for parameter, value in zip(self.kernel.parameters, self.call.args, strict=False):
+            if isinstance(value, ast.Starred):
+                break
+            found[parameter.name] = value
+        return found | {k.arg: k.value for k in self.call.keywords if k.arg is not None}
+
+
+class PythonModule:
+    """A parsed file. Raises SyntaxError, or ValueError (null bytes), if it is not valid Python."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self.text = text
+        # splitlines() also breaks at characters that Python does not count as line ends.
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        try:
+            self.tree = ast.parse(text, path)
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError("nested too deeply to be parsed") from error
+        self._imports = dict(_imports(self.tree))
+        self.scope = scope_of(self.tree, None)
+        functions = {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
+        unique = {name: node for name, node in functions.items() if self.scope.bound[name] == 1}
+        self._evaluate = Evaluator(
+            self.dotted, unique, lambda name: self._value_of(name, self.scope, frozenset())
+        )
+
+    def dotted(self, node: ast.expr) -> str:
+        """The full name of a name or attribute, resolved through imports: "triton.language.arange".
+
+        "" for any other expression.
+        """
+        if isinstance(node, ast.Attribute):
+            left = self.dotted(node.value)
+            return f"{left}.{node.attr}" if left else ""
+        return self._imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+    def tl(self, node: ast.AST, *names: str) -> ast.Call | None:
+        """`node` if it is a call of one of these functions of triton.language, else None."""
+        if not isinstance(node, ast.Call):
+            return None
+        package, _, name = self.dotted(node.func).rpartition(".")
+        return node if name in names and package == "triton.language" else None
+
+    def value(self, node: ast.expr, scope: Scope) -> Known:
+        """The value of an expression if the text alone determines it, else UNKNOWN."""
+        return self._evaluate(node, lambda name: self._value_of(name, scope, frozenset()))
+
+    def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
+        """The value of an expression given the values of its names, else UNKNOWN."""
+        return self._evaluate(node, lambda name: values.get(name, UNKNOWN))
+
+    def _value_of(self, name: str, scope: Scope, visited: frozenset[tuple[int, str]]) -> Known:
+        owner = scope.owner(name)
+        node = owner.bindings.get(name) if owner else None
+        if owner is None or node is None or (key := (id(owner), name)) in visited:
+            return UNKNOWN
+        return self._evaluate(node, lambda inner: self._value_of(inner, owner, visited | {key}))
+
+    @cached_property
+    def kernels(self) -> Mapping[str, KernelSource]:
+        """The kernels at the top level of the file whose names are bound only once."""
+        found = [
+            kernel
+            for node in self.tree.body
+            if isinstance(node, ast.FunctionDef) and (kernel := kernel_of(node, self))
+        ]
+        return {kernel.name: kernel for kernel in found if self.scope.bound[kernel.name] == 1}
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes of the file except those of its kernels; the module's comes first."""
+        kernels = {kernel.node for kernel in self.kernels.values()}
+        found = [self.scope]
+        for scope in found:
+            found += [scope_of(node, scope) for node in _functions_in(scope.node) if node not in kernels]
+        return tuple(found)
+
+    @cached_property
+    def launches(self) -> tuple[LaunchSite, ...]:
+        """The launches of the file's own kernels."""
+        scopes = self.scopes if self.kernels else ()
+        return tuple(launch for scope in scopes for launch in self._launches(scope))
+
+    def _launches(self, scope: Scope) -> Iterator[LaunchSite]:
+        for node in inside(scope.node):
+            match node:
+                case ast.Call(func=ast.Subscript(value=ast.Name() as name, slice=grid)):
+                    kernel = self.kernels.get(name.id)
+                    if kernel is not None and scope.owner(name.id) is self.scope:
+                        yield LaunchSite(kernel, grid, node, scope)
+
+    def diagnostic(
+        self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: KernelSource | None = None
+    ) -> Diagnostic:
+        """A diagnostic at `node`. A comment on the kernel's `def` or decorators suppresses it too."""
+        line = getattr(node, "lineno", 1)
+        # ast counts columns in bytes of UTF-8.
+        before = self.lines[line - 1].encode()[: getattr(node, "col_offset", 0)]
+        at = kernel.head_lines if kernel else ()
+        return Diagnostic(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
+
+
+_REEXPORTED = {"triton": "triton", "tl": "triton.language"}
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """What a call passes for the parameter at this position or with this name; None if it passes nothing."""
+    if position < len(call.args):
+        return call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each imported name with its full name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                # Some projects re-export Triton from a module of their own, in case it is not installed.
+                reexported = _REEXPORTED.get(alias.name)
+                yield alias.asname or alias.name, reexported or f"{node.module or ''}.{alias.name}"
+
+
+def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
+    """The functions directly in `node` or in its classes."""
+    pending = list(ast.iter_child_nodes(node))
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield current
+        else:
+            pending.extend(ast.iter_child_nodes(current))

@@ -1,0 +1,104 @@
+"""The content of `irscope report`, before any format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.model import Toolchain
+from irscope.model.text import pluralize
+from irscope.report.pair_report import PairReport, pair_report_of_stages
+from irscope.workspace import Comparison, TableSection, Workspace, ranked_pairs
+
+# The number of pairs that are compared if none is named.
+_PAIRS = 4
+
+
+@dataclass(frozen=True)
+class CaptureReport:
+    """A capture's tables and pairs. `capture` is the name of the file, without its folder."""
+
+    capture: str
+    sections: Sequence[TableSection]
+    pairs: Sequence[PairReport]
+
+    @property
+    def title(self) -> str:
+        """The names of the kernels."""
+        kernels = list(dict.fromkeys(section.kernel for section in self.sections))
+        more = f" and {len(kernels) - 3} more" if len(kernels) > 3 else ""
+        return ", ".join(kernels[:3]) + more if kernels else self.capture
+
+    @property
+    def summary(self) -> str:
+        """The numbers of variants, failures and duplicates, and the targets, in one sentence."""
+        entries = [entry for section in self.sections for entry in section.entries]
+        targets = dict.fromkeys(section.target for section in self.sections)
+        failed = sum(entry.variant.failure is not None for entry in entries)
+        unlaunchable = sum(bool(entry.problem) for entry in entries) - failed
+        duplicates = sum(entry.duplicate_of is not None for entry in entries)
+        parts = [
+            f"{pluralize(len(entries), 'variant')} for {', '.join(targets)}" if entries else "no variants",
+            f"{failed:,} failed to compile" if failed else "",
+            f"{unlaunchable:,} cannot be launched" if unlaunchable else "",
+            f"{duplicates:,} with the machine code of another" if duplicates else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def toolchains(self) -> list[Toolchain]:
+        """What the variants were compiled with."""
+        variants = [entry.variant for section in self.sections for entry in section.entries]
+        return list({variant.toolchain.id: variant.toolchain for variant in variants}.values())
+
+    @property
+    def pairs_of(self) -> Mapping[int, Sequence[int]]:
+        """The numbers (from 1) of the pairs that contain a variant, by variant id."""
+        found: dict[int, list[int]] = {}
+        for number, pair in enumerate(self.pairs, 1):
+            for variant in pair.comparison.variants:
+                found.setdefault(variant.id, []).append(number)
+        return found
+
+    @property
+    def pair_titles(self) -> list[str]:
+        """What differs in each pair: `BLOCK_M 64 -> 128`; after kernel and target if there are several."""
+        several = len(self.sections) > 1
+        return [
+            f"{pair.comparison.b.kernel.name} {pair.comparison.b.target} {_changes(pair.comparison)}"
+            if several
+            else _changes(pair.comparison)
+            for pair in self.pairs
+        ]
+
+
+def capture_report(
+    workspace: Workspace,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    wanted: Sequence[str] | None = None,
+    kernel: str | None = None,
+    target: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> CaptureReport:
+    """The report on a capture.
+
+    `pairs` are the names of two variants each (None: the pairs whose facts differ most), `wanted` the stages
+    whose rows are shown (None: all that are compared), `kernel` and `target` select the tables (None: all);
+    `progress` receives the number of the pair that is being compared, and how many there are. Raises
+    UserError if a name matches nothing.
+    """
+    sections = workspace.sections(kernel, target)
+    if pairs is None:
+        chosen = ranked_pairs(sections, _PAIRS)
+    else:
+        chosen = [(workspace.variant(a), workspace.variant(b)) for a, b in pairs]
+    comparisons = []
+    for number, (a, b) in enumerate(chosen, 1):
+        progress(number, len(chosen))
+        comparisons.append(pair_report_of_stages(workspace.compare(a, b), wanted))
+    return CaptureReport(workspace.path.name, sections, comparisons)
+
+
+def _changes(comparison: Comparison) -> str:
+    """The config values that differ, or both names if none does."""
+    return comparison.config_text or f"{comparison.heading(0)} and {comparison.heading(1)}"

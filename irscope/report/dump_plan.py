@@ -1,0 +1,75 @@
+"""`irscope dump`: the paths of a dump's files, and its index. Does not touch the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irscope.model import Kernel, Variant
+from irscope.report.json.records import kernel_record, variant_record, variants_by_kernel
+from irscope.report.paths import path_part, unique_paths
+
+SCHEMA = "irscope.dump/1"
+INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class DumpPlan:
+    """Paths relative to the dump's folder, with forward slashes.
+
+    `sources` maps kernel ids to the file with the kernel's Python, `folders` variant ids to folders.
+    """
+
+    sources: Mapping[int, str]
+    folders: Mapping[int, str]
+
+    def file(self, variant: Variant, extension: str) -> str:
+        """The path of a variant's stage: `FOLDER/KERNEL.EXTENSION`."""
+        return f"{self.folders[variant.id]}/{path_part(variant.kernel.name)}.{extension}"
+
+    def text(self, variant: Variant, name: str) -> str:
+        """The path of a text such as "error", which is not a stage; no stage has the extension .txt."""
+        return f"{self.folders[variant.id]}/{name}.txt"
+
+
+def plan(variants: Sequence[Variant]) -> DumpPlan:
+    """The paths for `variants`: KERNEL/TARGET/CONFIG, followed by the variant's number if not unique."""
+    kernels: dict[int, Kernel] = {variant.kernel.id: variant.kernel for variant in variants}
+    sources = unique_paths(
+        (kernel.id, f"{path_part(kernel.name)}/{path_part(kernel.name)}") for kernel in kernels.values()
+    )
+    folders = unique_paths((variant.id, _folder(variant)) for variant in variants)
+    return DumpPlan({id_: f"{path}.py" for id_, path in sources.items()}, folders)
+
+
+def index_document(
+    variants: Sequence[Variant],
+    names: Mapping[int, str],
+    capture: str,
+    plan: DumpPlan,
+    files: Mapping[int, Mapping[str, str]],
+) -> dict[str, Any]:
+    """The content of index.json.
+
+    `names` maps variant ids to short names, `files` to the written files: stage (or "metadata",
+    "error", "log", "output") -> path.
+    """
+    kernels = []
+    for kernel, group in variants_by_kernel(variants).items():
+        records = [
+            {
+                **variant_record(variant, names[variant.id]),
+                "folder": plan.folders[variant.id],
+                "files": dict(files.get(variant.id, {})),
+            }
+            for variant in group
+        ]
+        kernels.append({**kernel_record(kernel), "source": plan.sources[kernel.id], "variants": records})
+    return {"schema": SCHEMA, "capture": capture, "kernels": kernels}
+
+
+def _folder(variant: Variant) -> str:
+    target = str(variant.target).replace(":", "-")
+    config = str(variant.config) or "default"
+    return "/".join(map(path_part, (variant.kernel.name, target, config)))

@@ -1,0 +1,202 @@
+"""Facts over configs as SVG in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.model.text import clipped
+from irscope.report.html.facts_table import variant_anchor
+from irscope.report.html.markup import Html, element, joined
+from irscope.workspace import (
+    EACH,
+    AxisScale,
+    Chart,
+    FactKind,
+    Point,
+    TableSection,
+    axes,
+    axis_scale,
+    chart,
+    chartable_facts,
+)
+
+# The facts that are drawn if they vary, in this order.
+_DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
+# With hundreds of variants, the page would otherwise have more points than table cells.
+_MAX_POINTS = 3000
+# The numbers of marks and colors, and of axes in the style sheet.
+_MAX_SERIES, _MAX_AXES = 6, 8
+# The mark of each series around (0, 0): series differ in shape as well as in color.
+_MARKS = (
+    "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",
+    "M-3,-3h6v6h-6z",
+    "M0,-4L4,3H-4z",
+    "M0,-4.5L4.5,0L0,4.5L-4.5,0z",
+    "M0,4L4,-3H-4z",
+    "M-4,-1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
+)
+_PROBLEM = "M-3,-3L3,3M-3,3L3,-3"
+# Units that the title or the labels already contain.
+_IMPLIED_UNITS = ("", "fraction", "milliseconds", "registers", "instructions")
+# The size of the picture in its own units, and the margins for labels.
+_WIDTH, _HEIGHT = 340, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 26
+_TICK_LABELS = 12
+_SERIES_GAP = 5
+
+
+def fact_charts(section: TableSection, number: int) -> Html:
+    """The charts of a section, one axis at a time; "" if nothing varies."""
+    variants = [entry.variant for entry in section.entries]
+    facts = {entry.variant.id: entry.facts for entry in section.entries}
+    kinds = [
+        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
+    ]
+    kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
+    names = list(axes(variants))
+    names = names[: max(1, min(_MAX_AXES, _MAX_POINTS // max(1, len(variants) * len(kinds))))]
+    if not kinds or len(variants) < 2:
+        return Html()
+    choices = [
+        element(
+            "label",
+            element("input", type="radio", name=f"axis{number}", class_=f"axis{index}", checked=index == 0),
+            f" {_axis_title(name)}",
+        )
+        for index, name in enumerate(names)
+    ]
+    groups = [
+        element("div", *_group(section, kinds, name, names), class_=f"charts over{index}")
+        for index, name in enumerate(names)
+    ]
+    legend = element("legend", "Plotted over ")
+    return element("div", element("fieldset", legend, *choices), *groups, class_="plots")
+
+
+def _group(
+    section: TableSection, kinds: Sequence[FactKind], axis: str, names: Sequence[str]
+) -> Iterator[Html]:
+    """The legend and the charts of one axis."""
+    variants = [entry.variant for entry in section.entries]
+    facts = {entry.variant.id: entry.facts for entry in section.entries}
+    split = _split(section, axis, names)
+    for place, kind in enumerate(kinds):
+        found = chart(variants, facts, kind, axis, split)
+        if not place and split:
+            yield _legend(found)
+        yield element("figure", element("figcaption", _caption(found)), _drawn(found))
+
+
+def _split(section: TableSection, axis: str, names: Sequence[str]) -> str:
+    """The axis that splits a chart into series: the last other one with few values; "" if there is none."""
+    found = axes([entry.variant for entry in section.entries])
+    for name in reversed(names):
+        if name in (axis, EACH):
+            continue
+        values = {repr(found[name](entry.variant)) for entry in section.entries}
+        if 1 < len(values) <= _MAX_SERIES:
+            return name
+    return ""
+
+
+def _varies(section: TableSection, kind: FactKind) -> bool:
+    return len({entry.value(kind.name) for entry in section.entries} - {None}) > 1
+
+
+def _axis_title(axis: str) -> str:
+    return "each variant, best first" if axis == EACH else axis
+
+
+def _caption(found: Chart) -> str:
+    unit = found.kind.unit
+    return found.kind.title if unit in _IMPLIED_UNITS else f"{found.kind.title}, {unit}"
+
+
+def _legend(found: Chart) -> Html:
+    marks = [
+        joined(
+            [
+                element("svg", _mark(place, 7, 7), viewBox="0 0 14 14", class_="key", aria_hidden="true"),
+                f"{series.value} ",
+            ]
+        )
+        for place, series in enumerate(found.series)
+    ]
+    return element("p", f"{found.split}: ", *marks, class_="quiet legend")
+
+
+def _drawn(found: Chart) -> Html:
+    """The chart: grid and labels, the lines, then the points, each linked to its row in the table."""
+    numbers = [point.y for point in found.points if point.y is not None]
+    picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
+    return element(
+        "svg",
+        *picture.grid(),
+        *picture.lines(),
+        *picture.points(),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=f"{found.kind.title} over {_axis_title(found.axis)}",
+    )
+
+
+class _Picture:
+    """The coordinates of a chart's elements."""
+
+    def __init__(self, found: Chart, y_scale: AxisScale) -> None:
+        self._chart = found
+        self._scale = y_scale
+        self._width = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)
+        self._offset = min(_SERIES_GAP, self._width / (len(found.series) + 1))
+
+    def grid(self) -> Iterator[Html]:
+        """A line and a label per round value, and the labels of the ticks."""
+        for value in self._scale.values():
+            y = self._y(value)
+            yield element("path", d=f"M{_LEFT},{y:g}H{_WIDTH - _RIGHT}", class_="grid")
+            label = self._scale.label(value, self._chart.kind.unit)
+            yield element("text", label, x=_LEFT - 6, y=f"{y + 4:g}", class_="end")
+        every = -(-len(self._chart.ticks) // _TICK_LABELS)
+        for tick, text in enumerate(self._chart.ticks):
+            if tick % every == 0:
+                yield element(
+                    "text", clipped(text, 14), x=f"{self._x(tick, 0):g}", y=_HEIGHT - 8, class_="tick"
+                )
+
+    def lines(self) -> Iterator[Html]:
+        """A line per series through the best point of each tick."""
+        for place, series in enumerate(self._chart.series):
+            corners = "L".join(f"{self._x(tick, place):.4g},{self._y(y):.4g}" for tick, y in series.line)
+            if len(series.line) > 1:
+                yield element("path", d=f"M{corners}", class_=f"line s{place % _MAX_SERIES}")
+
+    def points(self) -> Iterator[Html]:
+        """A mark per variant, crossed out if it failed or cannot be launched."""
+        for place, series in enumerate(self._chart.series):
+            for point in series.points:
+                if point.y is not None:
+                    yield element("a", self._mark(point, place), href=f"#{variant_anchor(point.variant.id)}")
+
+    def _mark(self, point: Point, place: int) -> Html:
+        number = point.y or 0.0
+        x, y = self._x(point.tick, place), self._y(number)
+        problem = f", {point.trouble}" if point.trouble else ""
+        value = self._chart.kind.format(int(number) if number.is_integer() else number)
+        title = element("title", f"#{point.variant.id} {point.variant.config}: {value}{problem}")
+        return _mark(None if point.trouble else place, x, y, title)
+
+    def _x(self, tick: int, series: int) -> float:
+        """The center of a tick, shifted so that series do not hide each other."""
+        middle = (len(self._chart.series) - 1) / 2
+        return _LEFT + (tick + 0.5) * self._width + (series - middle) * self._offset
+
+    def _y(self, value: float) -> float:
+        share = (value - self._scale.low) / (self._scale.high - self._scale.low)
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
+    """The mark of a series; None: the mark of a variant with a problem."""
+    shape = _PROBLEM if series is None else _MARKS[series % _MAX_SERIES]
+    name = "mark trouble" if series is None else f"mark s{series % _MAX_SERIES}"
+    return element("path", *children, d=shape, transform=f"translate({x:.4g},{y:.4g})", class_=name)

@@ -1,0 +1,170 @@
+"""A pair of variants: its findings, the Python, and the diff of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
+
+from irscope.model.text import clipped, pluralize
+from irscope.report.html.diff_payload import diff_payload
+from irscope.report.html.facts_table import variant_anchor
+from irscope.report.html.markup import Html, element, joined
+from irscope.report.html.source_table import source_table
+from irscope.report.pair_report import PairReport
+from irscope.report.terminal.rows_text import unified
+from irscope.workspace import (
+    Evidence,
+    Finding,
+    Listing,
+    StageDiff,
+    first_structural,
+    listings,
+    short_label,
+    summarize,
+)
+
+# More than a person reads; the others are folded.
+_MAX_FINDINGS = 10
+# The lines of a stage, and the length of a line, in a browser without scripts.
+_PLAIN_LINES = 80
+_PLAIN_WIDTH = 240
+_CONTEXT = 3
+
+
+def pair_anchor(number: int) -> str:
+    """The id of the section of a pair."""
+    return f"pair{number}"
+
+
+def pair_section(pair: PairReport, number: int, title: str) -> Html:
+    """The section of pair `number`, without the data of its stages."""
+    anchor = pair_anchor(number)
+    sources = listings(*pair.comparison.variants)
+    first = first_structural(pair.diffs[name] for name in pair.shown)
+    return element(
+        "section",
+        element("h2", f"Pair {number}: ", element("code", title)),
+        element("p", *(_side(pair, index) for index in (0, 1)), class_="sides"),
+        element(
+            "div",
+            element("div", element("h3", "Findings"), _findings(pair, anchor)),
+            element("div", element("h3", "Python"), *(_source(pair, one, anchor) for one in sources)),
+            class_="beside",
+        ),
+        element("h3", "Stages"),
+        *(_stage(pair.diffs[name], anchor, first is not None and name == first.stage) for name in pair.shown),
+        id=anchor,
+        class_="pair",
+    )
+
+
+def pair_data(pair: PairReport, number: int) -> Iterable[Html]:
+    """The data of the pair's stages, for the script."""
+    sources = listings(*pair.comparison.variants)
+    ids = sources[0].ids, sources[-1].ids
+    for name in pair.shown:
+        yield diff_payload(f"{pair_anchor(number)}-{name}-data", pair.diffs[name], ids)
+
+
+def _side(pair: PairReport, index: int) -> Html:
+    variant = pair.comparison.variants[index]
+    failed = f" failed: {variant.failure.kind}" if variant.failure else ""
+    return element(
+        "span",
+        element("b", "AB"[index], class_=f"letter {'ab'[index]}"),
+        " ",
+        element("a", pair.comparison.heading(index), href=f"#{variant_anchor(variant.id)}"),
+        f" {variant.kernel.name} {variant.target}",
+        element("span", failed, class_="bad"),
+    )
+
+
+def _findings(pair: PairReport, anchor: str) -> Html:
+    found = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
+    if not found:
+        return element("p", "None: no fact differs.")
+    shown = element("ol", *found[:_MAX_FINDINGS], class_="findings")
+    rest = found[_MAX_FINDINGS:]
+    if not rest:
+        return shown
+    more = element("ol", *rest, class_="findings", start=_MAX_FINDINGS + 1)
+    return joined(
+        [shown, element("details", element("summary", pluralize(len(rest), "smaller finding")), more)]
+    )
+
+
+def _finding(finding: Finding, pair: PairReport, anchor: str) -> Html:
+    links = [
+        link
+        for side, evidence in (("A", finding.evidence_a), ("B", finding.evidence_b))
+        for link in _links(side, evidence, pair.shown, anchor)
+    ]
+    return element("li", finding.text, *(part for link in links for part in (Html(" "), link)))
+
+
+def _links(side: str, evidence: Sequence[Evidence], shown: Sequence[str], anchor: str) -> Iterable[Html]:
+    """A link per stage that has lines of evidence."""
+    ordered = sorted({(line.stage, line.line + 1) for line in evidence if line.stage in shown})
+    for stage, places in groupby(ordered, key=lambda place: place[0]):
+        lines = [line for _, line in places]
+        text = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines)} lines"
+        yield element(
+            "a",
+            f"{side} {stage} {text}",
+            href=f"#{anchor}-{stage}-{side.lower()}{lines[0]}",
+            class_=f"proof {side.lower()}",
+            data_lines=_ranges(lines),
+        )
+
+
+def _ranges(lines: Sequence[int]) -> str:
+    """`12-15,20` for 12, 13, 14, 15, 20."""
+    runs = groupby(enumerate(lines), key=lambda pair: pair[1] - pair[0])
+    ends = [[line for _, line in run] for _, run in runs]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
+
+
+def _source(pair: PairReport, listing: Listing, anchor: str) -> Html:
+    sides = "" if listing.sides == "AB" else f" of {listing.sides}"
+    return element(
+        "div",
+        source_table(pair, listing, anchor),
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=f"Python{sides}, with the instructions of each line",
+    )
+
+
+def _stage(diff: StageDiff, anchor: str, opened: bool) -> Html:
+    """A stage, folded. The script fills in its rows; without it, the first rows are shown."""
+    identity = f"{anchor}-{diff.stage}"
+    lines = [len(document.text.rstrip().split("\n")) for document in (diff.left, diff.right)]
+    title = element(
+        "summary",
+        element("b", diff.stage),
+        " ",
+        element("span", short_label(diff), class_="label"),
+        " ",
+        element("span", summarize(diff), class_="quiet"),
+        element("span", f", of {lines[0]:,} and {lines[1]:,} lines", class_="quiet"),
+    )
+    view = element("div", class_="view")
+    return element(
+        "details", title, view, element("noscript", _plain(diff)), id=identity, class_="stage", open=opened
+    )
+
+
+def _plain(diff: StageDiff) -> Html:
+    if diff.equal:
+        return element("p", "Equal except for names and locations.")
+    signs = {"-": "removed", "+": "added", "@": "hunk"}
+    shown = [
+        element("span", f"{clipped(line, _PLAIN_WIDTH)}\n", class_=signs.get(line[:1]))
+        for line in islice(unified(diff, _CONTEXT, strict=True), _PLAIN_LINES)
+    ]
+    cut = len(shown) == _PLAIN_LINES
+    note = element(
+        "p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope diff to see the others."
+    )
+    return joined([element("pre", *shown, class_="plain"), note if cut else Html()])

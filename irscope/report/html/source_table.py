@@ -1,0 +1,100 @@
+"""A kernel's Python; next to each line, the instructions that it became in A and in B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pygments.lexers.python import PythonLexer
+from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
+
+from irscope.report.html.markup import Html, element, joined
+from irscope.report.pair_report import PairReport
+from irscope.workspace import (
+    InstructionCounts,
+    InstructionKind,
+    Listing,
+    PythonLine,
+    assembly_diff,
+    instruction_counts,
+)
+
+# Classes of the style sheet; a token type that is missing has the class of its parent.
+_CLASSES = {
+    Comment: "comment",
+    Keyword: "keyword",
+    Literal.Number: "number",
+    Literal.String: "string",
+    Name.Builtin: "keyword",
+    Name.Decorator: "name",
+    Name.Function: "name",
+    Operator.Word: "keyword",
+}
+
+
+def source_table(pair: PairReport, listing: Listing, anchor: str) -> Html:
+    """A listing as a table; `anchor` is the prefix of the ids of its lines."""
+    diff = assembly_diff(pair.diffs)
+    counts = [instruction_counts(diff, side) if diff else {} for side in listing.sides]
+    code = _highlighted(listing.lines)
+    heading = element(
+        "tr",
+        element("th", "line", scope="col", class_="number"),
+        element("th", "Python", scope="col"),
+        *(element("th", f"{diff.stage} in {side}", scope="col") for side in listing.sides if diff),
+    )
+    rows = [
+        _row(line, code[index], counts if diff else [], listing.sides, f"{anchor}-s{listing.first + index}")
+        for index, line in enumerate(listing.lines)
+    ]
+    return element("table", element("thead", heading), element("tbody", *rows), class_="source")
+
+
+def _row(
+    line: PythonLine, code: Html, counts: Sequence[InstructionCounts], sides: str, identity: str
+) -> Html:
+    if line.place is None:
+        # A heading: only the name of the file, because its folder describes a machine and not the kernel.
+        name = element("span", line.text.replace("\\", "/").rpartition("/")[2], class_="comment")
+        return element("tr", element("td"), element("td", element("code", name), colspan=1 + len(counts)))
+    texts = [_counts_text(side.get(line.place, {})) for side in counts]
+    differs = len(texts) == 2 and texts[0] != texts[1]
+    return element(
+        "tr",
+        element("td", element("a", str(line.number), href=f"#{identity}"), class_="number"),
+        element("td", element("code", code)),
+        *(
+            element("td", text, class_="work differs" if differs else "work", data_side=side)
+            for side, text in zip(sides, texts, strict=False)
+        ),
+        id=identity,
+    )
+
+
+def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
+    """A line per kind of instruction: `24 x global load 16 B`."""
+    ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].name))
+    return "\n".join(f"{number} x {_kind_text(kind)}" for kind, number in ordered)
+
+
+def _kind_text(kind: InstructionKind) -> str:
+    name = kind.name or kind.kind
+    return f"{name} {kind.width}\N{NO-BREAK SPACE}B" if kind.width else name
+
+
+def _highlighted(lines: Sequence[PythonLine]) -> list[Html]:
+    """The text of each line, highlighted."""
+    found: list[list[str]] = [[]]
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    for kind, value in lexer.get_tokens("\n".join(line.text for line in lines)):
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                found.append([])
+            name = _class(kind)
+            found[-1].append(element("span", piece, class_=name) if name and piece else piece)
+    return [joined(pieces) for pieces in found]
+
+
+def _class(kind: _TokenType) -> str:
+    while kind not in _CLASSES and kind.parent is not None:
+        kind = kind.parent
+    return _CLASSES.get(kind, "")

@@ -1,0 +1,28 @@
+"""`irscope list --format json`; docs/json-schemas.md describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irscope.model import Variant
+from irscope.report.json.records import kernel_record, variant_record, variants_by_kernel
+
+SCHEMA = "irscope.list/1"
+
+
+def list_document(variants: Sequence[Variant], names: Mapping[int, str], capture: str) -> dict[str, Any]:
+    """The JSON document; `capture` is the path as given, `names` maps ids to short names."""
+    kernels = []
+    for kernel, group in variants_by_kernel(variants).items():
+        records = [
+            {
+                **variant_record(variant, names[variant.id]),
+                "stages": {stage: artifact.size for stage, artifact in variant.artifacts.items()},
+                "seconds": dict(variant.seconds),
+                "cached": variant.cached,
+            }
+            for variant in group
+        ]
+        kernels.append({**kernel_record(kernel), "variants": records})
+    return {"schema": SCHEMA, "capture": capture, "kernels": kernels}

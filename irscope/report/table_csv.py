@@ -1,0 +1,50 @@
+"""The comparison table as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from irscope.model import Value, format_value
+from irscope.model.text import one_line
+from irscope.workspace import FactKind, FactValue, TableSection
+
+
+def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> str:
+    """A line per variant under one heading; an unknown fact is empty."""
+    entries = [entry for section in sections for entry in section.entries]
+    configs = list(dict.fromkeys(name for entry in entries for name, _ in entry.variant.config.values))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    facts = [kind.name for kind in kinds]
+    heading = ["id", "kernel", "target", "variant", *configs, *facts, "problem", "same_code_as"]
+    writer.writerow(map(_cell, heading))
+    for entry in entries:
+        variant = entry.variant
+        values = dict(variant.config.values)
+        row: list[FactValue] = [variant.id, variant.kernel.name, str(variant.target), entry.name]
+        row += [_config(values, name) for name in configs]
+        row += [entry.value(name) for name in facts]
+        writer.writerow(map(_cell, [*row, entry.problem, entry.duplicate_of]))
+    return file.getvalue()
+
+
+def _config(values: dict[str, Value], name: str) -> str | None:
+    return format_value(values[name]) if name in values else None
+
+
+def _cell(value: FactValue) -> FactValue:
+    """`value` so that a spreadsheet treats it as text and not as a formula."""
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

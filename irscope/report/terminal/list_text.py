@@ -1,0 +1,43 @@
+"""`irscope list` for a person.
+
+Standard library only: the command has to be as fast as --help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irscope.model import Kernel, Variant
+from irscope.model.text import clipped, one_line, pluralize
+from irscope.report.json.records import variants_by_kernel
+
+
+def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
+    """A block per kernel with an aligned line per variant, cut at `width` columns (None: whole).
+
+    `names` maps ids to short names.
+    """
+    blocks = []
+    for kernel, group in variants_by_kernel(variants).items():
+        rows = [
+            (f"#{variant.id}", one_line(names[variant.id]), str(variant.target), _status(variant))
+            for variant in group
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, [*widths, 0], strict=True)) for row in rows]
+        lines = [one_line(_heading(kernel, group)), *(f"  {line}" for line in lines)]
+        blocks.append("".join(f"{line if width is None else clipped(line, width)}\n" for line in lines))
+    return "\n".join(blocks) or "no variants\n"
+
+
+def _heading(kernel: Kernel, group: Sequence[Variant]) -> str:
+    failed = sum(variant.failure is not None for variant in group)
+    place = f"{kernel.source.file}:{kernel.source.line}"
+    count = pluralize(len(group), "variant")
+    return f"{kernel.name}  {count}{f', {failed} failed' if failed else ''}  {place}"
+
+
+def _status(variant: Variant) -> str:
+    if variant.failure is None:
+        return "ok"
+    return one_line(f"failed: {variant.failure.kind}: {variant.failure.summary}")

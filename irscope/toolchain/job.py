@@ -1,0 +1,144 @@
+"""What the compiler takes and returns, as plain data: a job, the events it emits, and the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.model import Argument, Config, Failure, Target
+from irscope.model.stage import pass_name
+from irscope.store.writer import NewPass, NewVariant
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One variant to compile.
+
+    Jobs that differ only in num_stages share a `group`: their TTGIR is often identical, and a worker that
+    gets the whole group compiles the later stages once. `reasons` records the coalescing pass's debug
+    output, `passes` each compiler pass; both make the passes run even if Triton's cache has the variant.
+    """
+
+    file: Path
+    kernel: str
+    target: Target
+    specialization: tuple[Argument, ...]
+    config: Config
+    group: int
+    reasons: bool = False
+    passes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CacheKeyComputed:
+    """The components of Triton's cache key: name -> text."""
+
+    components: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StageCompiled:
+    """A stage's output. `seconds` is None if another variant or Triton's cache supplied it."""
+
+    stage: str
+    content: bytes
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassReported:
+    """A pass has begun (no seconds yet) or ended; see `PassLog`."""
+
+    entry: NewPass
+
+
+@dataclass(frozen=True, slots=True)
+class PtxasLogged:
+    """The log of ptxas."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHit:
+    """Triton's cache had the variant, so no stage ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataReturned:
+    """Triton's metadata of the compiled kernel, as JSON values."""
+
+    values: Mapping[str, Any]
+
+
+CompilerEvent = CacheKeyComputed | StageCompiled | PassReported | PtxasLogged | CacheHit | MetadataReturned
+
+# Takes each event as it happens.
+Emit = Callable[[CompilerEvent], None]
+
+
+@dataclass(slots=True)
+class PassLog:
+    """The passes of one compilation that were reported so far."""
+
+    passes: tuple[NewPass, ...] = ()
+
+    def add(self, entry: NewPass) -> None:
+        """Appends a pass that begins; replaces it with the complete entry when it ends."""
+        before = self.passes[:-1] if self.running else self.passes
+        self.passes = (*before, entry)
+
+    @property
+    def running(self) -> str | None:
+        """The pass that has begun but not ended: after a failed compilation, the pass that failed."""
+        last = self.passes[-1] if self.passes else None
+        return last.name if last is not None and last.name and not last.seconds else None
+
+
+def with_failed_pass(failure: Failure, passes: PassLog) -> Failure:
+    """The failure, its summary prefixed with the pass that was running, if any."""
+    if passes.running is None:
+        return failure
+    return replace(failure, summary=f"in pass {pass_name(passes.running)}: {failure.summary}")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of a job, filled in as its events arrive; the fields are those of `store.NewVariant`."""
+
+    artifacts: dict[str, bytes] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    cache_key: dict[str, str] = field(default_factory=dict)
+    cached: bool = False
+    log: str | None = None
+    output: str = ""
+    reasons: str | None = None
+    passes: tuple[NewPass, ...] = ()
+    failure: Failure | None = None
+
+    def apply(self, event: CompilerEvent) -> None:
+        """Adds what an event reports."""
+        match event:
+            case StageCompiled(stage, content, seconds):
+                self.artifacts[stage] = content
+                if seconds is not None:
+                    self.seconds[stage] = seconds
+            case PassReported(entry):
+                log = PassLog(self.passes)
+                log.add(entry)
+                self.passes = log.passes
+            case CacheKeyComputed(components):
+                self.cache_key.update(components)
+            case MetadataReturned(values):
+                self.metadata.update(values)
+            case PtxasLogged(text):
+                self.log = text
+            case CacheHit():
+                self.cached = True
+
+    def added_to(self, variant: NewVariant) -> NewVariant:
+        """`variant` with everything in this outcome."""
+        return replace(variant, **{each.name: getattr(self, each.name) for each in fields(self)})

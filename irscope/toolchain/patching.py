@@ -1,0 +1,45 @@
+"""Replacing attributes of other modules temporarily, and hooks whose errors never reach the program."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_reported: set[str] = set()
+
+
+@contextmanager
+def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Sets `owner.name` to `value` within the block; restores or deletes the attribute afterwards."""
+    had, before = name in vars(owner), getattr(owner, name, None)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps `hook` so that an exception is reported once on stderr and the call returns None."""
+
+    @functools.wraps(hook)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return hook(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - an error in a hook must not become the program's
+            name = f"{hook.__name__}: {type(error).__name__}"
+            if name not in _reported:
+                _reported.add(name)
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                place = f"{where.filename}:{where.lineno}"
+                print(f"irscope: not captured: {name}: {error} ({place})", file=sys.stderr)
+            return None
+
+    return guarded

@@ -1,0 +1,97 @@
+"""Triton's cache: the components of its key, and the files that irscope adds to its entries.
+
+Runs in processes that compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+# The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.
+_SIDECAR = "irscope.json"
+
+
+def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
+    """Every component of Triton's cache key, by name (triton.runtime.cache.get_cache_key)."""
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+    from triton.compiler import make_backend
+    from triton.runtime import cache
+
+    function, backend = source.fn, make_backend(target)
+    components = {
+        "triton": digest(cache.triton_key()),
+        "source": function.cache_key,
+        "backend": backend.hash(),
+        "attributes": str(source.attrs),
+    }
+    components |= {f"type {name}": str(type_) for name, type_ in source.signature.items()}
+    names = function.arg_names
+    components |= {
+        "constant " + ".".join([names[path[0]], *map(str, path[1:])]): str(value)
+        for path, value in source.constants.items()
+    }
+    components |= {f"option {name}": str(value) for name, value in sorted(vars(options).items())}
+    components |= {f"environment {k}": v for k, v in get_cache_invalidating_env_vars().items()}
+    components |= {
+        f"global {name}": repr(value) for (name, _), (value, _) in function.used_global_vals.items()
+    }
+    return components
+
+
+def digest(*texts: str) -> str:
+    """sha256 (hex) of the texts."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def write_sidecar(key: str, log: str | None, seconds: dict[str, float]) -> None:
+    """Adds the ptxas log and the seconds per stage to the cache entry of a compilation."""
+    from triton.runtime.cache import get_cache_manager
+
+    text = json.dumps({"log": log, "seconds": seconds})
+    get_cache_manager(key).put(text, _SIDECAR, binary=False)
+
+
+def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
+    """The ptxas log and seconds per stage of a cached compilation; (None, {}) if irscope did not do it."""
+    from triton.runtime.cache import get_cache_manager
+
+    path = get_cache_manager(key).get_file(_SIDECAR)
+    if path is None:
+        return None, {}
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a plain str from Triton
+            kept = json.load(file)
+        return kept["log"], kept["seconds"]
+    except (OSError, ValueError, KeyError):
+        return None, {}
+
+
+def remember_triton_key() -> None:
+    """Makes `triton.runtime.cache.triton_key` return the hash kept in Triton's cache; stores it if missing.
+
+    Triton hashes all of libtriton once per process (400 MB, 1.3 s of CPU time here). The hash is stored
+    under the paths, sizes and modification times of the hashed files.
+    """
+    import triton
+    from triton.runtime import cache
+
+    manager = cache.get_cache_manager(_stamp(Path(triton.__file__).parent))
+    kept = manager.get_file("triton_key")
+    if kept is None:
+        manager.put(cache.triton_key(), "triton_key", binary=False)
+        return
+    key = Path(kept).read_text()
+    cache.triton_key = lambda: key
+
+
+def _stamp(package: Path) -> str:
+    """sha256 (hex) of the paths, sizes and times of every file that `triton_key` reads."""
+    read = [package / "runtime" / "cache.py", *package.glob("_C/libtriton*")]
+    for folder in ("compiler", "backends", "language"):
+        read += package.glob(f"{folder}/**/*.py")
+    states = [(str(file), file.stat()) for file in sorted(read)]
+    lines = [f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""The rows of a stage's diff, as every view shows them: changed rows with context, the rest folded.
+
+A row's text has no source locations, expanded tabs and no control characters; its spans are what changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.diff.opcode_counts import LineChange, by_source_line
+from irscope.diff.rows import Change, Row, StageDiff
+from irscope.diff.tokens import changed_spans
+from irscope.languages.document import Document
+from irscope.languages.mlir import LANGUAGE as MLIR
+from irscope.languages.registry import line_without_location
+from irscope.model.text import display_line, pluralize
+
+Span = tuple[int, int]
+
+# Every kind of change, in the order of the documents that count them.
+CHANGES = tuple(Change)
+_NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
+_PARTICIPLES = (Change.ADDED, Change.REMOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Consecutive rows to show; `folded` is the number of rows left out before them."""
+
+    rows: Sequence[Row]
+    folded: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowSide:
+    """One side of a row: its line number from 1, its printable text and the spans that changed."""
+
+    number: int
+    text: str
+    spans: tuple[Span, ...]
+
+
+def hunks(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Hunk]:
+    """The rows that `shows` selects with up to `context` rows before and after each, in order.
+
+    A last hunk without rows has the number of rows folded at the end.
+    """
+    position = 0
+    for start, end in _ranges(rows, context, shows):
+        yield Hunk(rows[start:end], start - position)
+        position = end
+    if position < len(rows):
+        yield Hunk((), len(rows) - position)
+
+
+def row_sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None]:
+    """The two sides of a row; a changed pair has the spans in which its texts differ."""
+    left = None if row.left is None else _text(diff.left, row.left)
+    right = None if row.right is None else _text(diff.right, row.right)
+    spans: tuple[Sequence[Span], Sequence[Span]] = ((), ())
+    if left is not None and right is not None and row.change is not Change.EQUAL:
+        spans = changed_spans(left, right)
+    return (
+        None if row.left is None or left is None else RowSide(row.left + 1, left, tuple(spans[0])),
+        None if row.right is None or right is None else RowSide(row.right + 1, right, tuple(spans[1])),
+    )
+
+
+def reads_differently(diff: StageDiff, row: Row) -> bool:
+    """Whether the texts of a changed row differ; not if only the definition of its layout changed."""
+    if row.change is not Change.LAYOUT or row.left is None or row.right is None:
+        return bool(row.change)
+    left, right = changed_spans(diff.left.lines[row.left], diff.right.lines[row.right])
+    return bool(left or right)
+
+
+def change_names(change: Change) -> list[str]:
+    """The names of the kinds in a change: "shape", "layout", ..."""
+    return [str(kind.name).lower() for kind in CHANGES if kind in change]
+
+
+def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
+    """How many rows have each kind of change, most first."""
+    counts = Counter(kind for row in rows for kind in CHANGES if kind in row.change)
+    return dict(counts.most_common())
+
+
+def counts_text(counts: Mapping[Change, int]) -> str:
+    """AccessConflicts kinds of change: "3 shapes, 1 layout, 2 added"."""
+    return ", ".join(
+        f"{number:,} {str(kind.name).lower()}"
+        if kind in _PARTICIPLES
+        else pluralize(number, _NOUNS.get(kind, str(kind.name).lower()))
+        for kind, number in counts.items()
+    )
+
+
+def hunk_range(rows: Sequence[Row], left: bool) -> str:
+    """The lines of a hunk on one side as unified diffs write them: first line, number of lines."""
+    numbers = [number for row in rows if (number := row.left if left else row.right) is not None]
+    return f"{numbers[0] + 1},{len(numbers)}" if numbers else "0,0"
+
+
+def source_line_counts(diff: StageDiff) -> list[LineChange]:
+    """The instructions per source line that changed; none for MLIR, whose operations the rows show."""
+    return [] if diff.left.language == MLIR.name else by_source_line(diff)
+
+
+def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:
+    """The ranges of rows to show, as (start, end); adjacent ranges are merged."""
+    start = end = -1
+    for index, row in enumerate(rows):
+        if not shows(row):
+            continue
+        if start >= 0 and index - context <= end:
+            end = min(index + context + 1, len(rows))
+            continue
+        if start >= 0:
+            yield start, end
+        start, end = max(0, index - context), min(index + context + 1, len(rows))
+    if start >= 0:
+        yield start, end
+
+
+def _text(document: Document, line: int) -> str:
+    # Locations carry no meaning in a diff, and some lines consist of them by half.
+    return display_line(line_without_location(document.lines[line], document.language))

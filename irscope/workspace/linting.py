@@ -1,0 +1,153 @@
+"""Lints Python files and captures: which files, with which rules, and what was found."""
+
+from __future__ import annotations
+
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from irscope.lint.diagnostic import Diagnostic
+from irscope.lint.rules import RULES
+from irscope.model import UserError
+
+_KEYS = ("select", "ignore")
+
+
+@dataclass(frozen=True)
+class LintResult:
+    """The number of `files` read (a capture counts as one) and the `problems`, in order.
+
+    `unread` are the files that could not be read, with the reason.
+    """
+
+    files: int
+    problems: Sequence[Diagnostic]
+    unread: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LintSettings:
+    """`[tool.irscope.lint]` of a pyproject.toml: the rules to select (empty: all) and to ignore."""
+
+    file: Path | None = None
+    select: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
+
+
+def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> LintResult:
+    """Lints files, folders and captures; `select` (empty: all) and `ignore` are names or codes of rules.
+
+    A file's pyproject.toml applies as well. Raises UserError if a path or rule does not exist.
+    """
+    _check_names([*select, *ignore], "--select and --ignore")
+    problems: list[Diagnostic] = []
+    unread: list[tuple[str, str]] = []
+    files = 0
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path}: no such file")
+        if path.is_file() and path.suffix != ".py":
+            files += 1
+            problems += _lint_capture(path, select, ignore)
+            continue
+        for file in _python_files(path):
+            files += 1
+            settings = settings_for(file)
+            _check_names([*settings.select, *settings.ignore], str(settings.file))
+            try:
+                problems += _lint_source(file, select or settings.select, [*ignore, *settings.ignore])
+            except (SyntaxError, ValueError, OSError) as error:
+                unread.append((str(file), _reason(error)))
+    return LintResult(files, problems, unread)
+
+
+def settings_for(file: Path) -> LintSettings:
+    """The settings of the nearest pyproject.toml above a file. Raises UserError if they are invalid."""
+    return _settings(file.resolve().parent)
+
+
+def _check_names(names: Sequence[str], where: str) -> None:
+    known = {name for rule in RULES for name in (rule.name, rule.code)}
+    if unknown := [name for name in names if name not in known]:
+        rules = ", ".join(rule.name for rule in RULES)
+        raise UserError(f"{where}: no rule '{unknown[0]}'; known rules: {rules}")
+
+
+def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
+    from irscope.lint.linter import lint_source
+    from irscope.lint.suppressions import selected_rules
+
+    with tokenize.open(file) as stream:
+        text = stream.read()
+    return lint_source(text, str(file), selected_rules(RULES, select, ignore))
+
+
+def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
+    from irscope.lint.suppressions import selected_rules
+    from irscope.workspace.workspace import Workspace
+
+    with Workspace(path) as workspace:
+        variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
+        groups = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
+        kernels = [
+            CompiledKernel(
+                [v for v in variants if (v.kernel.id, v.target) == group],
+                names,
+                facts,
+                workspace.find_content,
+            )
+            for group in groups
+        ]
+        return lint_compiled(kernels, selected_rules(RULES, select, ignore))
+
+
+def _reason(error: SyntaxError | ValueError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    line = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"not valid Python{line}: {message}"
+
+
+def _python_files(path: Path) -> Iterator[Path]:
+    """`path`, or the Python files in that folder and its subfolders, sorted, without hidden ones."""
+    if path.is_file():
+        yield path
+        return
+    for file in sorted(path.rglob("*.py")):
+        if not any(part.startswith(".") for part in file.relative_to(path).parts) and file.is_file():
+            yield file
+
+
+@lru_cache(maxsize=1024)
+def _settings(folder: Path) -> LintSettings:
+    file = folder / "pyproject.toml"
+    if file.is_file():
+        return _read(file)
+    return LintSettings() if folder.parent == folder else _settings(folder.parent)
+
+
+def _read(file: Path) -> LintSettings:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{file}: cannot be read: {error}") from error
+    for key in ("tool", "irscope", "lint"):
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict) or not all(
+        key in _KEYS and isinstance(value, list) and all(isinstance(name, str) for name in value)
+        for key, value in table.items()
+    ):
+        raise UserError(f"{file}: [tool.irscope.lint] may only have {' and '.join(_KEYS)}, lists of rules")
+    return LintSettings(file, table.get("select", []), table.get("ignore", []))

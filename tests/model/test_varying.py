@@ -1,0 +1,12 @@
+from irscope.model.varying import distinct_values, varying
+
+
+def test_only_what_differs_varies():
+    rows = [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 3, "c": "x"}]
+    assert varying(rows) == ["b"]
+    assert varying(rows[:1]) == varying([]) == []
+
+
+def test_a_missing_key_is_a_value_and_true_is_not_one():
+    assert varying([{"a": 1}, {}, {"b": 2}]) == ["a", "b"]
+    assert distinct_values([{"a": 1}, {"a": True}, {}]) == {"a": 3}
