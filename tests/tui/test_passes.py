@@ -38,10 +38,7 @@ async def test_the_first_diverging_pass_is_marked_and_shown(scale: IrscopeApp) -
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         said = drawn(passes(pilot))
-        assert (
-            "A and B first diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module"
-            in said
-        )
+        assert "diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module" in said
         marked = [line for line in said.splitlines() if "◆" in line]
         assert [line.split()[3] for line in marked] == ["tritongpu-assign-latencies", "tritongpu-pipeline"]
         assert "attributes diverge here: 1 attribute" in marked[0]

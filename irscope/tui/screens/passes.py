@@ -119,7 +119,7 @@ class PassesScreen(Screen[None]):
             self._note = "comparing..."
             self._list()
             first = await self._background.run(self._passes.mark_divergence)
-            self._note = "A and B do not diverge" if first is None else f"A and B first diverge {first.place}"
+            self._note = "no divergence" if first is None else f"diverge {first.place}"
             self._list()
             self.action_divergence()
         for line in self._passes.lines:
