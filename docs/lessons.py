@@ -18,6 +18,7 @@ from screenshots import picture
 
 from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
+from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
@@ -62,7 +63,7 @@ def write(lesson: Lesson, folder: Path, pictures: bool) -> None:
         with Workspace(path) as workspace:
             text = markdown(lesson, workspace)
             if pictures:
-                app = IrscopeApp(workspace, lesson=lesson)
+                app = IrscopeApp(workspace, lesson=LessonPages(lesson, workspace))
                 svg = asyncio.run(picture(app, SIZE, ["full_stop"]))
                 # Do not publish where this machine keeps Triton.
                 (folder / f"{name}.svg").write_text(svg.replace(sys.prefix, "/venv"), encoding="utf-8")

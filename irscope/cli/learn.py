@@ -57,11 +57,12 @@ def run(args: argparse.Namespace) -> int:
     if args.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _print(lesson, path)
         return 0
+    from irscope.learn.pages import LessonPages
     from irscope.tui.app import run as run_app
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
-        return run_app(workspace, lesson=lesson)
+        return run_app(workspace, lesson=LessonPages(lesson, workspace))
 
 
 def compile_lesson(lesson: Lesson, path: Path) -> None:

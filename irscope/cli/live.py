@@ -6,20 +6,27 @@ import os
 import shlex
 import sqlite3
 import sys
-from dataclasses import fields
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from irscope.capturing.compile.pool import Stop, Stopped, Worker
-from irscope.capturing.compile.sweep import Sweep, compile_sweep, lay_out, planned
+from irscope.capturing.compile.sweep import (
+    Sweep,
+    compile_sweep,
+    lay_out,
+    planned,
+    planned_variant,
+    stored_variant,
+)
 from irscope.capturing.messages import Plan, SweepRequest
-from irscope.model import Artifact, UserError, Variant
-from irscope.store import CaptureWriter, NewVariant
-from irscope.store.encoding import Blob, digest
-from irscope.toolchain.job import Job
-from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Tell, Unchanged, VariantFinished
+from irscope.model import UserError
+from irscope.tui.live import Tell
+from irscope.workspace import CaptureWriter
+from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
-_SHARED = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
+if TYPE_CHECKING:
+    from irscope.toolchain.job import Job
 
 
 class LiveSweep:
@@ -83,7 +90,7 @@ class LiveSweep:
         def made(job: Job, stage: str, content: bytes) -> None:
             tell(StageMade(sweep.ids[job], stage, content))
 
-        variants = {job: _variant(sweep, job) for job in sweep.ids}
+        variants = {job: planned_variant(sweep, job) for job in sweep.ids}
         tell(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
         self.left = len(variants)
         try:
@@ -91,7 +98,7 @@ class LiveSweep:
                 self.left -= 1
                 self.compiled += new.failure is None
                 self.failed += new.failure is not None
-                tell(VariantFinished(_finished(variants[job], new)))
+                tell(VariantFinished(stored_variant(variants[job], new)))
         except (OSError, sqlite3.Error) as error:  # the disk is full
             tell(Refused(str(error)))
         tell(Ended())
@@ -102,21 +109,3 @@ def _end(runs: list[tuple[Thread, Stop]]) -> None:
         stop.set()
     for thread, _ in runs:
         thread.join()
-
-
-def _variant(sweep: Sweep, job: Job) -> Variant:
-    """The variant that a job will compile, without stages."""
-    return Variant(sweep.ids[job], sweep.kernel, job.target, job.specialization, job.config, sweep.toolchain)
-
-
-def _finished(variant: Variant, new: NewVariant) -> Variant:
-    """The variant as stored in the capture."""
-    values = {name: getattr(new, name) for name in _SHARED}
-    values["artifacts"] = {name: _artifact(name, content) for name, content in new.artifacts.items()}
-    return Variant(id=variant.id, kernel=variant.kernel, toolchain=variant.toolchain, **values)
-
-
-def _artifact(stage: str, content: bytes | Blob) -> Artifact:
-    if isinstance(content, Blob):
-        return Artifact(stage, content.digest, content.size)
-    return Artifact(stage, digest(content), len(content))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.expectations import parse_expectation, unmet
-from irscope.diff.stage_diff import diff_stage
-from irscope.diff.summary import summarize
-from irscope.learn.context import LessonCapture, LessonContext, contexts_of
+from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.lesson import Assertion, Lesson
+from irscope.workspace import Workspace, parse_expectation, summarize, unmet
 
 
-def failed_assertions(lesson: Lesson, capture: LessonCapture) -> Iterator[str]:
+def failed_assertions(lesson: Lesson, capture: Workspace) -> Iterator[str]:
     """A line per assertion of the lesson that fails. Raises UserError if the capture lacks a variant."""
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
@@ -67,7 +65,7 @@ def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
 
 def _check_diff(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
     stage = assertion.stage
-    summary = summarize(diff_stage(stage, a.document(stage), b.document(stage)))
+    summary = summarize(a.capture.diff(a.variant, b.variant, stage))
     return None if assertion.diff in summary else f"the diff of {stage} is: {summary}"
 
 

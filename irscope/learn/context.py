@@ -1,61 +1,22 @@
-"""What a lesson needs from an open capture, and one of its variants as a lesson's text refers to it."""
+"""A variant of an open capture, as the text of a lesson refers to it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from irscope.backends import stage_named
-from irscope.facts.fact import Fact
-from irscope.languages.document import Document
-from irscope.languages.registry import strip_debug
-from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import LessonStep
 from irscope.model import Variant
-
-
-class LessonCapture(Protocol):
-    """An open capture. A lesson asks it for everything that must be read, parsed or measured."""
-
-    @property
-    def variants(self) -> Sequence[Variant]:
-        """The variants, in order."""
-        ...
-
-    @property
-    def names(self) -> Mapping[int, str]:
-        """The short name of each variant, by id."""
-        ...
-
-    def variant(self, name: str) -> Variant:
-        """The variant that `name` identifies. Raises UserError if none or several match."""
-        ...
-
-    def text(self, variant: Variant, stage: str) -> str:
-        """The text of a stage."""
-        ...
-
-    def facts(self, variant: Variant) -> Mapping[str, Fact]:
-        """The facts of a variant, by name."""
-        ...
-
-    def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed."""
-        ...
-
-    def layouts(self, variant: Variant) -> KernelLayouts:
-        """The layouts of a variant's TTGIR."""
-        ...
+from irscope.workspace import Fact, Workspace, stage_named, strip_debug
 
 
 @dataclass(frozen=True, slots=True)
 class LessonContext:
     """A variant of a lesson's capture. `stage` may also name one of the EXTRAS."""
 
-    capture: LessonCapture
+    capture: Workspace
     variant: Variant
 
     @property
@@ -82,10 +43,6 @@ class LessonContext:
         """How many lines of a stage match a regular expression."""
         return sum(1 for line in self.lines(stage) if re.search(pattern, line))
 
-    def document(self, stage: str) -> Document:
-        """A stage, parsed."""
-        return self.capture.document(self.variant, stage)
-
 
 def language_of(stage: str) -> str:
     """The language of a stage or extra; "" if it is binary."""
@@ -94,6 +51,6 @@ def language_of(stage: str) -> str:
     return stage_named(stage).language or ""
 
 
-def contexts_of(step: LessonStep, capture: LessonCapture) -> tuple[LessonContext, LessonContext]:
+def contexts_of(step: LessonStep, capture: Workspace) -> tuple[LessonContext, LessonContext]:
     """The two variants of a step. Raises UserError if the capture lacks one."""
     return LessonContext(capture, capture.variant(step.a)), LessonContext(capture, capture.variant(step.b))

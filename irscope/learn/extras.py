@@ -6,15 +6,9 @@ import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from irscope.layouts.describe import conflicts_text, ways_text
-from irscope.lint.linter import lint_source
-from irscope.lint.rules import SOURCE_RULES
 from irscope.model import Variant
-
-if TYPE_CHECKING:
-    from irscope.learn.context import LessonCapture
+from irscope.workspace import SOURCE_RULES, Workspace, conflicts_text, lint_source, ways_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +18,30 @@ class Extra:
     `shared` is true if all variants of a kernel have the same text.
     """
 
-    text: Callable[[LessonCapture, Variant], str]
+    text: Callable[[Workspace, Variant], str]
     caption: str
     language: str = "text"
     shared: bool = False
 
 
-def _kernel(_: LessonCapture, variant: Variant) -> str:
+def _kernel(_: Workspace, variant: Variant) -> str:
     return variant.kernel.source.text
 
 
-def _file(_: LessonCapture, variant: Variant) -> str:
+def _file(_: Workspace, variant: Variant) -> str:
     with tokenize.open(variant.kernel.source.file) as file:
         return file.read()
 
 
-def _output(_: LessonCapture, variant: Variant) -> str:
+def _output(_: Workspace, variant: Variant) -> str:
     return variant.output
 
 
-def _layout(capture: LessonCapture, variant: Variant) -> str:
+def _layout(capture: Workspace, variant: Variant) -> str:
     return "".join(f"{line}\n" for line in _layout_lines(capture, variant))
 
 
-def _layout_lines(capture: LessonCapture, variant: Variant) -> Iterator[str]:
+def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
     """Each access to shared memory and each layout conversion, with its cost."""
     layouts = capture.layouts(variant)
     for one in layouts.accesses:
@@ -61,7 +55,7 @@ def _layout_lines(capture: LessonCapture, variant: Variant) -> Iterator[str]:
         yield f"ttg.convert_layout of line {conversion.line}, {both}: {cost}"
 
 
-def _lint(capture: LessonCapture, variant: Variant) -> str:
+def _lint(capture: Workspace, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
     diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
     return "".join(

@@ -7,16 +7,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from irscope.learn.context import LessonCapture, LessonContext, contexts_of, language_of
+from irscope.learn.context import LessonContext, contexts_of, language_of
 from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
+from irscope.workspace import Workspace
 
 _PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
 _CODE_WIDTH = 140
 _PROSE_WIDTH = 110
 
 
-def markdown(lesson: Lesson, capture: LessonCapture) -> str:
+def markdown(lesson: Lesson, capture: Workspace) -> str:
     """The whole lesson. Raises UserError if the capture lacks a variant."""
     parts = [f"# {lesson.number}. {lesson.title}", lesson.about.strip()]
     for step in lesson.steps:

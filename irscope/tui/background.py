@@ -1,4 +1,4 @@
-"""One daemon thread for work that takes long, so that the screen never waits and quitting never does."""
+"""One daemon thread for slow work, so that neither the screen nor quitting waits for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Result = TypeVar("Result")
 
 
 class Background:
-    """Runs jobs one after the other, in an event loop of its own.
+    """Runs jobs one by one in its own event loop.
 
-    Not a pool of concurrent.futures: Python waits for those at exit, and a diff can take seconds.
+    This is not a pool of concurrent.futures, because Python waits for those at exit and a diff can take
+    seconds.
     """
 
     def __init__(self) -> None:
@@ -21,7 +22,10 @@ class Background:
         threading.Thread(target=self._serve, name="irscope-background", daemon=True).start()
 
     async def run(self, job: Callable[..., Result], *arguments: Any) -> Result:
-        """What `job(*arguments)` returns or raises; never started where the caller is cancelled first."""
+        """Returns what `job(*arguments)` returns, or raises what it raises.
+
+        The job is never started if the caller is canceled first.
+        """
 
         async def call() -> Result:
             return job(*arguments)
@@ -29,7 +33,7 @@ class Background:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self._loop))
 
     def close(self) -> None:
-        """Ends the thread after the job under way; does not wait for it."""
+        """Ends the thread after the current job; does not wait for it."""
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _serve(self) -> None:

@@ -1,4 +1,4 @@
-"""Which variants the table shows: words that must be in a row, and conditions like `registers>128`."""
+"""The filter of the table: words that a row must contain, and conditions like `registers>128`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Test = Callable[[Variant], bool]
 
 
 def tests(query: str, columns: Sequence[Column]) -> list[Test]:
-    """What a variant must pass to be shown: one test for each word of `query`.
+    """The tests that a variant must pass to be shown: one per word of `query`.
 
-    A condition names a column by its title or by the fact's name. A word that is no condition, or whose
-    column there is not, must stand somewhere in the row, capitals or not.
+    A condition names a column by its title or name. Any other word must occur in the row, in any case.
     """
     return [_condition(word, columns) or _anywhere(word.lower(), columns) for word in query.split()]
 
@@ -44,7 +43,7 @@ def _condition(word: str, columns: Sequence[Column]) -> Test | None:
 
 
 def _compares(column: Column, variant: Variant, sign: str, wanted: float) -> bool:
-    """Whether a column's number compares so; what is unknown or no number never does."""
+    """Compares the number of a cell; False if it is unknown or not a number."""
     key = column.key(variant)
     return key[0] < UNKNOWN[0] and not key[2] and _COMPARE[sign](key[1], wanted)
 
@@ -54,7 +53,7 @@ def _anywhere(word: str, columns: Sequence[Column]) -> Test:
 
 
 def _number(text: str) -> float | None:
-    """A number as the table shows it: `1,024`, `50%`."""
+    """Parses a number as the table shows it: `1,024`, `50%`."""
     percent = text.endswith("%")
     try:
         return float(text.rstrip("%").replace(",", "")) / (100 if percent else 1)

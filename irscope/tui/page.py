@@ -1,4 +1,4 @@
-"""What the main area shows: two aligned texts, and how they lie on the screen."""
+"""What the main area shows: two aligned texts, and their screen lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.diff.rows import Change, Row
-from irscope.languages.registry import line_without_location
+from irscope.workspace import Change, Row, line_without_location
 
-# A stretch of equal rows is folded but for this many on either side of a change.
+# Equal rows are folded, except this many next to a change.
 CONTEXT = 3
 
 
 @dataclass(frozen=True)
 class PageSide:
-    """One text. `language` None is plain words; `numbers` are line numbers other than 1, 2, 3."""
+    """One text. `language` is None for a message; `numbers` are line numbers other than 1, 2, 3, ..."""
 
     lines: Sequence[str]
     language: str | None = None
@@ -30,29 +29,28 @@ class PageSide:
         return max(map(len, self.lines), default=0)
 
     def number(self, line: int) -> str:
-        """The number shown beside a line, "" for none."""
+        """The number of a line, "" if it has none."""
         if self.numbers is None:
             return str(line + 1)
         return str(self.numbers[line]) if self.numbers[line] else ""
 
     def line_numbered(self, number: int) -> int | None:
-        """The line (from 0) that has this number beside it, the first of them; None where none has."""
+        """The first line (from 0) with this number; None if there is none."""
         if self.numbers is None:
             return number - 1 if 0 < number <= len(self.lines) else None
         return self.numbers.index(number) if number and number in self.numbers else None
 
     @cached_property
     def number_width(self) -> int:
-        """Cells that the widest line number takes."""
+        """The width of the widest line number."""
         return len(str(max(self.numbers or (len(self.lines),), default=0)))
 
 
 @dataclass(frozen=True)
 class Page:
-    """Two sides and the rows that align them. Where `right` is None there is one text.
+    """Two sides and the rows that align them; one text if `right` is None.
 
-    `compared` tells rows that a diff made from texts that only stand beside each other; in `raw` ones
-    every difference of the texts counts, of names and places too.
+    `compared`: a diff aligned the rows. `raw`: every difference in the text counts, even names and locations.
     """
 
     left: PageSide
@@ -63,7 +61,7 @@ class Page:
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """The stretches of rows that differ, as (first, one past the last)."""
+        """The ranges of rows that differ, as (first, end)."""
         if not self.compared:
             return []
         found: list[tuple[int, int]] = []
@@ -79,19 +77,19 @@ class Page:
         return found
 
     def text(self, row: Row, right: bool) -> str | None:
-        """The line that one side has in a row, None where it has none."""
+        """The line of one side of a row; None if it has none."""
         side = self.right if right else self.left
         line = row.right if right else row.left
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:
-        """The row that holds a line of one side; the last row where there is no such line."""
+        """The row of a line of one side; the last row if there is no such line."""
         return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
 
     def matches(self, query: str, located: bool) -> list[int]:
-        """The rows of which a line contains `query`; capitals count only where it has some.
+        """The rows with a line that contains `query`, with smart case.
 
-        Source locations count where they are shown: where `located`, and in raw text.
+        Source locations are searched if they are on screen: if `located`, and in raw text.
         """
         found = searcher(query)
         located = located or self.raw
@@ -102,7 +100,7 @@ class Page:
 
 
 class _Lines(Sequence[int]):
-    """The line of one side in each row, the last one above where there is none; non-decreasing."""
+    """The line of one side per row, else the last one above; non-decreasing."""
 
     def __init__(self, rows: Sequence[Row], right: bool) -> None:
         self._rows = rows
@@ -120,8 +118,8 @@ class _Lines(Sequence[int]):
         return -1
 
 
-class _Beside(Sequence[Row]):
-    """Rows that put line n beside line n; made as they are asked for, as most never are."""
+class _UnalignedRows(Sequence[Row]):
+    """Rows that put line n next to line n; created on demand, because most are never shown."""
 
     def __init__(self, left: int, right: int) -> None:
         self._left = left
@@ -138,7 +136,7 @@ class _Beside(Sequence[Row]):
 
 
 def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[int]:
-    """The lines (from 0) in which something is found, with their locations or without."""
+    """The lines (from 0) that match, with or without their locations."""
     hits = {index for index, line in enumerate(side.lines) if found(line)}
     language = side.language
     if located or not language:
@@ -147,19 +145,19 @@ def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[in
 
 
 def searcher(query: str) -> Callable[[str], bool]:
-    """Whether a line contains `query`; smart case: capitals count only where the query has some."""
+    """Tests whether a line contains `query`; smart case: case matters only if the query has capitals."""
     if query != query.lower():
         return lambda line: query in line
     return lambda line: query in line.lower()
 
 
 def plain_page(left: PageSide, right: PageSide | None) -> Page:
-    """Two texts side by side as they stand, not aligned: before a diff is there, or where none can be."""
-    return Page(left, right, _Beside(len(left.lines), len(right.lines) if right else 0))
+    """Two texts side by side, not aligned, because they are not compared."""
+    return Page(left, right, _UnalignedRows(len(left.lines), len(right.lines) if right else 0))
 
 
 class Kind(enum.Enum):
-    """What one screen line shows of a row: both sides, one side, or a fold of many rows."""
+    """What a screen line shows: both sides of a row, one side, or a fold of many rows."""
 
     BOTH = enum.auto()
     LEFT = enum.auto()
@@ -168,7 +166,7 @@ class Kind(enum.Enum):
 
 
 class ScreenLine(NamedTuple):
-    """A line on the screen: of which row it shows what. A fold stands for `folded` rows from `row`."""
+    """A line on the screen: what it shows of which row. A fold replaces `folded` rows from `row` on."""
 
     row: int
     kind: Kind
@@ -176,7 +174,7 @@ class ScreenLine(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Screen lines of one kind in a row: the first of them, the first row, how many of each."""
+    """Consecutive screen lines of one kind: the first one, the first row, the number of rows."""
 
     start: int
     row: int
@@ -185,17 +183,17 @@ class _Piece(NamedTuple):
 
     @property
     def height(self) -> int:
-        """How many screen lines it takes."""
+        """The number of screen lines."""
         return 1 if self.kind is Kind.FOLD else self.rows
 
 
 class _ScreenLines(Sequence[ScreenLine]):
-    """Screen lines, made as they are asked for from stretches of rows that show alike."""
+    """Screen lines, created on demand from ranges of rows that are shown in the same way."""
 
-    def __init__(self, stretches: Iterator[tuple[int, Kind, int]]) -> None:
+    def __init__(self, ranges: Iterator[tuple[int, Kind, int]]) -> None:
         self._pieces: list[_Piece] = []
         self._length = 0
-        for row, kind, rows in stretches:
+        for row, kind, rows in ranges:
             if rows:
                 piece = _Piece(self._length, row, kind, rows)
                 self._pieces.append(piece)
@@ -213,7 +211,7 @@ class _ScreenLines(Sequence[ScreenLine]):
         return ScreenLine(piece.row + index - piece.start, piece.kind)
 
     def find(self, row: int) -> int:
-        """The first screen line of `row`, or the fold that holds it."""
+        """The first screen line of `row`, or its fold."""
         place = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
         while place > 0 and self._pieces[place - 1].row == row:
             place -= 1
@@ -224,7 +222,7 @@ class _ScreenLines(Sequence[ScreenLine]):
 
 
 class ScreenLayout:
-    """The screen lines of a page: two sides or unified, equal stretches folded or not."""
+    """The screen lines of a page: in two columns or one, with equal rows folded or not."""
 
     def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
         self.page = page
@@ -232,7 +230,7 @@ class ScreenLayout:
         self.lines = _ScreenLines(self._lay_out(_folds(page, opened) if folded and page.compared else []))
 
     def find(self, row: int) -> int:
-        """The index of the screen line that shows `row`, or holds it in a fold."""
+        """The index of the screen line that shows `row`, or of its fold."""
         return self.lines.find(row)
 
     def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Kind, int]]:
@@ -256,7 +254,7 @@ class ScreenLayout:
         yield start, Kind.RIGHT, end - start
 
     def _spread_run(self, first: int, last: int) -> Iterator[tuple[int, Kind, int]]:
-        """What differs, in one column: A's line above B's."""
+        """Rows that differ, in one column: A's line above B's."""
         for index in range(first, last):
             row = self.page.rows[index]
             if row.left is not None:
@@ -266,7 +264,7 @@ class ScreenLayout:
 
 
 def _folds(page: Page, opened: Collection[int]) -> list[tuple[int, int]]:
-    """The stretches of equal rows to be folded: none whose first row is in `opened`, none of equal texts."""
+    """The ranges of equal rows to fold, except those whose first row is in `opened`; none in equal texts."""
     if not page.runs:
         return []
     edges = [0, *(edge for run in page.runs for edge in run), len(page.rows)]

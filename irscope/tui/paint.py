@@ -1,28 +1,58 @@
-"""Drawing a piece of one line: syntax colours, changed spans and search matches over a row's background."""
+"""Drawing a piece of a line: syntax highlighting, changed spans and matches over a row's background."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Protocol
 
+from pygments.lexer import Lexer
+from pygments.lexers.python import PythonLexer
+from pygments.token import Token, _TokenType
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.tui.highlight import runs
+from irscope.workspace import lexer_for
 
 Span = tuple[int, int]
 
+# A line can have 16,000 characters: lexing starts this far left of the screen, at a blank.
+_LEAD = 120
+
+# A separator between two tokens of one color takes that color: a structure of 1,140 types changes color once.
+_BETWEEN = 2
+
+# The style classes of irscope.tcss by token type; subtypes use the class of their parent.
+_CLASSES = {
+    Token.Comment: "comment",
+    Token.Keyword: "keyword",
+    Token.Keyword.Type: "type",
+    Token.Name.Attribute: "attribute",
+    Token.Name.Builtin: "keyword",
+    Token.Name.Class: "type",
+    Token.Name.Decorator: "attribute",
+    Token.Name.Function: "function",
+    Token.Name.Label: "attribute",
+    Token.Literal.String: "string",
+    Token.Literal.Number: "number",
+    Token.Operator.Word: "keyword",
+}
+STYLE_CLASSES = tuple(dict.fromkeys(_CLASSES.values()))
+
+# A piece of a line in one style: start, end, style class.
+_Run = tuple[int, int, str]
+
 
 class Styles(Protocol):
-    """Who knows the style classes of irscope.tcss: a panel."""
+    """A panel, which knows the style classes of irscope.tcss."""
 
     def style(self, *names: str) -> Style:
-        """Colour and background of a style class."""
+        """The style of a class, with the panel's background."""
 
     def ink(self, name: str) -> Style:
-        """What a style class itself sets, to be laid over another style."""
+        """What a style class itself sets, to add to another style."""
 
 
 def code(
@@ -36,13 +66,13 @@ def code(
 ) -> list[Segment]:
     """`text[start:]` in exactly `width` cells.
 
-    `base` is the row's style; each of `marks` is spans of `text` and the style class under them, a
-    later one over an earlier.
+    `base` is the row's style. `marks` are spans of `text` and the style class of their background; later ones
+    cover earlier ones.
     """
     piece = text[start : start + width]
     inks: list[str | None] = [None] * len(piece)
-    edges = {0, len(piece)}  # where the style may change
-    for first, end, name in runs(text, language, start, width):
+    edges = {0, len(piece)}  # where the style can change
+    for first, end, name in _runs(text, language, start, width):
         last = min(end, len(piece))
         inks[first:last] = [name] * (last - first)
         edges |= {first, last}
@@ -54,23 +84,23 @@ def code(
                 grounds[first:last] = [name] * (last - first)
                 edges |= {first, last}
     segments: list[Segment] = []
-    under: str | None = None  # the ground of the segment before
+    previous: str | None = None  # the background of the previous segment
     for first, last in pairwise(sorted(edges)):
         ink, ground, content = inks[first], grounds[first], piece[first:last]
-        if segments and ground == under and content.isspace():
-            # A blank has no ink: one escape sequence less to send.
+        if segments and ground == previous and content.isspace():
+            # A blank needs no color of its own: one escape sequence less to send.
             segments[-1] = Segment(segments[-1].text + content, segments[-1].style)
             continue
         style = base + styles.style(ground) if ground else base
         if ink and ground != "match":
             style += styles.ink(f"code--{ink}")
         segments.append(Segment(content, style))
-        under = ground
+        previous = ground
     return fitted(segments, width, base, len(piece) if piece.isascii() else None)
 
 
 def fitted(segments: list[Segment], width: int, base: Style, cells: int | None = None) -> list[Segment]:
-    """`segments` filled up or cut to `width` cells; `cells` is how many they have, where that is known."""
+    """`segments` padded or cut to `width` cells; `cells` is their width if known."""
     if cells is None:
         cells = sum(cell_len(segment.text) for segment in segments)
     if cells < width:
@@ -82,7 +112,7 @@ def fitted(segments: list[Segment], width: int, base: Style, cells: int | None =
 
 
 def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:
-    """Where `query` stands in the part of `text` that is on screen; smart case, as `page.searcher`."""
+    """Where `query` occurs in the part of `text` on screen; with smart case, as in `page.searcher`."""
     if not query:
         return []
     begin, end = max(start - len(query), 0), start + width + len(query)
@@ -93,3 +123,49 @@ def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:
         found.append((begin + place, begin + place + len(query)))
         place = piece.find(query, place + len(query))
     return found
+
+
+def _runs(text: str, language: str | None, start: int, width: int) -> list[_Run]:
+    """The styled pieces of `text[start : start + width]`; positions count from `start`."""
+    if language is None:
+        return []
+    begin = _boundary(text, start - _LEAD) if start > _LEAD else 0
+    end = start + width
+    found = _lex(text[begin:end], language)
+    shift = start - begin
+    return [(max(a - shift, 0), b - shift, name) for a, b, name in found if b > shift]
+
+
+def _boundary(text: str, near: int) -> int:
+    """The first blank from `near` on; `near` if the next _LEAD characters have none."""
+    blank = text.find(" ", near, near + _LEAD)
+    return near if blank < 0 else blank
+
+
+@lru_cache(maxsize=4096)
+def _lex(piece: str, language: str) -> tuple[_Run, ...]:
+    found: list[_Run] = []
+    for place, kind, value in _lexer(language).get_tokens_unprocessed(piece):
+        name = _style_class(kind)
+        if name is None:
+            continue
+        end = place + len(value)
+        if found and found[-1][2] == name and place - found[-1][1] <= _BETWEEN:
+            found[-1] = (found[-1][0], end, name)
+        else:
+            found.append((place, end, name))
+    return tuple(found)
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    return PythonLexer() if language == "python" else lexer_for(language)
+
+
+@cache
+def _style_class(kind: _TokenType) -> str | None:
+    while kind not in _CLASSES:
+        if kind.parent is None:
+            return None
+        kind = kind.parent
+    return _CLASSES[kind]

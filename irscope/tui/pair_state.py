@@ -1,89 +1,95 @@
-"""A and B: which stages they have, what differs in each, and the page that each shows."""
+"""A and B on screen: the stages they have, what differs in each, and the page that each shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.finding import Finding
-from irscope.diff.build_rows import text_rows
-from irscope.diff.rows import StageDiff
-from irscope.diff.summary import short_label, summarize
 from irscope.model import Variant
-from irscope.store import variant_names
-from irscope.tui.detail import Detail, detailed
-from irscope.tui.page import Page, plain_page
-from irscope.tui.page_sides import side_of, tabs_of
-from irscope.workspace import PYTHON, Workspace
+from irscope.tui.page import Page, PageSide, plain_page
+from irscope.workspace import (
+    PYTHON,
+    Comparison,
+    Detail,
+    Finding,
+    StageDiff,
+    Workspace,
+    differs_materially,
+    python_rows,
+    python_source,
+    rows_at,
+    short_label,
+    stage_named,
+    stages_for,
+    summarize,
+    variant_names,
+)
 
 EQUAL = "="
 UNKNOWN = "·"
-# One of the two is still being compiled.
+# A or B is still being compiled.
 PENDING = "…"
-# The stage that people ask for first, shown until it is known which one differs.
+# The stage shown until it is known which one differs.
 _FIRST = "ttgir"
-# The front end's module says what was asked for, not what the compiler made of it.
-_ASKED_FOR = ("source", "glir")
 
 
 class PairState:
-    """One pair of variants. `notes` fills up as stages are compared: stage -> what differs, for its tab.
+    """Two variants. `notes` has what differs in each stage, for its tab, as far as it is known.
 
-    `keys` name the texts of each stage as they were when this was made.
+    `keys` identify the texts of each stage as they were when this was created.
     """
 
     def __init__(self, workspace: Workspace, a: Variant, b: Variant) -> None:
         self.workspace = workspace
         self.a = a
         self.b = b
-        self.stages = tabs_of(workspace, a, b)
-        self.notes = {stage: self._first_note(stage) for stage in self.stages}
+        self.comparison: Comparison = workspace.compare(a, b)
+        self.stages = _tabs(workspace, a, b)
+        self.notes = {stage: self._initial_note(stage) for stage in self.stages}
         self.keys = {stage: (self._key(a, stage), self._key(b, stage)) for stage in self.stages}
 
     def renewed(self) -> PairState:
-        """The same pair as the workspace has it now; what was found of a stage stands where its texts do."""
+        """The same pair in its current state; notes are kept if a stage's texts did not change."""
         fresh = PairState(self.workspace, *(self.workspace.by_id(variant.id) for variant in (self.a, self.b)))
         for stage in fresh.stages:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
                 fresh.notes[stage] = self.notes[stage]
         return fresh
 
-    def _key(self, variant: Variant, stage: str) -> str:
-        """What names the text that a variant shows in a stage; of one without it, how far it is."""
-        if stage == PYTHON:
-            return stage
-        return self.workspace.key(variant, stage) or self.workspace.in_progress.words(variant.id)
-
     @property
     def single(self) -> bool:
-        """Whether A and B are one and the same variant."""
+        """Whether A and B are the same variant."""
         return self.a.id == self.b.id
 
     @property
     def growing(self) -> bool:
-        """Whether one of the two is still being compiled."""
+        """Whether A or B is still being compiled."""
         return any(variant.id in self.workspace.in_progress for variant in (self.a, self.b))
 
     def first_stage(self) -> str:
         """The stage to open with."""
-        there = [s for s in self.stages[1:] if self.workspace.key(self.a, s) or self.workspace.key(self.b, s)]
-        return _FIRST if _FIRST in there else there[0] if there else PYTHON
+        available = [
+            stage
+            for stage in self.stages[1:]
+            if self.workspace.key(self.a, stage) or self.workspace.key(self.b, stage)
+        ]
+        return _FIRST if _FIRST in available else available[0] if available else PYTHON
 
     def open_tasks(self, current: str, in_order: bool) -> Iterator[str]:
-        """The stages whose text is to be made or that are to be compared: `current` first, or in order.
+        """The stages to compare or to disassemble: in order, or with `current` first.
 
-        A stage that has to be disassembled first waits until it is asked for.
+        A stage that must be disassembled is included only if it is `current`.
         """
-        stages = [s for s in self.stages if s != PYTHON and (s == current or self._at_hand(s))]
+        stages = [s for s in self.stages if s != PYTHON and (s == current or self._available(s))]
         if not in_order:
             stages.sort(key=lambda stage: stage != current)
         for stage in stages:
-            if self.notes[stage] == UNKNOWN or not self._at_hand(stage):
+            if self.notes[stage] == UNKNOWN or not self._available(stage):
                 yield stage
 
-    def work(self, stage: str) -> StageDiff | None:
-        """Makes the texts that are missing and compares them; None where there is nothing to compare.
+    def compare_stage(self, stage: str) -> StageDiff | None:
+        """Derives missing texts and compares them; None if there is nothing to compare.
 
-        Takes long: for the background. Raises UserError where a text cannot be had.
+        Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
         """
         for variant in (self.a, self.b):
             if self.workspace.derivable(variant, stage):
@@ -92,40 +98,38 @@ class PairState:
             return None
         return self.workspace.diff(self.a, self.b, stage)
 
-    def matters(self, stage: str, diff: StageDiff | None) -> bool:
-        """Whether this is a stage to open with: it differs in more than shapes and constants."""
-        return diff is not None and diff.structural and stage not in _ASKED_FOR and not diff.constants_only
+    def opens_with(self, diff: StageDiff | None) -> bool:
+        """Whether a stage is one to open with: it differs in more than shapes and constants."""
+        return diff is not None and differs_materially(diff)
 
     def findings(self) -> tuple[Finding, ...]:
-        """What matters about A and B. Compares the stages that were not yet: for the background.
-
-        Raises UserError if a stage is damaged.
-        """
+        """The findings. Compares all stages. Raises UserError if one is damaged."""
         return self.workspace.compare(self.a, self.b).findings
 
-    def settle(self, stage: str, diff: StageDiff | None) -> None:
-        """Notes what the work on a stage found."""
-        self.notes[stage] = short_label(diff) if diff else self._first_note(stage)
+    def note(self, stage: str, diff: StageDiff | None) -> None:
+        """Notes the result of comparing a stage."""
+        self.notes[stage] = short_label(diff) if diff else self._initial_note(stage)
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
-        """The page of a stage: aligned where it has been compared, else the texts as they stand."""
+        """The page of a stage: aligned if it has been compared, else the plain texts."""
         diff = None if self.single else self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
             left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
-            rows = detailed(diff.rows, left, right, detail)
+            rows = rows_at(detail, diff.rows, left.lines, right.lines)
             return Page(left, right, rows, compared=True, raw=detail is Detail.RAW)
-        alone = self.alone(stage)
-        if alone is not None:
-            return plain_page(side_of(self.workspace, alone, stage), None)
+        only = self.only_variant(stage)
+        if only is not None:
+            return plain_page(side_of(self.workspace, only, stage), None)
         left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
         if stage != PYTHON:
             return plain_page(left, right)
         if left == right:
             return plain_page(left, None)
-        return Page(left, right, text_rows(left.lines, right.lines), compared=True, raw=True)
+        rows = python_rows(python_source(self.a), python_source(self.b))
+        return Page(left, right, rows, compared=True, raw=True)
 
-    def alone(self, stage: str) -> Variant | None:
-        """The variant to be shown alone, None where both are.
+    def only_variant(self, stage: str) -> Variant | None:
+        """The variant that is shown without the other; None if both are.
 
         It is the one that failed, else the only one that has the stage.
         """
@@ -140,37 +144,63 @@ class PairState:
         return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
-        """What differs in a stage, in words."""
+        """What differs in a stage, in one line."""
         if stage == PYTHON or self.single:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
             return summarize(diff)
         if self.notes[stage] == EQUAL:
-            return "the same text"
+            return "identical text"
         if self.notes[stage] == PENDING:
             letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.key(v, stage) is None]
-            return f"{' and '.join(letters)} not that far yet"
-        return "comparing..." if self.notes[stage] == UNKNOWN and self._at_hand(stage) else ""
+            return f"{' and '.join(letters)}: not compiled this far yet"
+        return "comparing..." if self.notes[stage] == UNKNOWN and self._available(stage) else ""
+
+    def operation_text(self, stage: str, left: int | None, right: int | None) -> str:
+        """The operations that start at these lines (from 0) of A and B, with their regions.
+
+        As a diff if they are not the same text. "" if there are none. May parse the stage, which takes long.
+        """
+        only = self.only_variant(stage)
+        ours = self._operation(only or self.a, stage, left)
+        theirs = [] if only else self._operation(self.b, stage, right)
+        if not theirs or ours == theirs:
+            return "\n".join(ours)
+        return "\n".join([*(f"-{line}" for line in ours), *(f"+{line}" for line in theirs)])
 
     def headings(self) -> tuple[str, str]:
-        """What stands over the sides: in what A and B differ, as all else is in the table."""
+        """The titles of the two sides: only the values in which A and B differ."""
         if self.single:
             return self._heading("A=B", self.a, [self.a]), ""
-        # Two of one config differ in their source, which is said.
-        alike = bool(self.workspace.age(self.a)) and same_config(self.a, self.b)
-        left, right = ([self.a], [self.b]) if alike else ([self.a, self.b], [self.a, self.b])
+        # With one config they differ in their source, which `age` says.
+        same = bool(self.workspace.age(self.a)) and same_config(self.a, self.b)
+        left, right = ([self.a], [self.b]) if same else ([self.a, self.b], [self.a, self.b])
         return self._heading("A", self.a, left), self._heading("B", self.b, right)
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
-        words = [f"{letter} #{variant.id}", self.workspace.age(variant), variant_names(among)[variant.id]]
+        parts = [f"{letter} #{variant.id}", self.workspace.age(variant), variant_names(among)[variant.id]]
         if variant.failure:
-            words.append(f" FAILED: {variant.failure.kind}")
+            parts.append(f" FAILED: {variant.failure.kind}")
         if variant.id in self.workspace.in_progress:
-            words.append(f" {self.workspace.in_progress.words(variant.id)}")
-        return " ".join(word for word in words if word)
+            parts.append(f" {self.workspace.in_progress.status(variant.id)}")
+        return " ".join(part for part in parts if part)
 
-    def _first_note(self, stage: str) -> str:
+    def _operation(self, variant: Variant, stage: str, line: int | None) -> list[str]:
+        if line is None:
+            return []
+        workspace = self.workspace
+        if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+            return [side_of(workspace, variant, stage).lines[line]]
+        return workspace.operation_lines(variant, stage, line)
+
+    def _key(self, variant: Variant, stage: str) -> str:
+        """Identifies the text that a variant shows in a stage."""
+        if stage == PYTHON:
+            return stage
+        return self.workspace.key(variant, stage) or self.workspace.in_progress.status(variant.id)
+
+    def _initial_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:
             return ""
         left, right = (self.workspace.key(variant, stage) for variant in (self.a, self.b))
@@ -182,7 +212,7 @@ class PairState:
             return "A only" if left else "B only"
         return EQUAL if left == right else UNKNOWN
 
-    def _at_hand(self, stage: str) -> bool:
+    def _available(self, stage: str) -> bool:
         return all(
             self.workspace.available(variant, stage) or not self.workspace.derivable(variant, stage)
             for variant in (self.a, self.b)
@@ -190,10 +220,41 @@ class PairState:
 
 
 def same_config(a: Variant, b: Variant) -> bool:
-    """Whether two variants of a kernel are one and the same but for its source."""
+    """Whether two variants of a kernel differ at most in its source."""
     return (a.kernel.name, a.target, a.specialization, a.config) == (
         b.kernel.name,
         b.target,
         b.specialization,
         b.config,
     )
+
+
+def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
+    """What a variant shows in a tab: the text, or why there is none."""
+    if stage == PYTHON:
+        source = python_source(variant)
+        return PageSide(source.lines, "python", source.numbers)
+    if not workspace.key(variant, stage):
+        return PageSide((workspace.in_progress.status(variant.id) or _missing(variant, stage)).split("\n"))
+    if not workspace.available(variant, stage):
+        return PageSide([f"Disassembling the machine code ({stage})..."])
+    return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+
+
+def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
+    """The Python source and every text stage that A or B has, can derive or will have."""
+    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_for(v.target.backend))
+    texts = [stage.name for stage in backends if not stage.binary]
+    progress = workspace.in_progress
+    expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}
+    return [
+        PYTHON,
+        *(name for name in texts if name in expected or workspace.key(a, name) or workspace.key(b, name)),
+    ]
+
+
+def _missing(variant: Variant, stage: str) -> str:
+    if variant.failure is not None:
+        failure = variant.failure
+        return f"{failure.kind}: {failure.summary}\n\n{failure.message}"
+    return f"This variant has no {stage}."

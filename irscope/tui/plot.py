@@ -1,4 +1,4 @@
-"""A chart in character cells: axes, lines made of braille dots, a mark for each point."""
+"""A chart in character cells: axes, lines of braille dots, and a mark per point."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from irscope.analysis.chart_data import Chart, Point, Series, axis_scale
 from irscope.model.text import display_line
+from irscope.workspace import Chart, Point, Series, axis_scale
 
-# A series has a mark and a colour of its own; what there are more series has letters.
+# Each series has its own mark and color; after the shapes, letters.
 MARKS = "●■▲◆○□△◇abcdefghijklmnopqrstuvwxyz"
-COLOURS = 8
+COLORS = 8
 STYLE_CLASSES = (
-    *(f"series--{number}" for number in range(COLOURS)),
+    *(f"series--{number}" for number in range(COLORS)),
     "axis",
     "grid",
-    "trouble",
-    "lit",
+    "problem",
+    "cursor",
     "mark--a",
     "mark--b",
 )
-_TROUBLE = "!"
-# Series are drawn so many cells apart where there is room, so that equal values do not hide each other.
+_PROBLEM = "!"
+# Cells between series if there is room, so that equal values do not hide each other.
 _APART = 2
-# A braille cell has 2 dots beside and 4 above each other; the bit of each, by column and line.
+# The bits of a braille cell's dots, by column and row.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BRAILLE = 0x2800
-# A labelled line of the y axis every so many rows at most.
-_ROWS_A_LABEL = 3
+# The y axis has at most one label per this many rows.
+_ROWS_PER_LABEL = 3
 _LONGEST_LABEL = 12
 
 
 class PlotCell(NamedTuple):
-    """A character and its style class, "" for that of the panel."""
+    """A character and its style class; "" for the panel's own style."""
 
     text: str = " "
     style: str = ""
@@ -45,9 +45,11 @@ class Plot:
     def __init__(self, chart: Chart, width: int, height: int) -> None:
         self.chart = chart
         numbers = [point.y for point in chart.points if point.y is not None] or [0.0]
-        self._lost = any(point.y is None for point in chart.points)
-        self._rows = max(height - 2 - self._lost, 1)  # without the axis, its labels, the line of the lost
-        self._scale = axis_scale(min(numbers), max(numbers), self._rows // _ROWS_A_LABEL)
+        self._unknown = any(point.y is None for point in chart.points)
+        self._rows = max(
+            height - 2 - self._unknown, 1
+        )  # without the axis, its labels, and the row of unknown values
+        self._scale = axis_scale(min(numbers), max(numbers), self._rows // _ROWS_PER_LABEL)
         self._labels = dict(self._label_rows())
         self._left = max(map(len, self._labels.values())) + 2
         self._width = max(width - self._left, 1)
@@ -58,25 +60,27 @@ class Plot:
         }
 
     def nearest(self, x: int, y: int) -> Point | None:
-        """The point that is nearest to a cell."""
+        """The point nearest to a cell."""
 
         def distance(point: Point) -> int:
             column, row = self._places[point.variant.id]
-            return (column + self._left - x) ** 2 + 4 * (row - y) ** 2  # a cell is twice as high as wide
+            return (column + self._left - x) ** 2 + 4 * (
+                row - y
+            ) ** 2  # a cell is twice as high as it is wide
 
         return min(self.chart.points, key=distance, default=None)
 
     def draw(self, cursor: int, pair: tuple[int, int]) -> list[list[PlotCell]]:
-        """The cells, line by line; `cursor` and `pair` are ids of variants: the chosen one, A and B."""
+        """The cells, line by line; `cursor` and `pair` are ids of the variant under the cursor, A and B."""
         grid = [
             [PlotCell("─", "grid") if row in self._labels else PlotCell() for _ in range(self._width)]
-            for row in range(self._rows + self._lost)
+            for row in range(self._rows + self._unknown)
         ]
         for number, series in enumerate(self.chart.series):
             self._draw_line(grid, series, number)
         for number, series in enumerate(self.chart.series):
             for point in series.points:
-                self._put(grid, point, PlotCell(_TROUBLE, "trouble") if point.trouble else _mark(number))
+                self._put(grid, point, PlotCell(_PROBLEM, "problem") if point.trouble else _mark(number))
         for point in self.chart.points:
             id_ = point.variant.id
             if id_ in pair:
@@ -85,14 +89,14 @@ class Plot:
                 )
         if cursor in self._places:
             column, row = self._places[cursor]
-            grid[row][max(column - 1, 0)] = PlotCell("[", "lit")
-            grid[row][min(column + 1, self._width - 1)] = PlotCell("]", "lit")
+            grid[row][max(column - 1, 0)] = PlotCell("[", "cursor")
+            grid[row][min(column + 1, self._width - 1)] = PlotCell("]", "cursor")
         return [*(self._with_label(row, cells) for row, cells in enumerate(grid)), *self._x_axis()]
 
-    # Where things stand.
+    # Positions.
 
     def _column(self, tick: float, number: int) -> float:
-        """The column of a tick for a series: the middle of the tick's band, moved aside."""
+        """The column of a tick for a series: the middle of the tick's band, shifted."""
         band = self._width / len(self.chart.ticks)
         count = len(self.chart.series)
         apart = min(_APART, 0.8 * band / count)
@@ -109,14 +113,14 @@ class Plot:
         for value in self._scale.values():
             yield round(self._row(value)), self._scale.label(value, self.chart.kind.unit)
 
-    # What is drawn.
+    # Drawing.
 
     def _put(self, grid: list[list[PlotCell]], point: Point, cell: PlotCell) -> None:
         column, row = self._places[point.variant.id]
         grid[row][column] = cell
 
     def _draw_line(self, grid: list[list[PlotCell]], series: Series, number: int) -> None:
-        """Dots from each point of the line to the next."""
+        """Draws dots from each point of the line to the next."""
         dots = [
             (int(2 * self._column(tick, number)), round(4 * self._row(y) + 1.5)) for tick, y in series.line
         ]
@@ -129,12 +133,12 @@ class Plot:
 
     def _dot(self, grid: list[list[PlotCell]], x: int, y: int, number: int) -> None:
         old = grid[y // 4][x // 2]
-        style = f"series--{number % COLOURS}"
+        style = f"series--{number % COLORS}"
         bits = ord(old.text) - _BRAILLE if old.style == style else 0
         grid[y // 4][x // 2] = PlotCell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
 
     def _with_label(self, row: int, cells: list[PlotCell]) -> list[PlotCell]:
-        """A line with what stands left of it."""
+        """A row with its label on the left."""
         label = self._labels.get(row, "")
         if row == self._rows:
             label = "?"
@@ -144,7 +148,7 @@ class Plot:
         ] + cells
 
     def _x_axis(self) -> Iterator[list[PlotCell]]:
-        """The axis with a notch for each tick that has room for its label, and the labels."""
+        """The axis, with a notch for each tick whose label has room, and the labels."""
         line, labels = ["─"] * self._width, [" "] * self._width
         free = 0
         for tick, text in enumerate(self.chart.ticks):
@@ -162,4 +166,4 @@ class Plot:
 
 
 def _mark(number: int) -> PlotCell:
-    return PlotCell(MARKS[number % len(MARKS)], f"series--{number % COLOURS}")
+    return PlotCell(MARKS[number % len(MARKS)], f"series--{number % COLORS}")

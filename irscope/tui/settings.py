@@ -1,4 +1,4 @@
-"""The user's config file: where it is, what it may say, and what it says."""
+"""The user's config file: its path, its format and its content."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import STAGES
 from irscope.model import UserError
+from irscope.workspace import PYTHON, STAGES
 
-PYTHON = "python"
 _STAGES = (PYTHON, *(stage.name for stage in STAGES if not stage.binary))
-# A config file is a page; what is larger is something else.
+# A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the file says, "" or nothing where it does not.
+    """The settings, empty if the file does not have them.
 
-    `theme` is one of Textual's, `stage` the tab to open with, `keys` the keys of an action in place of
-    its own: `{"swap": "X", "change(1)": "f8"}`.
+    `theme` is one of Textual's, `stage` the tab to open with. `keys` replace the keys of actions:
+    `{"swap": "X", "change(1)": "f8"}`.
     """
 
     theme: str = ""
@@ -32,7 +31,7 @@ class Settings:
 
 
 def config_path() -> Path:
-    """`config.toml` in the platform's folder for irscope, or what IRSCOPE_CONFIG names."""
+    """The path that IRSCOPE_CONFIG names, else `config.toml` in the platform's folder for irscope."""
     if named := os.environ.get("IRSCOPE_CONFIG"):
         return Path(named)
     from platformdirs import user_config_path
@@ -41,10 +40,9 @@ def config_path() -> Path:
 
 
 def load(path: Path) -> Settings:
-    """What the file at `path` says; nothing where there is none.
+    """The settings in the file at `path`; none if it does not exist.
 
-    Raises UserError, in one line that begins with the path, where it cannot be read or says what no
-    setting is.
+    Raises UserError, one line that starts with the path, if the file cannot be read or has an error.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -54,7 +52,7 @@ def load(path: Path) -> Settings:
         return Settings()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested without end
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
         raise UserError(f"{path}: {' '.join(str(error).split())}") from None
     try:
         return _settings(document)
@@ -89,5 +87,5 @@ def _settings(document: dict[str, Any]) -> Settings:
 
 
 def _keys(text: str) -> str:
-    """`X, f8` as a binding has it: `X,f8`."""
+    """`X, f8` as a binding needs it: `X,f8`."""
     return ",".join(filter(None, (key.strip() for key in text.split(","))))

@@ -1,12 +1,14 @@
 """The API boundary: an open capture answers every question once, for every view.
 
-Views import everything that they need from here: the Workspace, and the types and functions below, which are
-loaded when they are first used.
+Views import everything that they need from here, value types included. Each name is loaded from its own
+module when it is first used, so that the command line starts fast.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing takes a fifth of the time that --help may take
+from importlib import import_module
+
+TYPE_CHECKING = False  # importing typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
     from irscope.analysis.cache_key_diff import ChangedInput, Recompilation, key_sentence, reason_text
     from irscope.analysis.capture_diff import FactChange
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     )
     from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
     from irscope.analysis.divergence import Divergence
+    from irscope.analysis.expectations import parse_expectation, unmet
     from irscope.analysis.finding import Finding
     from irscope.analysis.pass_history import PassStep
     from irscope.analysis.source_map import PythonLine, SourcePlace
@@ -34,18 +37,20 @@ if TYPE_CHECKING:
     from irscope.diff.tokens import changed_spans
     from irscope.facts.fact import Evidence, Fact, FactKind, FactValue
     from irscope.facts.registry import FACT_KINDS, kinds_for
-    from irscope.languages.document import Layout
+    from irscope.glossary.glossary import GlossaryEntry, entries_in_line, entry_for
+    from irscope.languages.document import Document, Layout
     from irscope.languages.lexers import lexer_for
     from irscope.languages.registry import line_without_location, strip_debug
     from irscope.layouts.banks import BankConflicts
     from irscope.layouts.conversion_cost import Conversion
     from irscope.layouts.describe import conflicts_text, ways_text
     from irscope.layouts.grid import Grid, GridCell, Window
-    from irscope.layouts.kernel_layouts import Picture
+    from irscope.layouts.kernel_layouts import KernelLayouts, Picture
     from irscope.layouts.shared_accesses import AccessConflicts
     from irscope.layouts.tensors import Tensor
     from irscope.lint.diagnostic import Diagnostic, Rule
-    from irscope.lint.rules import RULES
+    from irscope.lint.linter import lint_source
+    from irscope.lint.rules import RULES, SOURCE_RULES
     from irscope.store import CaptureReader, CaptureWriter, variant_names
     from irscope.store.merge import merge_captures
     from irscope.store.writer import remove_capture
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
     from irscope.workspace.capture_comparison import CaptureComparison, compare_captures
     from irscope.workspace.checks import CheckResult, CheckRule, check, read_rules
     from irscope.workspace.comparison import Comparison
+    from irscope.workspace.detail import Detail, differs_materially, rows_at
     from irscope.workspace.diff_rows import (
         CHANGES,
         Hunk,
@@ -68,8 +74,12 @@ if TYPE_CHECKING:
         row_sides,
         source_line_counts,
     )
+    from irscope.workspace.fact_table import FactTable
+    from irscope.workspace.layout_comparison import DrawingOptions, LayoutComparison
     from irscope.workspace.layout_view import LayoutDrawing, LayoutView
     from irscope.workspace.linting import LintResult, lint
+    from irscope.workspace.live import InProgress, LiveUpdates, apply_events
+    from irscope.workspace.pass_comparison import PassComparison, PassLine
     from irscope.workspace.pass_reports import (
         OperationEvent,
         PassChange,
@@ -80,6 +90,15 @@ if TYPE_CHECKING:
         operation_history,
         pass_changes,
         pass_report,
+    )
+    from irscope.workspace.source_lines import (
+        LineOutcome,
+        PythonSource,
+        SourceMaps,
+        line_outcomes,
+        python_rows,
+        python_source,
+        source_maps,
     )
     from irscope.workspace.source_listing import (
         InstructionCounts,
@@ -107,15 +126,19 @@ if TYPE_CHECKING:
         varying_kinds,
     )
     from irscope.workspace.texts import PYTHON, TEXTS, check_stage, encoded, text_stages, variant_texts
+    from irscope.workspace.why_lines import StageLine, TextLine, compilation_lines, evidence_line, pair_lines
     from irscope.workspace.workspace import Workspace
 
 # Module -> the names loaded from it.
 _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput Recompilation key_sentence reason_text",
     "irscope.analysis.capture_diff": "FactChange",
-    "irscope.analysis.chart_data": "EACH AxisScale Chart Point Series axes axis_scale chart chartable_facts",
+    "irscope.analysis.chart_data": (
+        "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts"
+    ),
     "irscope.analysis.compilations": "Compilations compilation_summary compilation_totals",
     "irscope.analysis.divergence": "Divergence",
+    "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.finding": "Finding",
     "irscope.analysis.pass_history": "PassStep",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
@@ -127,18 +150,20 @@ _EXPORTS = {
     "irscope.diff.tokens": "changed_spans",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registry": "FACT_KINDS kinds_for",
-    "irscope.languages.document": "Layout",
+    "irscope.glossary.glossary": "GlossaryEntry entries_in_line entry_for",
+    "irscope.languages.document": "Document Layout",
     "irscope.languages.lexers": "lexer_for",
     "irscope.languages.registry": "line_without_location strip_debug",
     "irscope.layouts.banks": "BankConflicts",
     "irscope.layouts.conversion_cost": "Conversion",
     "irscope.layouts.describe": "conflicts_text ways_text",
     "irscope.layouts.grid": "Grid GridCell Window",
-    "irscope.layouts.kernel_layouts": "Picture",
+    "irscope.layouts.kernel_layouts": "KernelLayouts Picture",
     "irscope.layouts.shared_accesses": "AccessConflicts",
     "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
-    "irscope.lint.rules": "RULES",
+    "irscope.lint.linter": "lint_source",
+    "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
     "irscope.store.merge": "merge_captures",
     "irscope.store.writer": "remove_capture",
@@ -147,24 +172,33 @@ _EXPORTS = {
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
     "irscope.workspace.comparison": "Comparison",
+    "irscope.workspace.detail": "Detail differs_materially rows_at",
     "irscope.workspace.diff_rows": (
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
-        "reads_differently row_sides source_line_counts "
+        "reads_differently row_sides source_line_counts"
     ),
-    "irscope.workspace.layout_view": "LayoutView LayoutDrawing",
+    "irscope.workspace.fact_table": "FactTable",
+    "irscope.workspace.layout_comparison": "DrawingOptions LayoutComparison",
+    "irscope.workspace.layout_view": "LayoutDrawing LayoutView",
     "irscope.workspace.linting": "LintResult lint",
+    "irscope.workspace.live": "InProgress LiveUpdates apply_events",
+    "irscope.workspace.pass_comparison": "PassComparison PassLine",
     "irscope.workspace.pass_reports": (
         "OperationEvent PassChange PassDifference PassReport PassRow PassSummary operation_history "
-        "pass_changes pass_report "
+        "pass_changes pass_report"
+    ),
+    "irscope.workspace.source_lines": (
+        "LineOutcome PythonSource SourceMaps line_outcomes python_rows python_source source_maps"
     ),
     "irscope.workspace.source_listing": (
-        "InstructionCounts Listing SourceIds assembly_diff instruction_counts listings source_chains "
+        "InstructionCounts Listing SourceIds assembly_diff instruction_counts listings source_chains"
     ),
     "irscope.workspace.table": (
-        "UNKNOWN ConfigColumn FactColumn TableCell TableEntry TableSection TableView all_kinds "
-        "chosen_kinds default_kinds minor ranked_pairs table_view varying_kinds "
+        "ConfigColumn FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds "
+        "chosen_kinds default_kinds minor ranked_pairs table_view varying_kinds"
     ),
     "irscope.workspace.texts": "PYTHON TEXTS check_stage encoded text_stages variant_texts",
+    "irscope.workspace.why_lines": "StageLine TextLine compilation_lines evidence_line pair_lines",
     "irscope.workspace.workspace": "Workspace",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
@@ -175,6 +209,7 @@ __all__ = [
     "FACT_KINDS",
     "PYTHON",
     "RULES",
+    "SOURCE_RULES",
     "STAGES",
     "TARGETS",
     "TEXTS",
@@ -194,30 +229,42 @@ __all__ = [
     "Compilations",
     "ConfigColumn",
     "Conversion",
+    "Detail",
     "Diagnostic",
     "Divergence",
+    "Document",
+    "DrawingOptions",
     "Evidence",
     "Fact",
     "FactChange",
     "FactColumn",
     "FactKind",
+    "FactTable",
     "FactValue",
     "Finding",
+    "GlossaryEntry",
     "Grid",
     "GridCell",
     "Hunk",
+    "InProgress",
     "InstructionCounts",
     "InstructionKind",
+    "KernelLayouts",
     "Layout",
     "LayoutChange",
+    "LayoutComparison",
     "LayoutDrawing",
     "LayoutView",
     "LineChange",
+    "LineOutcome",
     "LintResult",
     "Listing",
+    "LiveUpdates",
     "OperationEvent",
     "PassChange",
+    "PassComparison",
     "PassDifference",
+    "PassLine",
     "PassReport",
     "PassRow",
     "PassStep",
@@ -225,23 +272,28 @@ __all__ = [
     "Picture",
     "Point",
     "PythonLine",
+    "PythonSource",
     "Recompilation",
     "Row",
     "RowSide",
     "Rule",
     "Series",
     "SourceIds",
+    "SourceMaps",
     "SourcePlace",
     "Span",
     "StageDiff",
+    "StageLine",
     "TableCell",
     "TableEntry",
     "TableSection",
     "TableView",
     "Tensor",
+    "TextLine",
     "Window",
     "Workspace",
     "all_kinds",
+    "apply_events",
     "assembly_diff",
     "axes",
     "axis_scale",
@@ -254,13 +306,18 @@ __all__ = [
     "check_stage",
     "chosen_kinds",
     "compare_captures",
+    "compilation_lines",
     "compilation_summary",
     "compilation_totals",
     "conflicts_text",
     "count_changes",
     "counts_text",
     "default_kinds",
+    "differs_materially",
     "encoded",
+    "entries_in_line",
+    "entry_for",
+    "evidence_line",
     "find_nvdisasm",
     "first_structural",
     "hunk_range",
@@ -269,24 +326,32 @@ __all__ = [
     "key_sentence",
     "kinds_for",
     "lexer_for",
+    "line_outcomes",
     "line_without_location",
     "lint",
+    "lint_source",
     "listings",
     "merge_captures",
     "minor",
     "operation_history",
+    "pair_lines",
+    "parse_expectation",
     "parse_target",
     "pass_changes",
     "pass_report",
+    "python_rows",
+    "python_source",
     "ranked_pairs",
     "read_rules",
     "reads_differently",
     "reason_text",
     "remove_capture",
     "row_sides",
+    "rows_at",
     "short_label",
     "source_chains",
     "source_line_counts",
+    "source_maps",
     "split_signature",
     "stage_named",
     "stages_for",
@@ -294,6 +359,7 @@ __all__ = [
     "summarize",
     "table_view",
     "text_stages",
+    "unmet",
     "variant_names",
     "variant_texts",
     "varying_kinds",
@@ -302,10 +368,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """An exported name, imported when it is first used."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'irscope.workspace' has no attribute '{name}'")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
-    return value
+    return getattr(import_module(_MODULE_OF[name]), name)

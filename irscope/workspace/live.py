@@ -1,82 +1,209 @@
-"""The variants that are being compiled: how far each is, and the stages that it has so far."""
+"""Variants that are being compiled: the events of a compilation, and what they change in a Workspace."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from irscope.backends import stages_for
-from irscope.model import Artifact, Variant
+from irscope.model import Artifact, Kernel, Variant
 from irscope.store.encoding import digest
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
 
 WAITING = "waiting"
 COMPILING = "compiling"
-# Gluon's own stage, which a kernel in Triton does not have.
+# Gluon's own stage, which a Triton kernel does not have.
 _GLUON = "glir"
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """These variants will be compiled; `kernel` is the current source.
+
+    Variants of an earlier plan that are not compiled yet are dropped. `notes` are messages about the plan.
+    """
+
+    kernel: Kernel
+    variants: tuple[Variant, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The variant with this id is being compiled."""
+
+    variant: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageMade:
+    """A variant that is being compiled has one more stage."""
+
+    variant: int
+    stage: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFinished:
+    """A variant is compiled, or failed, and is in the capture."""
+
+    variant: Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """There is nothing to compile that the last plan did not have; `message` says so."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no plan, or the compilation cannot continue: `problem` says why."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The compilation is over."""
+
+
+Event = Planned | Started | StageMade | VariantFinished | Unchanged | Refused | Ended
+
+
 class InProgress:
-    """Variants that are not in the capture yet, by id, with the contents of their stages."""
+    """The variants that are not in the capture yet, by id, with the contents of their stages."""
 
     def __init__(self) -> None:
-        self._words: dict[int, str] = {}
+        self._statuses: dict[int, str] = {}
         self._contents: dict[int, dict[str, bytes]] = {}
 
     def __contains__(self, id_: int) -> bool:
-        return id_ in self._words
+        return id_ in self._statuses
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._statuses)
 
     @property
     def waiting(self) -> int:
-        """How many were not begun."""
-        return sum(words == WAITING for words in self._words.values())
+        """The number of variants whose compilation has not started."""
+        return sum(status == WAITING for status in self._statuses.values())
 
-    def words(self, id_: int) -> str:
-        """`waiting`, `compiling`, `compiling ptx` (that stage comes next); "" for one that is done."""
-        return self._words.get(id_, "")
+    def status(self, id_: int) -> str:
+        """`waiting`, `compiling`, `compiling ptx` (the next stage); "" if it is not in progress."""
+        return self._statuses.get(id_, "")
 
     def add(self, id_: int) -> None:
-        """A variant is going to be compiled."""
-        self._words[id_] = WAITING
+        """Adds a variant that will be compiled."""
+        self._statuses[id_] = WAITING
 
-    def begin(self, id_: int) -> None:
-        """Its compilation has begun."""
-        self._words[id_] = COMPILING
+    def start(self, id_: int) -> None:
+        """Records that the compilation of a variant started."""
+        self._statuses[id_] = COMPILING
 
     def with_stage(self, variant: Variant, stage: str, content: bytes) -> Variant:
-        """The variant with a stage that it has now."""
+        """The variant with one more stage, whose content is kept here."""
         artifact = Artifact(stage, digest(content), len(content))
         self._contents.setdefault(variant.id, {})[artifact.digest] = content
         grown = replace(variant, artifacts={**variant.artifacts, stage: artifact})
-        self._words[variant.id] = f"{COMPILING} {_next(grown)}".rstrip()
+        self._statuses[variant.id] = f"{COMPILING} {_next_stage(grown)}".rstrip()
         return grown
 
     @staticmethod
-    def coming(variant: Variant) -> list[str]:
-        """The stages that it is going to have, unless it fails: those of its backend."""
+    def expected_stages(variant: Variant) -> list[str]:
+        """The stages that a variant will have unless it fails: those of its backend."""
         return [stage.name for stage in stages_for(variant.target.backend) if stage.name != _GLUON]
 
     def content(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage that the capture does not have yet; None where it is not held here."""
+        """The content of a stage that the capture does not have yet; None if it is not kept here."""
         artifact = variant.artifacts.get(stage)
         return self._contents.get(variant.id, {}).get(artifact.digest) if artifact else None
 
     def remove(self, id_: int) -> None:
-        """The capture has it now, or it never will be compiled."""
-        self._words.pop(id_, None)
+        """Forgets a variant that is in the capture now, or will not be compiled."""
+        self._statuses.pop(id_, None)
         self._contents.pop(id_, None)
 
     def clear(self) -> set[int]:
-        """Nothing is under way any more; the ids of what was."""
-        gone = set(self._words)
-        for id_ in gone:
+        """Forgets all variants; returns their ids."""
+        removed = set(self._statuses)
+        for id_ in removed:
             self.remove(id_)
-        return gone
+        return removed
 
 
-def _next(variant: Variant) -> str:
-    """The stage that comes after those there are, "" after the last."""
+@dataclass
+class LiveUpdates:
+    """What a batch of events changed.
+
+    `rows`: variants were added or removed. `changed`: the ids of variants that have more to show. `planned`
+    is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `notes` and
+    `problems` are messages for the user.
+    """
+
+    rows: bool = False
+    changed: set[int] = field(default_factory=set)
+    planned: Planned | None = None
+    answered: bool = False
+    ended: bool = False
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def apply_events(workspace: Workspace, events: Iterable[Event]) -> LiveUpdates:
+    """Applies events to the workspace, in order."""
+    updates = LiveUpdates()
+    for event in events:
+        _apply(workspace, event, updates)
+    return updates
+
+
+def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
+    in_progress = workspace.in_progress
+    match event:
+        case Planned():
+            _plan(workspace, event)
+            updates.planned, updates.rows, updates.answered = event, True, True
+            updates.notes += event.notes
+        case Started(id_):
+            if id_ in in_progress:
+                in_progress.start(id_)
+                updates.changed.add(id_)
+        case StageMade(id_, stage, content):
+            if id_ in in_progress:
+                workspace.put(in_progress.with_stage(workspace.by_id(id_), stage, content))
+                updates.changed.add(id_)
+        case VariantFinished(variant):
+            in_progress.remove(variant.id)
+            workspace.put(variant)
+            updates.changed.add(variant.id)
+        case Unchanged(message):
+            updates.answered = True
+            updates.notes.append(message)
+        case Refused(problem):
+            updates.answered = True
+            updates.problems.append(problem)
+        case Ended():
+            updates.ended = True
+            updates.rows = updates.rows or bool(in_progress)
+            workspace.drop(in_progress.clear())
+
+
+def _plan(workspace: Workspace, planned: Planned) -> None:
+    workspace.drop(workspace.in_progress.clear())
+    workspace.renew_source(planned.kernel)
+    for variant in planned.variants:
+        workspace.put(variant)
+        workspace.in_progress.add(variant.id)
+
+
+def _next_stage(variant: Variant) -> str:
+    """The stage after those that the variant has; "" after the last one."""
     names = [stage.name for stage in stages_for(variant.target.backend) if not stage.derived_from]
     last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
     return names[last + 1] if last + 1 < len(names) else ""

@@ -476,6 +476,16 @@ class Workspace:
         back = len(order) - 1 - order.index(variant.kernel.id)
         return f"{back} before" if back > 1 else "before" if back else "now"
 
+    def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
+        """The lines of the operation that starts at `line` (from 0), with its regions; else that line.
+
+        Raises as `content`.
+        """
+        document = self.document(variant, stage)
+        index = document.operation_of_line.get(line)
+        end = line + 1 if index is None else max(document.operations[index].end, line + 1)
+        return [document.lines[number] for number in range(line, end)]
+
     def _triton_layouts(self, variant: Variant) -> dict[str, Any] | None:
         if variant.id in self._asked_layouts:
             return self._asked_layouts[variant.id]

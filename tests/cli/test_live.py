@@ -16,7 +16,16 @@ from irscope.backends import parse_target
 from irscope.capturing.messages import SweepRequest
 from irscope.cli.live import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
-from irscope.tui.live import Ended, Event, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
+from irscope.workspace.live import (
+    Ended,
+    Event,
+    Planned,
+    Refused,
+    StageMade,
+    Started,
+    Unchanged,
+    VariantFinished,
+)
 from tests.conftest import Irscope
 
 pytestmark = pytest.mark.slow

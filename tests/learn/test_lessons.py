@@ -11,9 +11,9 @@ import pytest
 from irscope.learn.assertions import failed_assertions
 from irscope.learn.context import contexts_of
 from irscope.learn.lesson import Lesson, find_lesson, lessons
+from irscope.learn.pages import LessonPages
 from irscope.learn.render import markdown
 from irscope.model import UserError
-from irscope.tui.lesson import LessonPages
 from irscope.workspace import Workspace
 
 LESSONS = lessons()

@@ -1,4 +1,4 @@
-"""Captures to drive the app on: real stages from tests/data, and texts made to be nasty."""
+"""Captures for tests of the app: real stages from tests/data, and hostile texts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def matmul(path: Path) -> Path:
 
 
 def traced(path: Path) -> Path:
-    """#1 64x64 and #2 128x128, with the Python that they were made from."""
+    """#1 64x64 and #2 128x128, with their Python source."""
     text = Path(__file__).with_name("matmul_source.txt").read_text()
     source = SourceFunction("matmul_kernel", "/src/kernels.py", 24, text)
     cdiv = SourceFunction(
@@ -97,7 +97,7 @@ def traced(path: Path) -> Path:
 
 
 def hostile(path: Path) -> Path:
-    """Texts, names and messages that try to be something else than text."""
+    """Texts, names and messages that try to act on the terminal or the app."""
     lines = [HOSTILE] * 30
     return write(
         path,

@@ -1,4 +1,4 @@
-"""A producer that compiles nothing: the test says what it tells the app."""
+"""A producer that compiles nothing and sends the events of a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from irscope.backends import parse_target
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.tui.live import Event, StageMade, Started, Tell, VariantFinished
+from irscope.tui.live import Tell
+from irscope.workspace.live import Event, StageMade, Started, VariantFinished
 
 TARGET = parse_target("cuda:90")
 TEXT = "@triton.jit\ndef matmul_kernel(a_ptr):\n    pid = tl.program_id(0)\n    tl.store(a_ptr, pid)\n"
@@ -19,7 +20,7 @@ _PATIENCE_SECONDS = 20.0
 
 
 class Script:
-    """Stands for the compiler. What it finishes is in the capture, as it would be."""
+    """Plays the compiler; finished variants are in the capture."""
 
     name = "matmul.py::matmul_kernel"
 
@@ -44,7 +45,7 @@ class Script:
             return Kernel(writer.add_kernel(source, (), ("a_ptr",)), source.name, source, (), ("a_ptr",))
 
     def variants(self, kernel: Kernel, *blocks: int, first: int = 1) -> tuple[Variant, ...]:
-        """One a block size, numbered from `first` on."""
+        """A variant per block size, numbered from `first` on."""
         toolchain = Toolchain(1, {"triton": "3.9.0"}, "irscope tui")
         return tuple(
             Variant(id_, kernel, TARGET, (), Config((("BLOCK_M", block), ("num_warps", 4))), toolchain)
@@ -52,7 +53,7 @@ class Script:
         )
 
     def compile(self, variant: Variant, stages: Mapping[str, bytes], failure: Failure | None = None) -> None:
-        """Tells of a variant from its start to its end."""
+        """Sends the events of a variant from start to end."""
         self.tell(Started(variant.id))
         self.tell(*(StageMade(variant.id, name, content) for name, content in stages.items()))
         self.finish(variant, stages, failure)
@@ -70,7 +71,7 @@ class Script:
 
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
-    """Waits for something to become true, and for what it draws."""
+    """Waits until something is true and drawn."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while not true():
             await asyncio.sleep(0.01)

@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from irscope.tui.app import IrscopeApp
+from irscope.tui.widgets.bars import StageTabs
 from irscope.tui.widgets.diff_view import DiffView
-from irscope.tui.widgets.stage_tabs import StageTabs
 
 # A background job of these small texts takes milliseconds; on a loaded machine, seconds.
 _PATIENCE_SECONDS = 20.0

@@ -15,23 +15,23 @@ from textual.app import App
 
 
 class TextPicture(SingleFileSnapshotExtension):
-    """A file a picture."""
+    """A file per picture."""
 
     _file_extension = "txt"
     _write_mode = WriteMode.TEXT
 
 
 def characters(app: App[None]) -> str:
-    """What stands on the screen."""
+    """The characters on the screen."""
     return "\n".join("".join(segment.text for segment in line).rstrip() for line in _lines(app)) + "\n"
 
 
 def styles(app: App[None]) -> str:
-    """How it is drawn: `12a3b` is 12 cells in style a, then 3 in style b; what these are stands below."""
+    """How it is drawn: `12a3b` is 12 cells in style a, then 3 in style b; a list of the styles follows."""
     names: dict[str, str] = {}
     lines = []
     for line in _lines(app):
-        cells = [(_told(segment.style), segment.cell_length) for segment in line]
+        cells = [(_describe(segment.style), segment.cell_length) for segment in line]
         runs = [
             (style, sum(length for _, length in run))
             for style, run in groupby(cells, key=lambda cell: cell[0])
@@ -48,12 +48,12 @@ def _lines(app: App[None]) -> list[list[Segment]]:
     return [[segment for strip in line for segment in strip if not segment.control] for line in update.strips]
 
 
-def _told(style: Style | None) -> str:
+def _describe(style: Style | None) -> str:
     if style is None:
         return "none"
     attributes = [name for name in ("bold", "dim", "italic", "underline", "reverse") if getattr(style, name)]
-    colours = [colour.name if colour else "-" for colour in (style.color, style.bgcolor)]
-    return " ".join([" on ".join(colours), *attributes])
+    colors = [color.name if color else "-" for color in (style.color, style.bgcolor)]
+    return " ".join([" on ".join(colors), *attributes])
 
 
 def _name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The chart: drawn at any size, moved in, and what is marked in it."""
+"""The chart: drawing at any size, moving, marking."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bar(pilot: Pilot[None], name: str) -> str:
     return drawn(pilot.app.screen.query_one(f"#chart-{name}"))
 
 
-def test_points_stand_where_their_numbers_are() -> None:
+def test_points_are_at_their_values() -> None:
     variants = [variant(1, B=1), variant(2, B=2), variant(3, B=4)]
     known = {1: facts(0), 2: facts(50), 3: facts(100)}
     lines = text(Plot(chart(variants, known, REGISTERS, "B"), 34, 13), cursor=2, pair=(3, 0))
@@ -49,7 +49,7 @@ def test_points_stand_where_their_numbers_are() -> None:
     assert places == sorted(places)
 
 
-def test_a_fall_is_drawn_down_and_a_level_level() -> None:
+def test_falling_and_level_lines_are_drawn_so() -> None:
     variants = [variant(1, B=1), variant(2, B=2), variant(3, B=3)]
     plot = Plot(chart(variants, {1: facts(100), 2: facts(0), 3: facts(0)}, REGISTERS, "B"), 40, 12)
     dots = {
@@ -64,7 +64,7 @@ def test_a_fall_is_drawn_down_and_a_level_level() -> None:
     assert {y for x, y in dots if x > 24} == {9}
 
 
-def test_what_failed_or_has_no_number_is_marked() -> None:
+def test_failed_and_unmeasured_variants_are_marked() -> None:
     lines = text(Plot(chart(VARIANTS, FACTS, REGISTERS, "BLOCK", "num_warps"), 60, 14))
     lost = lines[-3]
     assert lost.split()[0] == "?"
@@ -75,7 +75,7 @@ def test_what_failed_or_has_no_number_is_marked() -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (9, 2), (40, 12), (80, 24), (400, 100)])
 @pytest.mark.parametrize("value", [None, 0, 7, -3, 1e-300, 5e-324, 1e17, 0.1])
-def test_no_number_and_no_size_breaks_it(size: tuple[int, int], value: float | None) -> None:
+def test_any_number_and_size_can_be_drawn(size: tuple[int, int], value: float | None) -> None:
     known = {one.id: facts(value) for one in VARIANTS}
     for axis in axes(VARIANTS):
         for split in ("", "num_warps"):
@@ -91,11 +91,11 @@ def test_a_thousand_variants_in_forty_series_fit() -> None:
     assert {len(line) for line in lines} == {80}
 
 
-async def test_the_fact_is_that_of_the_table_s_column(app: IrscopeApp) -> None:
+async def test_the_chart_starts_with_the_column_of_the_table(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         table = app.screen.query_one(VariantTable)
         await press(pilot, "shift+tab", *["l"] * 30)
-        column = table.words
+        column = table.text_under_cursor
         assert column in [kind.name for kind in chartable_facts(table.order, table.facts.known)]
         await press(pilot, "C")
         assert isinstance(app.screen, ChartScreen)
@@ -104,7 +104,7 @@ async def test_the_fact_is_that_of_the_table_s_column(app: IrscopeApp) -> None:
         assert app.screen.query_one(VariantTable) is table
 
 
-async def test_facts_axes_and_series_take_turns(app: IrscopeApp) -> None:
+async def test_changing_the_fact_the_axis_and_the_series(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "C")
         first = bar(pilot, "title")
@@ -119,23 +119,23 @@ async def test_facts_axes_and_series_take_turns(app: IrscopeApp) -> None:
         await press(pilot, "x")
         assert "over num_warps" in bar(pilot, "title")
         await press(pilot, "tab")
-        assert "over variants, the best first" in bar(pilot, "title")
+        assert "over variants, best first" in bar(pilot, "title")
         await press(pilot, "s")
         assert "by BLOCK_M" in bar(pilot, "title")
 
 
-async def test_points_are_walked_and_marked(app: IrscopeApp) -> None:
+async def test_moving_between_points_and_marking_them(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "C")
         assert under_cursor(pilot) == 1
         assert "#1 BLOCK_M=64" in bar(pilot, "point")
-        seen = [1]
+        visited = [1]
         for _ in range(3):
             await press(pilot, "l")
-            seen.append(under_cursor(pilot))
-        assert sorted(seen) == [1, 2, 3, 4]
+            visited.append(under_cursor(pilot))
+        assert sorted(visited) == [1, 2, 3, 4]
         await press(pilot, "l")
-        assert under_cursor(pilot) == seen[-1]
+        assert under_cursor(pilot) == visited[-1]
         await press(pilot, *["h"] * 9)
         assert under_cursor(pilot) == 1
         while under_cursor(pilot) != 3:
@@ -162,7 +162,7 @@ async def test_the_mouse_goes_to_the_nearest_point(app: IrscopeApp) -> None:
         assert under_cursor(pilot) == 4
 
 
-async def test_without_a_number_there_is_no_chart(matmul: Path) -> None:
+async def test_without_numbers_there_is_no_chart(matmul: Path) -> None:
     app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "F", *"nothing", "enter", "C")

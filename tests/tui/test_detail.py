@@ -1,4 +1,4 @@
-"""What counts as a change, locations shown or not, and lines cut out of a text as they are needed."""
+"""Levels of detail, source locations, and lines of a text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pytest
 from irscope.diff.rows import Change
 from irscope.languages.document import Lines
 from irscope.tui.app import IrscopeApp
-from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.bars import StatusLine
 from tests.tui.driving import drawn, press, texts
 
 WIDE = (160, 50)
 FOLLOWS = Change.SHAPE | Change.CONSTANT
 
 
-async def test_only_real_changes_shapes_too_raw_text(app: IrscopeApp) -> None:
+async def test_levels_of_detail(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3")
         view, status = texts(pilot), app.screen.query_one(StatusLine)
@@ -45,7 +45,7 @@ async def test_the_cursor_stays_on_its_line(app: IrscopeApp) -> None:
             assert texts(pilot).place == place
 
 
-async def test_locations_are_hidden_until_asked_for(app: IrscopeApp) -> None:
+async def test_locations_are_hidden_by_default(app: IrscopeApp) -> None:
     async with app.run_test(size=(400, 50)) as pilot:
         await press(pilot, "3", "f", "G", "pageup", "pageup")
         view = texts(pilot)
@@ -60,7 +60,7 @@ async def test_locations_are_hidden_until_asked_for(app: IrscopeApp) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a", "a\n", "a\nb", "\n\na\n\n", "a\r\nb\x0bc"])
-def test_lines_are_those_of_split(text: str) -> None:
+def test_lines_equal_those_of_split(text: str) -> None:
     lines = Lines(text)
     split = text.split("\n")
     assert list(lines) == split

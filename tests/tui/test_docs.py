@@ -1,4 +1,4 @@
-"""The key table of docs/commands/tui.md is that of the bindings."""
+"""The key table of docs/commands/tui.md equals the bindings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands" / "tui.md"
 def key_table(app: IrscopeApp) -> str:
     """The table as it should stand: keys, the action's name for the keymap, what it does."""
     lines = []
-    for title, bindings in keys.SECTIONS:
-        lines += [f"| **{title}** | | |"]
-        for binding in bindings:
+    for group in keys.SECTIONS:
+        lines += [f"| **{group.title}** | | |"]
+        for binding in group.bindings:
             shown = f"`{keys.shown(app, binding, {})}`"
             lines += [f"| {shown} | `{binding.id}` | {binding.tooltip} |"]
     lines += ["| **By name in the palette** | | |"]
@@ -33,23 +33,23 @@ async def test_the_key_table_is_up_to_date(app: IrscopeApp) -> None:
 
 def test_every_action_has_a_name_and_one_set_of_keys() -> None:
     named: dict[str, str] = {}
-    for _, bindings in keys.SECTIONS:
-        for binding in bindings:
+    for group in keys.SECTIONS:
+        for binding in group.bindings:
             assert binding.id is not None
             assert re.fullmatch(r"[\w.]+(\(.*\))?", binding.id)
             assert named.setdefault(binding.id, binding.key) == binding.key
 
 
-def test_the_example_of_a_config_file_is_one(tmp_path: Path) -> None:
+def test_the_example_config_file_is_valid(tmp_path: Path) -> None:
     example = re.findall(r"```toml\n(.*?)```", PAGE.with_name("config.md").read_text(encoding="utf-8"), re.S)
     (tmp_path / "config.toml").write_text(example[0])
     settings = load(tmp_path / "config.toml")
     assert (settings.theme, settings.stage) == ("nord", "ptx")
-    known = {binding.id for _, bindings in keys.SECTIONS for binding in bindings}
+    known = {binding.id for group in keys.SECTIONS for binding in group.bindings}
     assert settings.keys.keys() <= known
 
 
-async def test_the_example_s_keys_work(matmul: Path) -> None:
+async def test_the_keys_of_the_example_work(matmul: Path) -> None:
     changed = {"change(-1)": "u,shift+f8", "toggle_unified": "U"}
     app = IrscopeApp(Workspace(matmul), Settings(keys=changed))
     async with app.run_test(size=(160, 50)) as pilot:

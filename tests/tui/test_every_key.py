@@ -1,7 +1,7 @@
-"""Every key of every binding does its thing: a binding without a trial here fails.
+"""Every key of every binding runs its action: a binding without a trial here fails.
 
-A trial presses one key in the real app and waits until what it looks at is as it should be. What an action
-does in full is tested elsewhere; here it is that no key is dead, wrong, or taken by another panel.
+A trial presses one key in the real app and waits for its effect. Other tests cover actions in full; these
+tests find keys that are dead, wrong, or taken by another panel.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from textual.widgets import Markdown
 
 from irscope.backends import parse_target, stages_for
 from irscope.learn.lesson import Lesson
+from irscope.learn.pages import LessonPages
 from irscope.model import Config
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
-from irscope.tui.controllers import exporting
+from irscope.tui.controllers import export
 from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.compare import CompareScreen
@@ -36,6 +37,7 @@ from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
+from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -43,10 +45,8 @@ from irscope.tui.widgets.layout_view import LayoutView
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
-from irscope.tui.widgets.source_view import SourceView
-from irscope.tui.widgets.status_line import StatusLine
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.tui.widgets.work_view import WorkView
 from irscope.workspace import Workspace
 from tests import recorded_passes
 from tests.tui import captures
@@ -59,7 +59,7 @@ _PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Trial:
-    """What to do before the key, what to look at, and how that must be, before and after."""
+    """The keys to press first, what to look at, and how it must differ before and after the key."""
 
     look: Look
     before: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ def drawn_layout(pilot: Pilot[None]) -> str:
     return drawn(one(pilot, LayoutView))
 
 
-def told(pilot: Pilot[None]) -> str:
+def messages(pilot: Pilot[None]) -> str:
     return "".join(note.message for note in pilot.app._notifications)
 
 
@@ -163,13 +163,13 @@ def proven(pilot: Pilot[None]) -> int:
 
 def of_the_product(pilot: Pilot[None]) -> int:
     """The line of Python with tl.dot."""
-    lines = one(pilot, SourceView).python.side.lines
+    lines = one(pilot, SourceView).python.lines
     return next(index for index, line in enumerate(lines) if "tl.dot" in line)
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:
     view = one(pilot, WhyView)
-    return next(i for i, (owner, *_) in enumerate(view._lines) if view._told[owner].goal)
+    return next(i for i, (owner, *_) in enumerate(view._lines) if view._sentences[owner].target)
 
 
 def nine_stages(path: Path) -> Path:
@@ -221,7 +221,7 @@ TEXTS = {
 PANELS = {
     "jump": Trial(tab, ("1",), becomes("ttgir"), FindingsView, proven),
     "follow": Trial(row, ("3", "S"), ne, SourceView, of_the_product, captures.traced),
-    "go": Trial(tab, DOT, becomes("ttir"), WorkView, None, captures.traced),
+    "go": Trial(tab, DOT, becomes("ttir"), LineOutcomesView, None, captures.traced),
 }
 MOVE = {
     "down": Trial(cursor(DiffView), ("f", "g"), becomes(1)),
@@ -281,7 +281,7 @@ PASSES = {
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
     "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
-    "parting": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
+    "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "compare": Trial(
         lambda pilot: texts(pilot)._headings[0], ("p",), becomes("A before tritongpu-pipeline"),
         make=recorded_passes.write,
@@ -298,7 +298,7 @@ LAYOUT = {
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, LayoutView)._grids[0].rows), ("T",), more),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
-    "banks": Trial(lambda pilot: "turn 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
+    "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }
 TURNED = {
     "lesson(1)": Trial(page_title, lesson=LESSON),
@@ -306,18 +306,18 @@ TURNED = {
 }
 LEAVE = {"close": Trial(screen, ("C",), becomes(CompareScreen))}
 APP = {
-    "recompile": Trial(told, right=lambda _, notes: "Nothing more in" in notes),
+    "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
     "app.quit": Trial(lambda pilot: pilot.app.is_running, right=becomes(False)),
 }
-# By the title of the section in keys.SECTIONS.
+# By the title of the group in keys.SECTIONS.
 TRIALS: dict[str, dict[str, Trial]] = {
     "Compare": COMPARE,
     "In the table of variants": TABLE,
     "In the texts": TEXTS,
     "In the findings": PANELS,
-    "In the Python": PANELS,
-    "In what a line became": PANELS,
+    "In the Python source": PANELS,
+    "In the list of what a line became": PANELS,
     "In a lesson": TURNED,
     "In the chart": CHART,
     "In the reasons": WHY,
@@ -332,23 +332,24 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "The app": APP,
 }
 EVERY = [
-    pytest.param(section, binding.id, key.key, id=f"{section}: {key.key}")
-    for section, bindings in keys.SECTIONS
-    for binding in bindings
+    pytest.param(group.title, binding.id, key.key, id=f"{group.title}: {key.key}")
+    for group in keys.SECTIONS
+    for binding in group.bindings
     for key in Binding.make_bindings([binding])
 ]
 
 
 @pytest.mark.parametrize(("section", "action", "key"), EVERY)
-async def test_a_key_does_its_thing(
+async def test_a_key_runs_its_action(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, section: str, action: str, key: str
 ) -> None:
     assert action in TRIALS.get(section, {}), f"write a trial of {action} ({section})"
     trial = TRIALS[section][action]
-    app = IrscopeApp(Workspace(trial.make(tmp_path / "x.irscope")), lesson=trial.lesson)
+    workspace = Workspace(trial.make(tmp_path / "x.irscope"))
+    app = IrscopeApp(workspace, lesson=LessonPages(trial.lesson, workspace) if trial.lesson else None)
     started: list[list[str]] = []
     app.started = started  # type: ignore[attr-defined]
-    monkeypatch.setattr(exporting.subprocess, "run", lambda command, check: started.append(command))
+    monkeypatch.setattr(export.subprocess, "run", lambda command, check: started.append(command))
     monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
     monkeypatch.delenv("PAGER", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)

@@ -1,4 +1,4 @@
-"""What leaves the app (copied, opened, saved), going to a line, and explaining words."""
+"""Copying, opening, saving, going to a line, and explaining terms."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from irscope.glossary.glossary import entries_in_line
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
-from irscope.tui.controllers import exporting
+from irscope.tui.controllers import export
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.workspace import Workspace
+from irscope.workspace import Workspace, entries_in_line
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
 
@@ -27,7 +26,7 @@ LEFT = captures.stage("matmul_kernel", captures.SMALL, "ttgir").decode()
 
 
 async def answer(pilot: Pilot[None], text: str) -> None:
-    """Types `text` into the prompt in place of what it proposes."""
+    """Replaces the default in the prompt."""
     await pilot.pause()
     assert isinstance(pilot.app.screen, PromptScreen)
     pilot.app.screen.query_one(Input).value = text
@@ -36,13 +35,13 @@ async def answer(pilot: Pilot[None], text: str) -> None:
 
 
 async def ask(pilot: Pilot[None], key: str, text: str) -> None:
-    """Presses a key that asks for something, and answers."""
+    """Presses a key that opens a prompt, and answers."""
     await settled(pilot)
     await pilot.press(key)
     await answer(pilot, text)
 
 
-def told(app: IrscopeApp) -> str:
+def messages(app: IrscopeApp) -> str:
     return "\n".join(note.message for note in app._notifications)
 
 
@@ -68,7 +67,7 @@ async def test_copy_an_operation_with_its_regions_as_a_diff(app: IrscopeApp) -> 
             assert "\n".join(side) in text
 
 
-async def test_copy_an_operation_that_is_the_same(app: IrscopeApp) -> None:
+async def test_copy_an_identical_operation(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "slash", *"tt.get_program_id", "enter", "c")
         assert app.clipboard == texts(pilot).line_text(True)
@@ -85,9 +84,9 @@ async def test_save_never_overwrites(app: IrscopeApp, tmp_path: Path) -> None:
         path.write_text("mine")
         await ask(pilot, "w", str(path))
         assert path.read_text() == "mine"
-        assert "there already" in told(app)
+        assert "already exists" in messages(app)
         await ask(pilot, "w", str(tmp_path / "no" / "such"))
-        assert "No such file" in told(app)
+        assert "No such file" in messages(app)
         await pilot.press("w")
         await pilot.pause()
         assert app.screen.query_one(Input).value == "matmul_kernel-2.ttgir"
@@ -108,7 +107,7 @@ async def test_save_the_stage_of_a(app: IrscopeApp, tmp_path: Path) -> None:
         assert (tmp_path / "a").read_text() == LEFT
 
 
-async def test_a_picture(app: IrscopeApp, tmp_path: Path) -> None:
+async def test_save_a_picture(app: IrscopeApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3")
         await ask(pilot, "P", str(tmp_path / "it.svg"))
@@ -117,11 +116,11 @@ async def test_a_picture(app: IrscopeApp, tmp_path: Path) -> None:
         assert "Save&#160;to" not in picture
 
 
-def test_bytes_that_are_no_text_are_saved(tmp_path: Path) -> None:
-    exporting.save_new(tmp_path / "x", "a\r\nb\udc80")
+def test_text_that_is_not_utf8_is_saved_unchanged(tmp_path: Path) -> None:
+    export.save_new(tmp_path / "x", "a\r\nb\udc80")
     assert (tmp_path / "x").read_bytes() == b"a\r\nb\x80"
     with pytest.raises(UserError):
-        exporting.save_new(tmp_path / "x\x00", "")
+        export.save_new(tmp_path / "x\x00", "")
 
 
 @pytest.mark.parametrize(("key", "name"), [("o", "PAGER"), ("E", "EDITOR")])
@@ -151,23 +150,23 @@ async def test_another_program_opens_the_stage_at_the_line(
 
 
 @pytest.mark.parametrize("command", ["/no/such/program", '"open quote', " "])
-async def test_a_program_that_is_not_there(
+async def test_a_missing_program_is_reported(
     app: IrscopeApp, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("PAGER", command)
     monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "o")
-        assert "$PAGER" in told(app)
+        assert "$PAGER" in messages(app)
 
 
-async def test_a_terminal_that_cannot_be_left(app: IrscopeApp) -> None:
+async def test_a_terminal_that_cannot_be_suspended(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "o")
-        assert "needs a terminal" in told(app)
+        assert "needs a terminal" in messages(app)
 
 
-async def test_jump_to_a_line(app: IrscopeApp) -> None:
+async def test_going_to_a_line(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3")
         await ask(pilot, "colon", "40")
@@ -178,10 +177,10 @@ async def test_jump_to_a_line(app: IrscopeApp) -> None:
         for wrong in ("0", "99999", "x", "-1", "b"):
             await ask(pilot, "colon", wrong)
             assert texts(pilot).row == before
-            assert f"No line {wrong}" in told(app)
+            assert f"No line {wrong}" in messages(app)
 
 
-async def test_jump_in_the_python_goes_by_the_file_s_numbers(app: IrscopeApp) -> None:
+async def test_going_to_a_python_line_uses_the_numbers_of_the_file(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1")
         await ask(pilot, "colon", "26")
@@ -206,13 +205,13 @@ async def test_explain_a_column(app: IrscopeApp) -> None:
         assert "num_warps" in drawn(app.screen.query_one("ExplainView"))
 
 
-async def test_nothing_to_explain(app: IrscopeApp) -> None:
+async def test_a_line_without_terms_has_no_explanation(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1", "g", "e")
-        assert "glossary" in told(app)
+        assert "glossary" in messages(app)
 
 
-def test_words_of_a_line() -> None:
+def test_terms_of_a_line() -> None:
     assert entries_in_line("  %1 = tt.load %p : tensor<4x!tt.ptr<f16>, #blocked>")[0][0] == "tt.load"
     assert entries_in_line('#loc4 = loc("/shared/registers.py":51:19)') == []
     assert entries_in_line('  "tt.reduce"(%x)')[0][1].word == "tt.reduce"

@@ -1,4 +1,4 @@
-"""Every key does its thing, in the real app."""
+"""What keys and the mouse do in the real app."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from textual.widgets import Input
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
+from irscope.tui.bindings import LEAVE
+from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
+from irscope.tui.widgets.bars import StageTabs, StatusLine
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.stage_tabs import StageTabs
-from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -50,14 +51,14 @@ async def test_moving_the_cursor(app: IrscopeApp) -> None:
         assert places == [1, 2, 1, 0, page, 2 * page, page, last, 0, last, 0]
 
 
-async def test_the_cursor_stays_in_sight(app: IrscopeApp) -> None:
+async def test_the_cursor_stays_on_screen(app: IrscopeApp) -> None:
     async with app.run_test(size=(160, 30)) as pilot:
         await press(pilot, "f", "G", "k")
         view = texts(pilot)
         assert view.scroll_offset.y <= view.cursor < view.scroll_offset.y + view.page_lines
 
 
-async def test_changes_forwards_and_back(app: IrscopeApp) -> None:
+async def test_going_to_changes(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "g")
         view = texts(pilot)
@@ -112,7 +113,7 @@ async def test_unified_keeps_the_row(app: IrscopeApp) -> None:
         assert "~B" in drawn(view)
 
 
-async def test_narrow_is_unified_by_itself(app: IrscopeApp) -> None:
+async def test_a_narrow_panel_has_one_column(app: IrscopeApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         assert texts(pilot).unified
@@ -156,7 +157,7 @@ async def test_swap(app: IrscopeApp) -> None:
         assert heading.index("A #2") < heading.index("B #1")
 
 
-async def test_step_b_passes_over_a(app: IrscopeApp) -> None:
+async def test_stepping_b_skips_a(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "J")
         assert "B #3" in drawn(texts(pilot)).splitlines()[0]
@@ -178,7 +179,7 @@ async def test_marking_a_and_b_in_the_table(app: IrscopeApp) -> None:
         assert "B #1" in drawn(texts(pilot)).splitlines()[0]
 
 
-async def test_one_variant_alone(app: IrscopeApp) -> None:
+async def test_a_single_variant(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "b")
         assert "A=B #1" in drawn(texts(pilot)).splitlines()[0]
@@ -198,7 +199,7 @@ async def test_sorting_by_a_column_and_back(app: IrscopeApp) -> None:
         assert [variant.id for variant in table.order] == [1, 2, 3, 4]
 
 
-async def test_search_while_typing_then_on_and_back(app: IrscopeApp) -> None:
+async def test_search_while_typing_next_and_previous(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "g", "slash", *"arith.addi")
         view = texts(pilot)
@@ -213,7 +214,7 @@ async def test_search_while_typing_then_on_and_back(app: IrscopeApp) -> None:
         assert f"{len(matches)} lines with arith.addi" in drawn(app.screen.query_one(StatusLine))
 
 
-async def test_search_given_up_goes_back(app: IrscopeApp) -> None:
+async def test_canceling_a_search_returns_to_its_start(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "f", "g", "slash", *"tt.store", "escape")
         assert texts(pilot).row == 0
@@ -234,7 +235,15 @@ async def test_copy(app: IrscopeApp) -> None:
         assert app.clipboard == view.page.left.lines[row.left]
 
 
-async def test_findings_jump_to_their_proof(app: IrscopeApp) -> None:
+async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        shown = app.screen.query_one(FindingsView)._findings
+    with Workspace(matmul) as workspace:
+        assert shown == workspace.compare(workspace.by_id(1), workspace.by_id(2)).findings
+
+
+async def test_findings_go_to_their_evidence(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1", "tab")
         findings = app.screen.query_one(FindingsView)
@@ -268,7 +277,7 @@ async def test_zoom(app: IrscopeApp) -> None:
         assert texts(pilot).size.height == height
 
 
-async def test_mouse_is_let_go_and_taken_back(app: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mouse_capture_is_toggled(app: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         written: list[str] = []
@@ -303,8 +312,8 @@ async def test_help_has_every_key(app: IrscopeApp) -> None:
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = drawn(app.screen.query_one("HelpView"))
-        for _, bindings in keys.SECTIONS:
-            for binding in bindings:
+        for group in keys.SECTIONS:
+            for binding in group.bindings:
                 assert binding.tooltip in shown
         await press(pilot, "q")
         assert not isinstance(app.screen, HelpScreen)
@@ -315,18 +324,10 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         await settled(pilot)
         await press(pilot, "S")
         commands = {command.title: command for command in app.get_system_commands(app.screen)}
-        others = [
-            *keys.LESSON,
-            *keys.CHART,
-            *keys.WHY,
-            *keys.LAYOUT,
-            *keys.PASS_LIST,
-            *keys.PASSES,
-            *keys.LEAVE,
-        ]
-        elsewhere = {binding.tooltip for binding in others}
-        for _, bindings in keys.SECTIONS:
-            for binding in bindings:
+        others = [keys.LESSON, LEAVE, *(group for overlay in OVERLAYS for group in overlay.KEYS)]
+        elsewhere = {binding.tooltip for group in others for binding in group.bindings}
+        for group in keys.SECTIONS:
+            for binding in group.bindings:
                 assert binding.tooltip in commands.keys() | elsewhere
         for _, words in keys.EXPORT_A:
             assert words in commands
@@ -343,7 +344,7 @@ async def test_quit(app: IrscopeApp) -> None:
         assert not app.is_running
 
 
-async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> None:
+async def test_sass_is_disassembled_on_demand(app: IrscopeApp, matmul: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         assert "sass ·" in drawn(app.screen.query_one(StageTabs))
@@ -354,7 +355,7 @@ async def test_sass_is_made_when_asked_for(app: IrscopeApp, matmul: Path) -> Non
         assert "MOV R1" in page.right.lines[1]
 
 
-async def test_without_a_disassembler_the_tab_says_so(matmul: Path) -> None:
+async def test_a_missing_disassembler_is_reported(matmul: Path) -> None:
     def disassemble(cubin: bytes) -> str:
         raise UserError("SASS needs nvdisasm")
 
@@ -367,7 +368,7 @@ async def test_without_a_disassembler_the_tab_says_so(matmul: Path) -> None:
         assert "sass !" in drawn(app.screen.query_one(StageTabs))
 
 
-async def test_a_failure_is_shown_whole(app: IrscopeApp) -> None:
+async def test_a_failure_is_shown_completely(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "G", "b")
         assert "arange's range must be a power of 2" in drawn(texts(pilot))

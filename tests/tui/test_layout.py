@@ -1,4 +1,4 @@
-"""The layouts of A and B: where the screen begins, the cursor in both, the swizzle and the banks."""
+"""The layouts of A and B: the first value, the cursor, the swizzle and the banks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ampere(tmp_path: Path) -> IrscopeApp:
     return IrscopeApp(Workspace(path))
 
 
-def told(pilot: Pilot[None], name: str) -> str:
+def description(pilot: Pilot[None], name: str) -> str:
     return drawn(pilot.app.screen.query_one(f"#layout-{name}"))
 
 
@@ -49,19 +49,19 @@ async def open_at(pilot: Pilot[None], words: str) -> LayoutView:
     return pilot.app.screen.query_one(LayoutView)
 
 
-async def test_it_begins_with_the_value_under_the_cursor_and_draws_both(app: IrscopeApp) -> None:
+async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot)
-        pilot.app.screen._choose("ttgir")
+        pilot.app.screen.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "ttng.warp_group_dot")
         picture = drawn(view)
         assert picture.count("tensor<64x64xf32, #mma>") == 1
         assert picture.count("tensor<128x128xf32, #mma>") == 1
         await press(pilot, "j", "l", "l")
-        assert "element (1, 4): warp 0 lane 6 (thread 6) registers 0-1" in told(pilot, "a")
-        assert "element (1, 4)" in told(pilot, "b")
-        assert "4 warps of 32 lanes, 32 elements per thread." in told(pilot, "a")
+        assert "element (1, 4): warp 0 lane 6 (thread 6) registers 0-1" in description(pilot, "a")
+        assert "element (1, 4)" in description(pilot, "b")
+        assert "4 warps of 32 lanes, 32 elements per thread." in description(pilot, "a")
         assert [cell.label for cell in view.cells() if cell] == ["T6:0-1", "T6:0-1"]
         await press(pilot, "q")
         assert not isinstance(app.screen, LayoutScreen)
@@ -70,20 +70,20 @@ async def test_it_begins_with_the_value_under_the_cursor_and_draws_both(app: Irs
 async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: IrscopeApp) -> None:
     async with ampere.run_test(size=WIDE) as pilot:
         await press(pilot)
-        ampere.screen._choose("ttgir")
+        ampere.screen.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "= ttg.local_alloc")
         await press(pilot, "j", "j")
         assert "144 b4" in drawn(view)
-        assert "byte 144, banks 4-7" in told(pilot, "a")
+        assert "byte 144, banks 4-7" in description(pilot, "a")
         await press(pilot, "s")
-        assert "byte 128, banks 0-3" in told(pilot, "a")
-        assert "Shown without its swizzle" in told(pilot, "a")
+        assert "byte 128, banks 0-3" in description(pilot, "a")
+        assert "Shown without its swizzle" in description(pilot, "a")
         await press(pilot, "b", "b")
-        assert "4-way conflicts: 32 wavefronts instead of 8" in told(pilot, "a")
+        assert "4-way conflicts: 32 wavefronts instead of 8" in description(pilot, "a")
         assert "wavefront 4" in drawn(view)
         await press(pilot, "s")
-        assert "no conflicts" in told(pilot, "a")
+        assert "no conflicts" in description(pilot, "a")
         assert "wavefront 2" not in drawn(view)
 
 
@@ -96,7 +96,7 @@ async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
         assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
 
 
-async def test_no_ttgir_is_no_layouts(tmp_path: Path) -> None:
+async def test_without_ttgir_there_are_no_layouts(tmp_path: Path) -> None:
     path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": 64}, {"ttir": b"module {\n}\n"})])
     app = IrscopeApp(Workspace(path))
     async with app.run_test(size=WIDE) as pilot:

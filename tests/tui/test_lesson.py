@@ -1,4 +1,4 @@
-"""A lesson in the app: it says where to look, and its pages turn."""
+"""A lesson in the app: turning pages, and the lines that they show."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from textual.widgets import Markdown
 
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
+from irscope.learn.pages import LessonPages
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.workspace import Workspace
@@ -30,7 +31,7 @@ STAGES = LessonStep(
 LESSON = Lesson(1, "test", "A test", "What this is about.", (), (LAYOUTS, STAGES), "The end.")
 
 
-def _said(pilot) -> str:
+def _text(pilot) -> str:
     return pilot.app.screen.query_one(Markdown).source
 
 
@@ -40,30 +41,30 @@ def _heading(pilot) -> str:
 
 async def test_pages_turn_and_the_texts_follow(tmp_path: Path):
     with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
-        app = IrscopeApp(capture, lesson=LESSON)
+        app = IrscopeApp(capture, lesson=LessonPages(LESSON, capture))
         async with app.run_test(size=(160, 48)) as pilot:
             await settled(pilot)
             assert _heading(pilot) == "Lesson 1, question 1 of 2"
-            assert "What this is about." in _said(pilot)
-            assert "128 threads" in _said(pilot)
+            assert "What this is about." in _text(pilot)
+            assert "128 threads" in _text(pilot)
             assert tab(pilot) == "ttgir"
             assert (texts(pilot).line_text(False) or "").startswith("#mma")
             await press(pilot, ".")
             assert _heading(pilot) == "Lesson 1, answer 1 of 2"
-            assert "on 1 line" in _said(pilot)
-            assert "#mma = #ttg.nvidia_mma" in _said(pilot), "quoted from the capture"
+            assert "on 1 line" in _text(pilot)
+            assert "#mma = #ttg.nvidia_mma" in _text(pilot), "quoted from the capture"
             await press(pilot, ".")
             assert tab(pilot) == "ptx"
             assert "ret;" in (texts(pilot).line_text(False) or "")
             await press(pilot, ".", ".")
-            assert "The end." in _said(pilot), "after the last page there is none"
+            assert "The end." in _text(pilot), "after the last page there is none"
             await press(pilot, "comma")
             assert _heading(pilot) == "Lesson 1, question 2 of 2"
 
 
 async def test_it_fits_a_small_terminal(tmp_path: Path):
     with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
-        async with IrscopeApp(capture, lesson=LESSON).run_test(size=(80, 24)) as pilot:
+        async with IrscopeApp(capture, lesson=LessonPages(LESSON, capture)).run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             view = pilot.app.screen.query_one(LessonView)
             assert view.size.height >= 8
@@ -80,10 +81,10 @@ async def test_without_a_lesson_its_keys_do_nothing(tmp_path: Path):
             assert not pilot.app.screen.query("#lesson")
 
 
-async def test_a_page_is_read_to_its_end_before_the_next(tmp_path: Path):
+async def test_a_lesson_page_scrolls_to_its_end_before_the_next(tmp_path: Path):
     long = replace(LAYOUTS, question="\n\n".join(f"Line {number}." for number in range(12)))
     with Workspace(captures.matmul(tmp_path / "a.irscope")) as capture:
-        app = IrscopeApp(capture, lesson=replace(LESSON, steps=(long, STAGES)))
+        app = IrscopeApp(capture, lesson=LessonPages(replace(LESSON, steps=(long, STAGES)), capture))
         async with app.run_test(size=(80, 24)) as pilot:
             await settled(pilot)
             view = pilot.app.screen.query_one(LessonView)

@@ -1,4 +1,4 @@
-"""Variants that are compiled while the app looks on: rows, stages and messages as they come."""
+"""Variants that are compiled while the app runs: rows, stages and messages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from textual.pilot import Pilot
 from irscope.model import Failure
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
-from irscope.tui.live import Ended, Planned, Refused, StageMade, Started, Unchanged
-from irscope.tui.live_updates import apply_events
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
+from irscope.tui.widgets.bars import StageTabs, StatusLine, TitleBar
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.stage_tabs import StageTabs
-from irscope.tui.widgets.status_line import StatusLine
-from irscope.tui.widgets.title_bar import TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
+from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, apply_events
 from tests.tui import captures
 from tests.tui.compiling import TEXT, Script, until
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -77,7 +74,7 @@ async def test_opens_before_there_is_a_plan(app: IrscopeApp, script: Script) -> 
         assert not app.is_running
 
 
-async def test_what_is_wrong_with_the_request_can_be_put_right(app: IrscopeApp, script: Script) -> None:
+async def test_a_refused_request_can_be_fixed(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: script.asked == 1)
         script.tell(Refused("matmul.py: SyntaxError: [b]invalid[/b] syntax\x1b[2J"))
@@ -90,7 +87,7 @@ async def test_what_is_wrong_with_the_request_can_be_put_right(app: IrscopeApp, 
         assert "every config is compiled" in messages(app)
 
 
-async def test_rows_say_how_far_each_variant_is(app: IrscopeApp, script: Script) -> None:
+async def test_rows_show_the_progress_of_each_variant(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         first, second, third = await planned(pilot, script, 64, 128, 96)
         assert all(row.split()[-1] == "waiting" for row in rows(app))
@@ -116,7 +113,7 @@ async def test_rows_say_how_far_each_variant_is(app: IrscopeApp, script: Script)
         assert "the whole message" in drawn(texts(pilot))
 
 
-async def test_early_stages_can_be_read_while_the_others_are_made(app: IrscopeApp, script: Script) -> None:
+async def test_early_stages_are_shown_while_others_compile(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         first, second = await planned(pilot, script, 64, 128)
         assert tab(pilot) == "python"
@@ -141,7 +138,7 @@ async def test_early_stages_can_be_read_while_the_others_are_made(app: IrscopeAp
         assert texts(pilot).page.compared
 
 
-async def test_what_the_user_chose_stays(app: IrscopeApp, script: Script) -> None:
+async def test_the_choices_of_the_user_stay(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         variants = await planned(pilot, script, 64, 128, 96, 32)
         await pilot.press("shift+tab", "j", "j", "a", "G", "b", "l", "s", "F", *"block_m>40", "enter", "1")
@@ -164,7 +161,7 @@ async def test_what_the_user_chose_stays(app: IrscopeApp, script: Script) -> Non
         assert "B #4" in heading
 
 
-async def test_the_text_being_read_is_not_taken_away(app: IrscopeApp, script: Script) -> None:
+async def test_the_text_being_read_stays(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         first, second = await planned(pilot, script, 64, 128)
         script.tell(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
@@ -179,7 +176,7 @@ async def test_the_text_being_read_is_not_taken_away(app: IrscopeApp, script: Sc
         assert texts(pilot).place == place
 
 
-async def test_after_an_edit_old_stands_against_new(app: IrscopeApp, script: Script) -> None:
+async def test_after_an_edit_the_old_and_new_variants_are_compared(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         for variant in await planned(pilot, script, 64, 128):
             script.compile(variant, SMALL if variant.id == 1 else LARGE)
@@ -206,7 +203,7 @@ async def test_after_an_edit_old_stands_against_new(app: IrscopeApp, script: Scr
         assert "ttgir =" in drawn(app.screen.query_one(StageTabs))
 
 
-async def test_after_a_mistake_the_last_that_compiled_is_old(app: IrscopeApp, script: Script) -> None:
+async def test_after_a_failed_edit_the_last_compiled_variant_is_a(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         (first,) = await planned(pilot, script, 64)
         script.compile(first, SMALL)
@@ -225,7 +222,7 @@ async def test_after_a_mistake_the_last_that_compiled_is_old(app: IrscopeApp, sc
         assert "B #3 now" in heading
 
 
-async def test_a_plan_ends_what_was_under_way(app: IrscopeApp, script: Script) -> None:
+async def test_a_new_plan_drops_unfinished_variants(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         first, *_ = await planned(pilot, script, 64, 128, 96)
         script.compile(first, SMALL)
@@ -243,7 +240,7 @@ async def test_a_plan_ends_what_was_under_way(app: IrscopeApp, script: Script) -
 
 
 @pytest.mark.parametrize("answer", [Unchanged("matmul_kernel is as it was"), Refused("SyntaxError: line 3")])
-async def test_where_there_is_nothing_to_compile_all_stays(
+async def test_nothing_changes_if_there_is_nothing_to_compile(
     app: IrscopeApp, script: Script, answer: Unchanged | Refused
 ) -> None:
     async with app.run_test(size=WIDE) as pilot:
@@ -254,18 +251,18 @@ async def test_where_there_is_nothing_to_compile_all_stays(
         before = drawn(table(app)), drawn(texts(pilot))
         await pilot.press("r")
         script.tell(answer)
-        words = answer.words if isinstance(answer, Unchanged) else answer.problem
-        await until(pilot, lambda: words in messages(app))
+        message = answer.message if isinstance(answer, Unchanged) else answer.problem
+        await until(pilot, lambda: message in messages(app))
         assert (drawn(table(app)), drawn(texts(pilot))) == before
         await pilot.press("r")
         assert script.asked == 3
 
 
-async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
+async def test_new_variants_of_a_growing_capture_are_loaded(matmul: Path) -> None:
     app = IrscopeApp(Workspace(matmul))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "r")
-        assert "Nothing more in matmul.irscope" in messages(app)
+        assert "Nothing new in matmul.irscope" in messages(app)
         with CaptureReader(matmul) as capture:
             kernel = capture.variants()[0].kernel
         with CaptureWriter.resume(matmul) as writer:
@@ -276,11 +273,11 @@ async def test_a_capture_is_read_on_while_it_is_written(matmul: Path) -> None:
             )
             await press(pilot, "r")
         assert len(rows(app)) == 5
-        assert "1 more in matmul.irscope" in messages(app)
+        assert "1 new variant in matmul.irscope" in messages(app)
         assert "A #1" in drawn(texts(pilot)).splitlines()[0]
 
 
-async def test_a_thousand_variants_leave_time_for_keys(app: IrscopeApp, script: Script) -> None:
+async def test_a_thousand_variants_do_not_delay_keys(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: script.asked == 1)
         kernel = script.kernel()
@@ -291,7 +288,7 @@ async def test_a_thousand_variants_leave_time_for_keys(app: IrscopeApp, script: 
         assert isinstance(main, CompareScreen)
         begun = time.process_time()
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
-        main._renew(apply_events(main._workspace, events))
+        main._live.update(apply_events(main.workspace, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
         script.tell(Ended())
         await until(pilot, lambda: not rows(app))
@@ -317,6 +314,6 @@ def test_what_a_refusal_looks_like(app: IrscopeApp, script: Script, snap_compare
     async def ready(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: script.asked == 1)
         script.tell(Refused("matmul.py: SyntaxError: invalid syntax (matmul.py, line 26)"))
-        await until(pilot, lambda: "Put" in app.export_screenshot())
+        await until(pilot, lambda: "Fix" in app.export_screenshot())
 
     assert snap_compare(app, terminal_size=(80, 24), run_before=ready)

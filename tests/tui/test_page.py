@@ -1,12 +1,12 @@
-"""Pages: which rows differ, how they lie on the screen, what is found in them."""
+"""Pages: which rows differ, their screen lines, and searching them."""
 
 from __future__ import annotations
 
 import pytest
 
 from irscope.diff.rows import Change, Row
+from irscope.tui.controllers.navigation import Search
 from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
-from irscope.tui.search import Search
 
 # 12 equal rows, then one changed, one removed, one added, 9 equal, one changed.
 ROWS = [
@@ -27,7 +27,7 @@ def page() -> Page:
     )
 
 
-def test_runs_are_the_stretches_that_differ(page: Page) -> None:
+def test_runs_are_the_ranges_that_differ(page: Page) -> None:
     assert page.runs == [(12, 15), (24, 25)]
 
 
@@ -77,7 +77,7 @@ def test_equal_texts_are_not_folded() -> None:
     assert len(ScreenLayout(page, False, True).lines) == 24
 
 
-def test_texts_of_unequal_length_stand_beside_each_other() -> None:
+def test_unaligned_texts_of_unequal_length() -> None:
     page = plain_page(PageSide(LINES), PageSide(LINES[:3]))
     assert [page.rows[2], page.rows[3]] == [Row(2, 2, Change.EQUAL), Row(3, None, Change.EQUAL)]
     assert len(page.rows) == 24
@@ -90,7 +90,7 @@ def test_search_has_smart_case(page: Page) -> None:
     assert page.matches("line new", True) == [14]
 
 
-def test_search_leaves_out_locations_that_are_hidden() -> None:
+def test_search_skips_hidden_locations() -> None:
     lines = ['%0 = arith.addi %a, %b : i32 loc("kernel.py":3:1)', "%1 = arith.muli %a, %b : i32"]
     rows = [Row(0, 0, Change.EQUAL), Row(1, 1, Change.EQUAL)]
     side = PageSide(lines, "mlir")
@@ -103,13 +103,13 @@ def test_search_leaves_out_locations_that_are_hidden() -> None:
     ]  # plain words have no locations
 
 
-def test_search_goes_around_the_end(page: Page) -> None:
+def test_search_wraps_around(page: Page) -> None:
     search = Search()
-    search.look(page, True, "line 2")
+    search.rows = page.matches("line 2", True)
     assert list(search.rows) == [2, 21, 22, 23, 24]
     first, last = search.rows[0], search.rows[-1]
-    assert search.beside(last, 1) == first
-    assert search.beside(first, -1) == last
+    assert search.next(last, 1) == first
+    assert search.next(first, -1) == last
     search.origin = last + 1
     assert search.first() == first
 

@@ -1,4 +1,4 @@
-"""The passes: the list, the diff of the one under the cursor, and where A and B part."""
+"""The passes: the list, the diff of the one under the cursor, and where A and B diverge."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens import passes as passes_screen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.passes import PassBar, PassesScreen
 from irscope.tui.widgets.pass_view import PassView
-from irscope.workspace import Workspace
+from irscope.workspace import PassComparison, Workspace
 from tests import recorded_passes
 from tests.tui.driving import drawn, press, texts
 
@@ -35,18 +34,15 @@ def listed(pilot: Pilot[None]) -> list[str]:
     return [line.split()[3 if "◆" in line else 2] for line in drawn(view).splitlines()[1:] if line.strip()]
 
 
-async def test_the_first_pass_in_which_they_part_is_marked_and_shown(scale: IrscopeApp) -> None:
+async def test_the_first_diverging_pass_is_marked_and_shown(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         said = drawn(passes(pilot))
-        assert (
-            "A and B first diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module"
-            in said
-        )
+        assert "diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module" in said
         marked = [line for line in said.splitlines() if "◆" in line]
         assert [line.split()[3] for line in marked] == ["tritongpu-assign-latencies", "tritongpu-pipeline"]
-        assert "attributes part here: 1 attribute" in marked[0]
-        assert "operations part here: A +2 ttg.async_copy_global_to_local   B +4" in marked[1]
+        assert "attributes diverge here: 1 attribute" in marked[0]
+        assert "operations diverge here: A +2 ttg.async_copy_global_to_local   B +4" in marked[1]
         assert passes(pilot).current is not None
         assert passes(pilot).current.step.name == "tritongpu-pipeline"  # type: ignore[union-attr]
         bar = drawn(pilot.app.screen.query_one(PassBar))
@@ -58,13 +54,13 @@ async def test_the_first_pass_in_which_they_part_is_marked_and_shown(scale: Irsc
 
 async def test_a_pass_is_compared_once(scale: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[object] = []
-    page = passes_screen._page
+    texts_of = PassComparison.texts
 
     def counting(*arguments: Any) -> Any:
         compared.append(arguments)
-        return page(*arguments)
+        return texts_of(*arguments)
 
-    monkeypatch.setattr(passes_screen, "_page", counting)
+    monkeypatch.setattr(PassComparison, "texts", counting)
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         compared.clear()
@@ -86,14 +82,14 @@ async def test_the_list_is_filtered_by_change_and_by_name(scale: IrscopeApp) -> 
         assert len(listed(pilot)) == 10
 
 
-async def test_a_filter_that_fits_nothing_is_no_error(scale: IrscopeApp) -> None:
+async def test_a_pass_filter_without_matches_is_not_an_error(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p", "slash", *"zzz", "enter", "j", "f", "d")
         assert listed(pilot) == []
-        assert "no pass is called so" in drawn(pilot.app.screen.query_one(PassBar))
+        assert "no pass matches" in drawn(pilot.app.screen.query_one(PassBar))
 
 
-async def test_the_diff_is_of_both_of_a_or_of_b(scale: IrscopeApp) -> None:
+async def test_the_diff_shows_both_or_a_or_b(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         counts = []
@@ -104,7 +100,7 @@ async def test_the_diff_is_of_both_of_a_or_of_b(scale: IrscopeApp) -> None:
         assert counts == [6, 2, 4, 6]
 
 
-async def test_enter_shows_the_diff_large_and_escape_the_list_again(scale: IrscopeApp) -> None:
+async def test_enter_enlarges_the_diff_and_escape_returns(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p", "enter")
         assert not passes(pilot).display
@@ -116,7 +112,7 @@ async def test_enter_shows_the_diff_large_and_escape_the_list_again(scale: Irsco
         assert isinstance(scale.screen, CompareScreen)
 
 
-async def test_a_pass_without_a_diff_says_so_or_shows_what_it_left(scale: IrscopeApp) -> None:
+async def test_a_pass_without_a_diff_shows_a_message_or_its_result(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p", "c", "d", "g", "j")
         assert "canonicalize changed nothing." in drawn(texts(pilot))
@@ -124,10 +120,10 @@ async def test_a_pass_without_a_diff_says_so_or_shows_what_it_left(scale: Irscop
         assert "define void @scale" in drawn(texts(pilot))
 
 
-async def test_one_variant_alone_has_its_passes(scale: IrscopeApp) -> None:
+async def test_a_single_variant_has_its_passes(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "g", "a", "b", "p")
-        assert "part" not in drawn(passes(pilot)).splitlines()[0]
+        assert "diverge" not in drawn(passes(pilot)).splitlines()[0]
         assert len(listed(pilot)) == 8
 
 
@@ -138,7 +134,7 @@ async def test_the_pass_that_failed_is_listed(scale: IrscopeApp) -> None:
         assert "failed" in drawn(passes(pilot))
 
 
-async def test_without_passes_the_user_is_told_how_to_get_them(app: IrscopeApp) -> None:
+async def test_without_passes_a_message_names_the_option(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         assert isinstance(app.screen, CompareScreen)

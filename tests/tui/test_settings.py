@@ -1,4 +1,4 @@
-"""The config file: read, told where it is broken, and used by the app."""
+"""The config file: reading it, its errors, and its effect on the app."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
 from irscope.tui.settings import Settings, config_path, load
-from irscope.tui.widgets.key_hints import KeyHints
+from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
 
@@ -22,7 +22,7 @@ swap = "X,, f8"
 """
 
 
-def test_what_it_says(tmp_path: Path) -> None:
+def test_valid_settings(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     assert load(path) == Settings()
     path.write_text(WHOLE)
@@ -46,7 +46,7 @@ def test_what_it_says(tmp_path: Path) -> None:
         (b"#" * 1_000_001, "too large"),
     ],
 )
-def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_an_error_in_the_file_is_one_line(tmp_path: Path, content: bytes, problem: str) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
@@ -56,19 +56,19 @@ def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, problem: str)
     assert "\n" not in str(error.value)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_config_file(tmp_path: Path) -> None:
     with pytest.raises(UserError):
         load(tmp_path)
 
 
-def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_path_of_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("IRSCOPE_CONFIG", raising=False)
     assert config_path().parts[-2:] == ("irscope", "config.toml")
     monkeypatch.setenv("IRSCOPE_CONFIG", str(tmp_path / "x"))
     assert config_path() == tmp_path / "x"
 
 
-async def test_the_app_uses_it(matmul: Path) -> None:
+async def test_the_app_applies_the_settings(matmul: Path) -> None:
     app = IrscopeApp(Workspace(matmul), Settings("nord", "ttir", {"swap": "X", "change(1)": "d"}))
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
@@ -88,7 +88,7 @@ async def test_the_app_uses_it(matmul: Path) -> None:
         assert [line.strip("│ ").split()[0] for line in help_lines if "Swap A and B" in line] == ["X"]
 
 
-async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
+async def test_keys_of_two_actions_are_reported(matmul: Path) -> None:
     # `a` is a key of the table alone, `C` one of the main screen, `s` also one of the chart.
     settings = Settings(keys={"swap": "a", "detail": "C", "chart": "s,f9", "axis": "x", "why": "f7"})
     app = IrscopeApp(Workspace(matmul), settings)
@@ -100,14 +100,16 @@ async def test_keys_that_two_actions_have_are_told(matmul: Path) -> None:
         ]
 
 
-async def test_what_does_not_exist_is_told_and_ignored(matmul: Path) -> None:
+async def test_unknown_settings_are_reported_and_ignored(matmul: Path) -> None:
     settings = Settings("[b]no", "sass", {"no such": "x"})
-    app = IrscopeApp(Workspace(matmul, lambda cubin: ""), settings, "config.toml: broken; it is ignored")
+    app = IrscopeApp(
+        Workspace(matmul, lambda cubin: ""), settings, "config.toml: broken; the file is ignored"
+    )
     async with app.run_test(size=(160, 50)) as pilot:
         await settled(pilot)
-        told = [note.message for note in app._notifications]
-        assert told[0] == "config.toml: broken; it is ignored"
-        assert told[1].startswith("no theme '[b]no'; there are ")
-        assert told[2] == "no action 'no such' to give a key"
+        messages = [note.message for note in app._notifications]
+        assert messages[0] == "config.toml: broken; the file is ignored"
+        assert messages[1].startswith("no theme '[b]no'; known: ")
+        assert messages[2] == "keys: no action 'no such'"
         await press(pilot, "x")
         assert "A #2" in drawn(texts(pilot)).splitlines()[0]

@@ -1,4 +1,4 @@
-"""The Python beside a stage: what came from where, and what became of a line."""
+"""The Python source next to a stage: where operations came from, and what a line became."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from irscope.analysis.source_map import SourceMap
 from irscope.languages.registry import parse
 from irscope.tui.app import IrscopeApp
-from irscope.tui.widgets.source_view import SourceView
-from irscope.tui.widgets.work_view import WorkView
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -58,7 +57,7 @@ def test_a_line_belongs_to_its_helper_and_to_each_caller() -> None:
     assert origins.counts(("k.py", 99)) == {}
 
 
-def test_no_text_breaks_it() -> None:
+def test_any_text_has_a_source_map() -> None:
     for text in ("", "}\n}\n{", "\x00", "loc(callsite(" * 50):
         for language in ("mlir", "llvm", "ptx", "sass", "amdgcn"):
             origins = SourceMap(parse(text, language))
@@ -70,19 +69,19 @@ async def test_the_source_follows_the_stage(traced: IrscopeApp) -> None:
         await press(pilot, "3", "S", "slash", *"ttng.warp_group_dot %", "enter")
         assert tab(pilot) == "ttgir"
         assert source(pilot).place == DOT
-        assert "acc = tl.dot(a, b, acc)" in source(pilot).words
-        lit = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
-        assert len(lit) == 1
-        assert "tl.dot" in lit[0]
+        assert "acc = tl.dot(a, b, acc)" in source(pilot).text_under_cursor
+        marked = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
+        assert len(marked) == 1
+        assert "tl.dot" in marked[0]
         assert traced.focused is texts(pilot)
 
 
-async def test_what_was_inlined_shows_in_the_helper_and_at_its_call(traced: IrscopeApp) -> None:
+async def test_inlined_code_is_counted_in_the_helper_and_at_its_call(traced: IrscopeApp) -> None:
     async with traced.run_test(size=WIDE) as pilot:
         await press(pilot, "2", "f", "S", "slash", *"arith.divsi", "enter")
         assert source(pilot).place == CALL
-        lit = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
-        assert "tl.cdiv" in lit[0]
+        marked = [line for line in drawn(source(pilot)).splitlines() if "▸" in line]
+        assert "tl.cdiv" in marked[0]
         counts = source(pilot)._counts
         assert counts[source(pilot).python.places.index(CDIV)] > (0, 0)
         assert counts[source(pilot).python.places.index(CALL)] > (0, 0)
@@ -95,18 +94,18 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
         assert traced.focused is view
         view.cursor = view.python.places.index(DOT)
         await settled(pilot)
-        lit = texts(pilot).lit_rows()
-        assert texts(pilot).row in lit
+        rows = texts(pilot).highlighted_rows()
+        assert texts(pilot).row in rows
         expected = SourceMap(parse(captures.stage("matmul_kernel", captures.LARGE, "ttgir").decode(), "mlir"))
         page = texts(pilot).page
-        assert {page.rows[row].right for row in lit} - {None} == set(expected.lines(DOT))
-        seen = {texts(pilot).row}
-        for _ in lit:
+        assert {page.rows[row].right for row in rows} - {None} == set(expected.lines(DOT))
+        visited = {texts(pilot).row}
+        for _ in rows:
             await press(pilot, "enter")
-            seen.add(texts(pilot).row)
-        assert seen == set(lit)
+            visited.add(texts(pilot).row)
+        assert visited == set(rows)
         await press(pilot, "S")
-        assert texts(pilot).lit_rows() == []
+        assert texts(pilot).highlighted_rows() == []
         assert traced.focused is texts(pilot)
 
 
@@ -115,8 +114,8 @@ async def test_what_a_line_became_in_every_stage(traced: IrscopeApp) -> None:
         await press(pilot, "3", "S", "tab")
         source(pilot).cursor = source(pilot).python.places.index(DOT)
         await settled(pilot)
-        work = traced.screen.query_one(WorkView)
-        found = {(one.stage, one.opcode): (one.left, one.right) for one in work._work}
+        work = traced.screen.query_one(LineOutcomesView)
+        found = {(one.stage, one.opcode): (one.left, one.right) for one in work._outcomes}
         assert found["ttir", "tt.dot"] == (1, 1)
         assert found["ttgir", "ttng.warp_group_dot"] == (1, 1)
         wgmma = [counts for (stage, opcode), counts in found.items() if opcode.startswith("wgmma.mma_async")]
@@ -124,14 +123,14 @@ async def test_what_a_line_became_in_every_stage(traced: IrscopeApp) -> None:
         assert wgmma == [(ptx.count("wgmma.mma_async"), None)]
         assert "Line 45 of kernels.py" in drawn(work)
         await press(pilot, "tab", "enter")
-        assert tab(pilot) == work._work[0].stage == "ttir"
-        assert texts(pilot).lit_rows()
+        assert tab(pilot) == work._outcomes[0].stage == "ttir"
+        assert texts(pilot).highlighted_rows()
 
 
-async def test_a_source_that_is_not_the_stage_s(app: IrscopeApp) -> None:
+async def test_a_source_that_does_not_belong_to_the_stage(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "S", "G", "tab", "j", "enter")
-        assert texts(pilot).lit_rows() == []
+        assert texts(pilot).highlighted_rows() == []
         await press(pilot, "1", "j", "x", "4", "5", "S", "S")
         assert app.is_running
 

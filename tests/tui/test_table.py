@@ -1,4 +1,4 @@
-"""The table of variants: what it leaves out, what it marks, what the filter keeps."""
+"""The table of variants: hidden columns, marks, the filter."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.tui.app import IrscopeApp
-from irscope.tui.columns import Column, FactTable, columns
+from irscope.tui.columns import Column, Heatmap, columns
 from irscope.tui.filtering import tests as filter_tests
-from irscope.tui.heatmap import Heatmap
+from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.tui.widgets.status_line import StatusLine
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace import FactTable, InProgress
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)
@@ -24,25 +24,25 @@ async def ids(pilot) -> list[int]:
     return [variant.id for variant in pilot.app.screen.query_one(VariantTable).order]
 
 
-async def test_the_filter_keeps_what_is_typed(app: IrscopeApp) -> None:
+async def test_the_filter_applies_while_typing(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "F", *"num_warps=8")
         assert await ids(pilot) == [3]
         await press(pilot, "enter")
         assert app.focused is app.screen.query_one(VariantTable)
-        assert "1 of 4 variants have num_warps=8" in drawn(app.screen.query_one(StatusLine))
+        assert "1 of 4 variants match num_warps=8" in drawn(app.screen.query_one(StatusLine))
         await press(pilot, "backslash", "escape")
         assert await ids(pilot) == [1, 2, 3, 4]
         assert not app.screen.query_one("#filter", SearchBar).display
 
 
-async def test_the_filter_and_the_order_go_together(app: IrscopeApp) -> None:
+async def test_filter_and_order_combine(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "s", "s", "F", *"warps<8", "enter")
         assert await ids(pilot) == [4, 2, 1]
 
 
-async def test_stepping_goes_to_the_nearest_variant_that_the_filter_shows(app: IrscopeApp) -> None:
+async def test_stepping_skips_filtered_variants(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "F", *"warps=8", "enter", "K")
         assert marked(pilot) == (1, 2)  # above #2, which is hidden, nothing is shown
@@ -54,7 +54,7 @@ async def test_stepping_goes_to_the_nearest_variant_that_the_filter_shows(app: I
         assert marked(pilot) == (1, 2)
 
 
-async def test_a_condition_holds_for_facts_that_come_later(app: IrscopeApp) -> None:
+async def test_a_condition_applies_to_facts_measured_later(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         table = app.screen.query_one(VariantTable)
         table.filter("conversions>=0")  # before the first is measured
@@ -66,14 +66,14 @@ def marked(pilot) -> tuple[int, int]:
     return pilot.app.screen.query_one(VariantTable)._pair
 
 
-async def test_a_filter_that_nothing_passes_leaves_the_keys_alone(app: IrscopeApp) -> None:
+async def test_keys_work_if_the_filter_matches_nothing(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "F", *"nothing", "enter", "s", "a", "b", "j", "G", "l", "e")
         assert await ids(pilot) == []
         assert app.is_running
 
 
-async def test_columns_that_say_nothing_are_hidden(app: IrscopeApp) -> None:
+async def test_uninformative_columns_are_hidden(app: IrscopeApp) -> None:
     async with app.run_test(size=(400, 50)) as pilot:
         await settled(pilot)
         heading = drawn(app.screen.query_one(VariantTable)).splitlines()[0]
@@ -90,14 +90,12 @@ OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in 
 def table() -> tuple[list[Variant], list[Column]]:
     facts = FactTable()
     variants = []
-    kernel = Kernel(1, "k", SourceFunction("k", "k.py", 1, ""), (), ())
     for number, registers in enumerate([32, 64, 128, 255, None], 1):
-        config = Config((("num_warps", 2 ** (number % 3)), ("DTYPE", f"Fp{number}")))
-        toolchain = Toolchain(1, {"triton": "3.9.0"}, "")
-        target = parse_target("cuda:90")
-        variants.append(Variant(number, kernel, target, (), config, toolchain))
-        facts.add(number, {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)})
-    return variants, columns(variants, [REGISTERS, OCCUPANCY], facts)
+        variants.append(variant(number))
+        facts.add(
+            variants[-1], {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)}
+        )
+    return variants, columns(variants, [REGISTERS, OCCUPANCY], facts, InProgress())
 
 
 @pytest.mark.parametrize(
@@ -124,6 +122,24 @@ def test_what_a_query_keeps(table: tuple[list[Variant], list[Column]], query: st
     assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept
 
 
+def test_duplicates_are_found_as_facts_arrive() -> None:
+    code = FactKind("code", "Code", "", "", "Machine code")
+    facts, variants = FactTable(), [variant(number) for number in range(1, 5)]
+    for number, text in ((3, "x"), (1, "x"), (4, "y")):
+        facts.add(variants[number - 1], {"code": Fact(code, text)})
+    assert [facts.duplicate_of(one) for one in variants] == [None, None, 1, None]
+    facts.add(variants[1], {"code": Fact(code, "y")})
+    assert [facts.duplicate_of(one) for one in variants] == [None, None, 1, 2]
+    facts.remove(2)
+    assert facts.duplicate_of(variants[3]) is None
+
+
+def variant(number: int) -> Variant:
+    kernel = Kernel(1, "k", SourceFunction("k", "k.py", 1, ""), (), ())
+    config = Config((("num_warps", 2 ** (number % 3)), ("DTYPE", f"Fp{number}")))
+    return Variant(number, kernel, parse_target("cuda:90"), (), config, Toolchain(1, {"triton": "3.9.0"}, ""))
+
+
 def extremes(better: str, values: list[float]) -> Heatmap:
     found = Heatmap(better)
     for value in values:
@@ -139,7 +155,7 @@ def test_the_highest_and_the_lowest_stand_out() -> None:
     assert extremes("high", [1, 2]).mark(2) == ("▲", "heat--good")
 
 
-def test_what_many_have_or_nobody_minds_does_not_stand_out() -> None:
+def test_frequent_values_do_not_stand_out() -> None:
     assert extremes("low", [32, 32, 32, 255]).mark(32) == ("", "")
     assert extremes("low", [32, 32]).mark(32) == ("", "")
     assert extremes("", [32, 64]).mark(64) == ("", "")

@@ -1,4 +1,4 @@
-"""The real program in a real terminal: from the shell to a finding's line to a copy of it."""
+"""The real program in a real terminal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def add(x_ptr, n, BLOCK: tl.constexpr):
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
-def test_compiled_while_one_looks_on_edited_and_compiled_again(tmp_path: Path) -> None:
+def test_compile_in_the_app_edit_and_compile_again(tmp_path: Path) -> None:
     file = tmp_path / "kernel.py"
     file.write_text(KERNEL)
     command = [sys.executable, "-m", "irscope", "tui", f"{file}::add", "--signature", "*fp32:16, i32:16"]

@@ -1,4 +1,4 @@
-"""A capture is untrusted: nothing in it may act on the terminal or on the app."""
+"""A capture is untrusted: nothing in it may act on the terminal or the app."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
-from irscope.model.text import printable
+from irscope.model.text import display_line, one_line, printable
 from irscope.store import CaptureWriter
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
@@ -22,17 +22,17 @@ UNSAFE = [
 
 @pytest.mark.parametrize("character", UNSAFE)
 def test_unsafe_characters_become_pictures(character: str) -> None:
-    shown = printable(f"a{character}b")
+    shown = one_line(f"a{character}b")
     assert shown.isprintable()
     assert shown[0] == "a"
     assert shown[-1] == "b"
     shown.encode("utf-8")
 
 
-def test_plain_text_stays_as_it_is() -> None:
+def test_plain_text_is_unchanged() -> None:
     text = "  %0 = tt.load %ptr : tensor<64xf32, #blocked> loc(#loc1) // größer"
     assert printable(text) is text
-    assert printable("a\tb") == "a   b"
+    assert display_line("a\tb") == "a   b"
 
 
 async def test_hostile_text_stays_text(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert app.is_running
 
 
-async def test_markup_and_escapes_show_as_they_are(tmp_path: Path) -> None:
+async def test_markup_and_escapes_are_shown_literally(tmp_path: Path) -> None:
     app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=(160, 50)) as pilot:
         await press(pilot, "2")
@@ -60,5 +60,5 @@ async def test_markup_and_escapes_show_as_they_are(tmp_path: Path) -> None:
 def test_a_capture_without_variants_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "empty.irscope"
     CaptureWriter.create(path).close()
-    with pytest.raises(UserError, match="no variant in it yet"):
+    with pytest.raises(UserError, match="has no variants yet"):
         IrscopeApp(Workspace(path))

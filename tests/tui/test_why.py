@@ -1,4 +1,4 @@
-"""Why it was compiled again: what the screen says, and where it leads."""
+"""Why B was compiled after A: the text of the screen, and where it leads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def go(pilot: Pilot[None], words: str) -> None:
     await press(pilot, "enter")
 
 
-async def test_it_says_why_and_what_came_of_it(app: IrscopeApp) -> None:
+async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
         said = drawn(app.screen.query_one(WhyView))
         assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in said
         assert "constexpr BLOCK_M: 64 -> 128" in said
-        assert "What it led to" in said
-        assert "the first stage that differs in more than shapes is tt" in said
+        assert "What changed" in said
+        assert "First real difference: tt" in said
         assert "Unknown: the capture does not have the machine code of both" in said
         assert "matmul_kernel, compiled 4 times" in said
         assert "1 failed" in said
@@ -53,31 +53,31 @@ async def test_a_reason_leads_to_its_line_of_python(traced: IrscopeApp) -> None:
         assert traced.focused is texts(pilot)
 
 
-async def test_what_came_of_it_leads_to_its_stage(app: IrscopeApp) -> None:
+async def test_an_effect_leads_to_its_stage(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "1", "W")
-        await go(pilot, "the first stage")
+        await go(pilot, "First real difference")
         assert tab(pilot) in ("ttir", "ttgir")
         view = texts(pilot)
         assert view.page.rows[view.row].change
 
 
-async def test_a_line_without_a_goal_leads_nowhere(app: IrscopeApp) -> None:
+async def test_a_line_without_a_target_leads_nowhere(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
         await go(pilot, "Was it worth it")
         assert isinstance(app.screen, WhyScreen)
 
 
-async def test_one_variant_alone_has_the_capture_s_story(app: IrscopeApp) -> None:
+async def test_a_single_variant_shows_all_compilations(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "b", "W")
         said = drawn(app.screen.query_one(WhyView))
-        assert "one and the same variant" in said
+        assert "the same variant" in said
         assert "because of these inputs" in said
 
 
-async def test_a_failed_one_has_no_verdict(app: IrscopeApp) -> None:
+async def test_a_failed_variant_has_no_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=(60, 20)) as pilot:
         await press(pilot, "shift+tab", "G", "b", "W", "G")
         assert app.is_running

@@ -6,14 +6,18 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
 from irscope.capturing.messages import Plan, SweepRequest
-from irscope.model import Kernel, Toolchain
+from irscope.model import Artifact, Kernel, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from irscope.store.encoding import Blob, digest
 from irscope.store.writer import identity, kernel_digest
 from irscope.toolchain.job import Job
+
+# The fields that a variant to be written shares with a stored one.
+_IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
 
 
 @dataclass(slots=True)
@@ -131,3 +135,21 @@ def compile_sweep(
 def unfinished_variant(job: Job) -> NewVariant:
     """The variant of a job, before it is compiled."""
     return NewVariant(job.target, job.specialization, job.config)
+
+
+def planned_variant(sweep: Sweep, job: Job) -> Variant:
+    """The variant that a job will compile, without stages."""
+    return Variant(sweep.ids[job], sweep.kernel, job.target, job.specialization, job.config, sweep.toolchain)
+
+
+def stored_variant(variant: Variant, new: NewVariant) -> Variant:
+    """A planned variant as the capture has it once `new` is written."""
+    values = {name: getattr(new, name) for name in _IN_BOTH}
+    values["artifacts"] = {name: _artifact(name, content) for name, content in new.artifacts.items()}
+    return Variant(id=variant.id, kernel=variant.kernel, toolchain=variant.toolchain, **values)
+
+
+def _artifact(stage: str, content: bytes | Blob) -> Artifact:
+    if isinstance(content, Blob):
+        return Artifact(stage, content.digest, content.size)
+    return Artifact(stage, digest(content), len(content))

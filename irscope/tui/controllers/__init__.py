@@ -1,1 +1,4 @@
-"""What the main screen can do, one subject a file; each is a part that CompareScreen is made of."""
+"""Controllers of the main screen, one subject per file.
+
+A controller gets the screen in its constructor. Its methods called `action_...` are actions of the screen.
+"""

@@ -1,48 +1,46 @@
-"""A lesson beside the texts: it says where to look, and `.` and `,` turn its pages."""
+"""A lesson next to the texts: each page shows the lines that it is about."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import work
-
-from irscope.tui.controllers.base import ComparisonScreen
+from irscope.tui.controllers.main_screen import MainScreen
 
 if TYPE_CHECKING:
-    from irscope.tui.lesson import LessonPage, LessonPages
+    from irscope.learn.pages import LessonPage, LessonPages
+    from irscope.tui.widgets.lesson_view import LessonView
 
 
-class LessonActions(ComparisonScreen):
-    """Opens a page of the lesson and shows the stage that it is about."""
+class LessonController:
+    """Turns the pages of a lesson and shows the stage that each is about."""
 
-    _pages: LessonPages | None
+    def __init__(self, screen: MainScreen, pages: LessonPages, view: LessonView) -> None:
+        self._screen = screen
+        self._pages = pages
+        self._view = view
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Pages can be turned in a lesson alone."""
-        return self._pages is not None if action == "lesson" else super().check_action(action, parameters)
+    def action_lesson(self, direction: int) -> None:
+        """Goes to the next or previous page; first scrolls to the end of this one."""
+        self._screen.run_exclusive(partial(self._turn, direction), "lesson")
 
-    @work(exclusive=True, group="lesson", exit_on_error=False)
-    async def action_lesson(self, direction: int) -> None:
-        """To the next or previous page; first to the end of this one."""
-        if self._pages is None:
+    async def _turn(self, direction: int) -> None:
+        view = self._view
+        if direction > 0 and view.scroll_on():
             return
-        from irscope.tui.widgets.lesson_view import LessonView
-
-        view = self.query_one(LessonView)
-        if direction > 0 and view.read_on():
-            return
-        page = await self._background.run(self._pages.turn, direction)
+        page = await self._screen.background.run(self._pages.turn, direction)
         if page is None:
-            self.notify("That was the last page; q ends the lesson" if direction > 0 else "The first page")
+            last = "This is the last page; q ends the lesson"
+            self._screen.notify(last if direction > 0 else "This is the first page")
             return
         await view.show(page.heading, page.text)
-        self._look_at(page)
+        self._show_lines(page)
 
-    def _look_at(self, page: LessonPage) -> None:
-        comparison = self._comparison
-        if [page.a.id, page.b.id] != [comparison.a.id, comparison.b.id]:
-            self._pair(page.a, page.b)
-        if page.stage in self._comparison.stages:
-            self._choose(page.stage)
+    def _show_lines(self, page: LessonPage) -> None:
+        pair = self._screen.pair
+        if [page.a.id, page.b.id] != [pair.a.id, pair.b.id]:
+            self._screen.compare(page.a, page.b)
+        if page.stage in self._screen.pair.stages:
+            self._screen.choose(page.stage)
         if page.line is not None:
-            self._texts.go_to_line(page.line, page.right)
+            self._screen.texts.go_to_line(page.line, page.right)

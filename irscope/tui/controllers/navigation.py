@@ -1,52 +1,140 @@
-"""Going to a line, and what the words on it mean."""
+"""Finding things in the texts: search, going to a line, explaining its terms."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 
-from textual import work
-
-from irscope.glossary.glossary import entries_in_line
-from irscope.tui.controllers.base import ComparisonScreen
+from irscope.model.text import pluralize
+from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.widgets.source_view import SourceView
+from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.tui.widgets.work_view import WorkView
+from irscope.workspace import StageLine, entries_in_line
 
 _LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
 
 
-class ReadActions(ComparisonScreen):
-    """Finds one's way in a stage."""
+class Search:
+    """A query and the rows of the page that match it."""
 
-    @work(exclusive=True, group="ask", exit_on_error=False)
-    async def action_go_to_line(self) -> None:
-        """Asks for a line and goes there."""
-        answer = await self.app.push_screen_wait(PromptScreen("Go to line (of B; a12 is line 12 of A):"))
+    def __init__(self) -> None:
+        self.query = ""
+        self.rows: Sequence[int] = ()
+        # The row from which the search started.
+        self.origin = 0
+
+    def first(self) -> int | None:
+        """The first matching row from `origin` on; wraps around."""
+        return self.rows[bisect_left(self.rows, self.origin) % len(self.rows)] if self.rows else None
+
+    def next(self, row: int, direction: int) -> int | None:
+        """The next (1) or previous (-1) matching row; wraps around."""
+        if not self.rows:
+            return None
+        place = bisect_right(self.rows, row) if direction > 0 else bisect_left(self.rows, row) - 1
+        return self.rows[place % len(self.rows)]
+
+    def __str__(self) -> str:
+        """`41 lines with ld.global`; "" without a query."""
+        return f"{pluralize(len(self.rows), 'line')} with {self.query}" if self.query else ""
+
+
+class NavigationController:
+    """Finds lines in the texts."""
+
+    def __init__(self, screen: MainScreen, search_bar: SearchBar) -> None:
+        self._screen = screen
+        self._bar = search_bar
+        self.search = Search()
+
+    # Search.
+
+    def action_search(self) -> None:
+        """Opens the search bar."""
+        self.search.origin = self._screen.texts.row
+        self._bar.open()
+
+    def action_match(self, direction: int) -> None:
+        """Goes to the next or previous match."""
+        if not self.search.rows:
+            message = f"{self.search}" if self.search.query else "Search with / first"
+            self._screen.notify(message, markup=False)
+        self._go_to_row(self.search.next(self._screen.texts.row, direction))
+
+    def search_page(self, query: str | None = None) -> None:
+        """Finds the query, or a new one, in the page on screen."""
+        search, texts = self.search, self._screen.texts
+        search.query = search.query if query is None else query
+        search.rows = texts.page.matches(search.query, texts.located) if search.query else ()
+
+    def query_changed(self, query: str) -> None:
+        """Searches while the user types."""
+        self.search_page(query)
+        self._screen.texts.mark_matches(query)
+        self._go_to_row(self.search.first())
+        self._screen.update_status()
+
+    def close_search(self) -> None:
+        """Hides the search bar and keeps the query."""
+        self._bar.display = False
+        self._screen.texts.focus()
+
+    def cancel_search(self) -> None:
+        """Returns to where the search started."""
+        self._bar.value = ""
+        self._screen.texts.go_to_row(self.search.origin)
+        self.close_search()
+
+    def _go_to_row(self, row: int | None) -> None:
+        if row is not None:
+            self._screen.texts.go_to_row(row)
+
+    # Lines.
+
+    def go_to(self, target: StageLine | None) -> None:
+        """Shows a line of a stage; nothing for None."""
+        screen = self._screen
+        if target is not None and target.stage in screen.pair.stages:
+            screen.choose(target.stage)
+            screen.texts.go_to_line(target.line, target.right and screen.texts.page.right is not None)
+            screen.texts.focus()
+
+    def action_go_to_line(self) -> None:
+        """Asks for a line number and goes there."""
+        self._screen.run_exclusive(self._go_to_line, "ask")
+
+    async def _go_to_line(self) -> None:
+        texts = self._screen.texts
+        answer = await self._screen.app.push_screen_wait(
+            PromptScreen("Go to line (of B; a12 is line 12 of A):")
+        )
         if answer is None:
             return
         match = _LINE.fullmatch(answer)
-        page = self._texts.page
+        page = texts.page
         right = page.right is not None and (match is None or match[1].lower() != "a")
         side = page.right if right and page.right else page.left
         line = side.line_numbered(int(match[2])) if match else None
         if line is None:
-            self.notify(f"No line {answer} here", severity="warning", markup=False)
+            self._screen.notify(f"No line {answer} here", severity="warning", markup=False)
             return
-        self._texts.go_to_line(line, right)
-        self._texts.focus()
+        texts.go_to_line(line, right)
+        texts.focus()
 
     def action_explain(self) -> None:
-        """Explains the words on the line under the cursor; in the table, the column."""
-        text = self._under_cursor()
-        found = entries_in_line(text)
+        """Explains the terms on the line under the cursor; in the table, the column."""
+        found = entries_in_line(self._text_under_cursor())
         if found:
-            self.app.push_screen(ExplainScreen(found))
+            self._screen.app.push_screen(ExplainScreen(found))
         else:
-            self.notify("No word on this line is in the glossary; `irscope explain` lists all")
+            self._screen.notify("No term on this line is in the glossary; `irscope explain` lists all terms")
 
-    def _under_cursor(self) -> str:
-        if isinstance(self.focused, VariantTable | WorkView | SourceView):
-            return self.focused.words
-        return self._texts.line_text(True) or ""
+    def _text_under_cursor(self) -> str:
+        focused = self._screen.focused
+        if isinstance(focused, VariantTable | LineOutcomesView | SourceView):
+            return focused.text_under_cursor
+        return self._screen.texts.line_text(True) or ""

@@ -1,4 +1,4 @@
-"""The chart: a fact over what the configs differ in, a point a variant."""
+"""The chart: a fact over the config values that vary, a point per variant."""
 
 from __future__ import annotations
 
@@ -7,27 +7,63 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from irscope.analysis.chart_data import EACH, Chart, Point, axes, chart, chartable_facts
 from irscope.model import Variant
-from irscope.store import variant_names
-from irscope.tui import keys
-from irscope.tui.columns import FactTable, trouble
-from irscope.tui.plot import COLOURS, MARKS
-from irscope.tui.widgets.bar import Label
+from irscope.tui.bindings import LEAVE, KeyGroup, key
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.plot import COLORS, MARKS
+from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.chart_view import ChartBar, ChartView
-from irscope.tui.widgets.key_hints import KeyHints
+from irscope.tui.widgets.line_view import LineView
+from irscope.workspace import EACH, Chart, FactTable, Point, axes, chart, chartable_facts, variant_names
 
-# The facts to begin with where none is asked for, or has no number: times on a GPU first.
+# The facts to start with if none is chosen or it has no numbers: times on a GPU first.
 _FIRST = ("ms", "registers", "seconds")
 
 
 class ChartScreen(Screen[tuple[Variant, Variant]]):
-    """Returns A and B, which may be others than before. `fact` is the name of the one to begin with."""
+    """Returns A and B, which the user may have changed. `fact` is the name of the fact to start with."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.CHART, *keys.LEAVE]
+    OPENED_BY: ClassVar[Binding] = key(
+        "C", "open('chart')", "Chart a fact (the table's column) over the configs", "chart", name="chart"
+    )
+    KEYS: ClassVar[Sequence[KeyGroup]] = (
+        KeyGroup(
+            "In the chart",
+            (
+                key("l,right", "move(1)", "Next point", "point"),
+                key("h,left", "move(-1)", "Previous point"),
+                key("j,down", "fact(1)", "Next fact", "fact"),
+                key("k,up", "fact(-1)", "Previous fact"),
+                key("tab,x", "axis", "Use the next config value as the x axis", "x axis"),
+                key("s", "split", "Use the next config value, or none, for the series", "series"),
+                key("a", "mark('a')", "Make this variant A", "is A"),
+                key("b,enter", "mark('b')", "Make this variant B", "is B"),
+            ),
+        ),
+    )
+    PANELS: ClassVar[Sequence[type[LineView]]] = ()
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *LEAVE.bindings]
+
+    @classmethod
+    def open(cls, main: MainScreen) -> None:
+        """Charts the variants in the table of the kernel under the cursor."""
+        table = main.table
+        current = table.current
+        variants = [v for v in table.order if current and v.kernel.name == current.kernel.name]
+        if current is None or not chartable_facts(variants, table.facts.known):
+            main.notify("Nothing to chart: no fact of these variants is a number", severity="warning")
+            return
+        before = main.pair.a, main.pair.b
+
+        def compare(pair: tuple[Variant, Variant] | None) -> None:
+            if pair is not None and [v.id for v in pair] != [v.id for v in before]:
+                main.compare(*pair)
+
+        screen = cls(variants, table.facts, table.text_under_cursor, before, current)
+        main.app.push_screen(screen, compare)
 
     def __init__(
         self,
@@ -50,7 +86,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
         self._fact = next((name for name in (fact, *_FIRST, *names) if name in names), "")
 
     def compose(self) -> ComposeResult:
-        """What it shows, the series, the chart, the point under the cursor, the keys."""
+        """The title, the legend, the chart, the point under the cursor, the keys."""
         yield ChartBar(id="chart-title")
         yield ChartBar(id="chart-legend")
         yield ChartView()
@@ -58,60 +94,60 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Draws it."""
+        """Draws the chart."""
         self._show()
 
     def _show(self) -> None:
-        """Shapes the facts that are known by now, and draws them."""
+        """Draws the facts that are known so far."""
         kinds = {kind.name: kind for kind in chartable_facts(self._variants, self._facts.known)}
-        shaped = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
-        self.query_one(ChartView).show(shaped, (self._pair[0].id, self._pair[1].id), self._cursor)
-        self.query_one("#chart-title", ChartBar).set_labels(_title(shaped))
-        self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(shaped)))
-        self._tell()
+        shown = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
+        self.query_one(ChartView).show(shown, (self._pair[0].id, self._pair[1].id), self._cursor)
+        self.query_one("#chart-title", ChartBar).set_labels(_title(shown))
+        self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(shown)))
+        self._describe()
 
-    @on(ChartView.Moved)
-    def _tell(self) -> None:
-        """What is under the cursor."""
+    @on(ChartView.PointMoved)
+    def _describe(self) -> None:
+        """Describes the point under the cursor."""
         point = self.query_one(ChartView).point
         if point is not None:
             self._cursor = point.variant.id
-            self.query_one("#chart-point", ChartBar).set_labels(self._told(point))
+            self.query_one("#chart-point", ChartBar).set_labels(self._point_labels(point))
 
-    def _told(self, point: Point) -> list[Label]:
+    def _point_labels(self, point: Point) -> list[Label]:
         variant = point.variant
         fact = self._facts.get(variant.id, self._fact)
         value = str(fact) if fact else "not measured"
         return [
             Label(f" #{variant.id} {self._names[variant.id]} ", "name"),
             Label(f" {self._fact} {value} ", "value"),
-            Label(f" {trouble(variant, self._facts)} ", "trouble"),
+            Label(f" {self._facts.problem(variant)} ", "problem"),
         ]
 
     def action_move(self, step: int) -> None:
-        """To the next point."""
+        """Goes to the next point."""
         self.query_one(ChartView).move(step)
 
     def action_fact(self, step: int) -> None:
-        """Another fact."""
+        """Charts the next fact."""
         names = [kind.name for kind in chartable_facts(self._variants, self._facts.known)]
         self._fact = names[(names.index(self._fact) + step) % len(names)]
         self._show()
 
     def action_axis(self) -> None:
-        """Another name along the x axis; the series keep theirs unless it is the same."""
+        """Uses the next config value as the x axis; the series stay unless they have the same one."""
         self._axis = self._after(self._axis, self._axes)
         if self._split == self._axis:
             self._split = ""
         self._show()
 
     def action_split(self) -> None:
-        """Another name to make series by, or none."""
+        """Uses the next config value, or none, for the series."""
         self._split = self._after(self._split, ["", *(n for n in self._axes if n not in (self._axis, EACH))])
         self._show()
 
     def action_mark(self, letter: str) -> None:
-        """The variant under the cursor becomes A or B."""
+        """Makes the variant under the cursor A or B."""
         point = self.query_one(ChartView).point
         if point is not None:
             a, b = self._pair
@@ -119,7 +155,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
             self._show()
 
     def action_close(self) -> None:
-        """Back to the texts."""
+        """Returns to the texts with A and B."""
         self.dismiss(self._pair)
 
     @staticmethod
@@ -127,12 +163,12 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
         return names[(names.index(name) + 1) % len(names)]
 
 
-def _title(shaped: Chart) -> list[Label]:
-    kind = shaped.kind
-    over = "variants, the best first" if shaped.axis == EACH else shaped.axis
-    by = f", by {shaped.split}" if shaped.split else ""
+def _title(shown: Chart) -> list[Label]:
+    kind = shown.kind
+    over = "variants, best first" if shown.axis == EACH else shown.axis
+    by = f", by {shown.split}" if shown.split else ""
     best = "highest" if kind.better == "high" else "lowest"
-    joined = f"; lines join the {best}" if shaped.crowded and shaped.axis != EACH else ""
+    joined = f"; lines join the {best}" if shown.crowded and shown.axis != EACH else ""
     return [
         Label(f" {kind.title} ", "fact"),
         Label(f" over {over}{by} ", "name"),
@@ -140,14 +176,14 @@ def _title(shaped: Chart) -> list[Label]:
     ]
 
 
-def _legend(shaped: Chart) -> Sequence[Label]:
-    """Which mark is which series, and what the other signs mean where there are any."""
+def _legend(shown: Chart) -> Sequence[Label]:
+    """The mark of each series, and other signs in use."""
     labels = []
-    if shaped.split:
-        labels.append(Label(f" {shaped.split}: ", "note"))
-        for number, one in enumerate(shaped.series):
+    if shown.split:
+        labels.append(Label(f" {shown.split}: ", "note"))
+        for number, one in enumerate(shown.series):
             mark = MARKS[number % len(MARKS)]
-            labels.append(Label(f" {mark} {one.value} ", f"series--{number % COLOURS}"))
-    if any(point.trouble for point in shaped.points):
-        labels.append(Label("  ! failed, or cannot launch ", "trouble"))
+            labels.append(Label(f" {mark} {one.value} ", f"series--{number % COLORS}"))
+    if any(point.trouble for point in shown.points):
+        labels.append(Label("  ! failed or cannot be launched ", "problem"))
     return labels

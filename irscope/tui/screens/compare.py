@@ -2,67 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
+from textual.screen import Screen
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from irscope.model import UserError, Variant
+from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.controllers.exporting import ExportActions
-from irscope.tui.controllers.layouts import LayoutActions
-from irscope.tui.controllers.lesson import LessonActions
-from irscope.tui.controllers.live import LiveActions
-from irscope.tui.controllers.navigation import ReadActions
-from irscope.tui.controllers.open_screens import LookActions
-from irscope.tui.controllers.source import SourceActions
-from irscope.tui.detail import Detail
+from irscope.tui.controllers.export import ExportController
+from irscope.tui.controllers.lesson import LessonController
+from irscope.tui.controllers.live_updates import LiveController
+from irscope.tui.controllers.navigation import NavigationController
+from irscope.tui.controllers.source_panel import SourcePanelController
+from irscope.tui.controllers.stages import StageController
 from irscope.tui.live import Live
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
-from irscope.tui.search import Search
 from irscope.tui.settings import Settings
-from irscope.tui.why_lines import proof
-from irscope.tui.widgets.bar import Label
+from irscope.tui.widgets.bars import KeyHints, StageTabs, StatusLine, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.key_hints import KeyHints
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.tui.widgets.source_view import SourceView
-from irscope.tui.widgets.stage_tabs import StageTabs
-from irscope.tui.widgets.status_line import StatusLine
-from irscope.tui.widgets.title_bar import TitleBar
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.tui.widgets.work_view import WorkView
-from irscope.workspace import Workspace
+from irscope.workspace import StageLine, Workspace, evidence_line
 
 if TYPE_CHECKING:
-    from irscope.tui.lesson import LessonPages
+    from irscope.learn.pages import LessonPages
+    from irscope.tui.widgets.lesson_view import LessonView
 
-_START = (0, False)
-# Style classes of the screen from so many columns and lines on.
+# Style classes of the screen by the minimum number of columns and lines.
 _WIDTHS = [(0, "-narrow"), (120, "-wide")]
 _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 
 
-class CompareScreen(
-    LessonActions, LiveActions, LookActions, LayoutActions, SourceActions, ReadActions, ExportActions
-):
-    """Holds A, B and the stage on show; the panels ask it for everything else."""
+class CompareScreen(Screen[None]):
+    """Owns the panels and the controllers, and passes messages from the ones to the others."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *keys.LESSON,
-        *keys.COMPARE,
-        *keys.SEARCH,
-        *keys.EXPORT,
-        *keys.PANELS,
-        *keys.APP,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.MAIN]
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
@@ -75,315 +62,229 @@ class CompareScreen(
         pages: LessonPages | None = None,
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._live = live
-        self._pages = pages
-        self.set_class(pages is not None, "-lesson")
+        self.workspace = workspace
+        self.background = background
         self._settings = settings
-        self._background = background
-        whole = [variant for variant in workspace.variants if variant.failure is None]
-        first, *rest = whole or workspace.variants
-        self._comparison = PairState(workspace, first, rest[0] if rest else first)
-        wanted = settings.stage in self._comparison.stages
-        self._stage = settings.stage if wanted else self._comparison.first_stage()
-        self._looking = not wanted  # for the first stage that differs, until the user picks one
-        self._shown = ""
-        self._left_at = _START  # where the cursor was put, and is until the user moves it
-        self._moved = False  # whether the user did, in this stage of these two
-        self._places: dict[str, tuple[int, bool]] = {}  # where the cursor was in the other stages
-        self._search = Search()
-        self._detail = Detail.SHAPES
+        self.set_class(pages is not None, "-lesson")
+        self._title = TitleBar(workspace, id="title")
+        self.table = VariantTable(id="variants")
+        self._filter = SearchBar("filter: words, or conditions like registers>128", id="filter")
+        self._tabs = StageTabs(id="stages")
+        self.texts = DiffView(id="texts")
+        self._source_panel = Vertical(id="source")
+        self._source, self._outcomes = SourceView(), LineOutcomesView()
+        self._findings = FindingsView(id="findings")
+        self._search_bar = SearchBar("search", id="search")
+        self._status = StatusLine(id="status")
+        self._hints = KeyHints(id="keys")
+        self._lesson_view: LessonView | None = None
+        self._stages = StageController(self, self._tabs, self._findings, settings.stage)
+        self._navigation = NavigationController(self, self._search_bar)
+        self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
+        self._live = LiveController(self, self._stages, self._title, live)
+        self._lesson = self._lesson_controller(pages) if pages is not None else None
+        controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
+        self._add_actions(*controllers, ExportController(self))
 
-    # The widgets.
+    def _lesson_controller(self, pages: LessonPages) -> LessonController:
+        from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
+
+        self._lesson_view = LessonView(id="lesson")
+        return LessonController(self, pages, self._lesson_view)
+
+    def _add_actions(self, *controllers: object) -> None:
+        """Makes the methods of controllers called `action_...` actions of the screen."""
+        for controller in controllers:
+            for name in dir(controller):
+                if name.startswith("action_"):
+                    setattr(self, name, getattr(controller, name))
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield TitleBar(self._workspace, id="title")
-        yield VariantTable(id="variants")
-        yield SearchBar("filter: words, or conditions like registers>128", id="filter")
-        yield StageTabs(id="stages")
+        """The panels, from top to bottom."""
+        yield self._title
+        yield self.table
+        yield self._filter
+        yield self._tabs
         with Container(id="main"):
-            yield DiffView(id="texts")
-            with Vertical(id="source"):
-                yield SourceView()
-                yield WorkView()
-        if self._pages is not None:
-            from irscope.tui.widgets.lesson_view import LessonView  # Markdown takes a while to import
-
-            yield LessonView(id="lesson")
-        yield FindingsView(id="findings")
-        yield SearchBar("search", id="search")
-        yield StatusLine(id="status")
-        yield KeyHints(id="keys")
+            yield self.texts
+            with self._source_panel:
+                yield self._source
+                yield self._outcomes
+        if self._lesson_view is not None:
+            yield self._lesson_view
+        yield self._findings
+        yield self._search_bar
+        yield self._status
+        yield self._hints
 
     def on_mount(self) -> None:
-        """Shows the first two variants; what takes long begins when they are on the screen."""
-        self._table.load(self._workspace)
-        self._texts.focus()
-        self._show_pair()
-        self.call_after_refresh(self._begin)
+        """Shows the first two variants; slow work starts after the first paint."""
+        self.table.load(self.workspace)
+        self.texts.focus()
+        self._stages.show_pair()
+        self.call_after_refresh(self._start)
 
-    def _begin(self) -> None:
-        self._table.measure(self._workspace, self._background)
-        self._compare()
-        if self._live is not None:
-            self._attend(self._live)
-        if self._pages is not None:
-            self.action_lesson(1)
+    def _start(self) -> None:
+        self.table.measure(self.workspace, self.background)
+        self._stages.start_comparing()
+        self._live.start()
+        if self._lesson is not None:
+            self._lesson.action_lesson(1)
+
+    # What controllers and other screens use: see MainScreen.
 
     @property
-    def _table(self) -> VariantTable:
-        return self.query_one(VariantTable)
+    def pair(self) -> PairState:
+        """A and B."""
+        return self._stages.pair
 
-    # A, B and the stage.
+    @property
+    def stage(self) -> str:
+        """The stage on screen."""
+        return self._stages.stage
 
-    def _pair(self, a: Variant, b: Variant) -> None:
-        """Compares another two variants; the stage stays, and so does the line of A."""
-        self._comparison = PairState(self._workspace, a, b)
-        if self._stage not in self._comparison.stages:
-            self._stage = self._comparison.first_stage()
-        self._places.clear()
-        self._moved = False
-        self._left_at = self._texts.place
-        self._compare_anew()
+    def compare(self, a: Variant, b: Variant) -> None:
+        """Compares another two variants."""
+        self._stages.compare(a, b)
 
-    def _compare_anew(self) -> None:
-        self._show_pair()
-        self._compare()
+    def choose(self, stage: str) -> None:
+        """Shows a stage that the user picked."""
+        self._stages.choose(stage)
 
-    def _show_pair(self) -> None:
-        self._table.set_pair(self._comparison.a.id, self._comparison.b.id)
-        self.query_one(FindingsView).set_findings((), "" if self._comparison.single else "comparing...")
-        self._show(self._stage)
+    def go_to(self, target: StageLine | None) -> None:
+        """Shows a line of a stage; nothing for None."""
+        self._navigation.go_to(target)
 
-    def _show(self, stage: str) -> None:
-        """Shows a stage, or shows it anew: the cursor where it was left, else on the first change."""
-        page = self._comparison.page(stage, self._detail)
-        if stage != self._shown:
-            self._places[self._shown] = self._texts.place
-            place = self._places.get(stage, _START)
-            self._moved = False
-        else:
-            self._moved = self._moved or self._texts.place != self._left_at
-            place = self._texts.place if page.left.language else _START
-        self._stage = self._shown = stage
-        unaligned = not self._texts.page.compared
-        self._texts.show(page, self._comparison.headings(), place)
-        if place == _START and page.runs and page.runs[0][0]:
-            self._texts.go_to_change(1)
-        elif page.compared and unaligned and self._moved:
-            self._texts.go_to_line(*place)  # no fold over the line that is being read
-        self._left_at = self._texts.place
-        self._search.look(page, self._texts.located)
-        self._update_tabs()
-        self._update_status()
-        self._follow()
+    def page_changed(self) -> None:
+        """Updates what depends on the page on screen."""
+        self._navigation.search_page()
+        self.update_status()
+        self._source_control.follow()
 
-    def _still_looking(self) -> bool:
-        """Whether another stage may still be shown by itself: until the user picks one, or moves in one."""
-        self._looking = self._looking and not self._moved and self._texts.place == self._left_at
-        return self._looking
-
-    def _update_tabs(self) -> None:
-        tabs = self.query_one(StageTabs)
-        tabs.set_stages(self._comparison.stages, self._comparison.notes)
-        tabs.active = self._stage
-
-    @work(exclusive=True, group="compare", exit_on_error=False)
-    async def _compare(self) -> None:
-        """Compares the stages one by one, that on show first; the tabs fill in."""
-        comparison = self._comparison
-        for stage in comparison.open_tasks(self._stage, in_order=self._still_looking()):
-            try:
-                diff = await self._background.run(comparison.work, stage)
-            except UserError as error:
-                comparison.notes[stage] = "!"
-                self.notify(str(error), severity="error", markup=False)
-                self._update_tabs()
-                continue
-            comparison.settle(stage, diff)
-            found = self._still_looking() and comparison.matters(stage, diff)
-            if found or stage == self._stage:
-                self._looking = self._looking and not found
-                self._show(stage)
-            self._update_tabs()
-        self._looking = self._looking and comparison.growing
-        if not comparison.single:
-            try:
-                findings = await self._background.run(comparison.findings)
-            except UserError as error:  # a damaged stage
-                self.query_one(FindingsView).set_findings((), str(error))
-                return
-            note = f"{len(findings)} so far" if comparison.growing else ""
-            self.query_one(FindingsView).set_findings(findings, note)
+    def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
+        """Runs `work` in the app's thread and cancels earlier work of the same group."""
+        return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Says so where work in the background failed; the app goes on."""
+        """Shows an unexpected error of background work; the app goes on."""
         if event.state is WorkerState.ERROR:
             error = event.worker.error
-            self.notify(
-                f"{type(error).__name__}: {error}",
-                title="irscope failed here",
-                severity="error",
-                markup=False,
-            )
+            message = f"{type(error).__name__}: {error}"
+            self.notify(message, title="Internal error in irscope", severity="error", markup=False)
 
     # Messages of the panels.
 
     @on(VariantTable.Marked)
     def _mark(self, message: VariantTable.Marked) -> None:
-        a, b = self._comparison.a, self._comparison.b
-        self._pair(message.variant, b) if message.letter == "a" else self._pair(a, message.variant)
+        a, b = self.pair.a, self.pair.b
+        self.compare(message.variant, b) if message.letter == "a" else self.compare(a, message.variant)
 
-    @on(FindingsView.Chosen)
-    def _prove(self, message: FindingsView.Chosen) -> None:
-        self._see(proof(message.finding))
+    @on(FindingsView.FindingChosen)
+    def _go_to_evidence(self, message: FindingsView.FindingChosen) -> None:
+        self.go_to(evidence_line(message.finding))
 
-    @on(LineView.Moved)
-    def _update_status(self) -> None:
-        """Where the cursor is; in the table, what is wrong with the variant under it."""
-        status = self.query_one(StatusLine)
-        if isinstance(self.focused, VariantTable) and self._table.note:
-            status.set_labels([Label(f" {self._table.note} ", "words")])
+    @on(LineView.CursorMoved)
+    def _follow_cursor(self) -> None:
+        self.update_status()
+        self._source_control.follow()
+
+    @on(SourceView.LineFollowed)
+    def _follow_line(self) -> None:
+        self._source_control.go_to_next()
+
+    @on(LineOutcomesView.OutcomeChosen)
+    def _go_to_outcome(self, message: LineOutcomesView.OutcomeChosen) -> None:
+        self._source_control.go_to_outcome(message.outcome)
+
+    def update_status(self) -> None:
+        """Shows where the cursor is; in the table, why its variant failed or cannot be launched."""
+        if isinstance(self.focused, VariantTable) and self.table.note:
+            self._status.show_message(self.table.note)
         else:
-            status.tell(self._texts, self._detail, self._search, self._comparison.summary(self._stage))
+            summary = self.pair.summary(self.stage)
+            self._status.show_position(self.texts, self._stages.detail, str(self._navigation.search), summary)
 
     def on_descendant_focus(self) -> None:
-        """Other keys matter in another panel."""
-        self.query_one(KeyHints).refresh()
-        self._update_status()
-
-    # The search.
+        """Updates the hints: each panel has its own keys."""
+        self._hints.refresh()
+        self.update_status()
 
     @on(SearchBar.Changed, "#search")
-    def _look_for(self, message: SearchBar.Changed) -> None:
-        self._search.look(self._texts.page, self._texts.located, message.value)
-        self._texts.mark_matches(message.value)
-        self._go_to_match(self._search.first())
-        self._update_status()
+    def _search(self, message: SearchBar.Changed) -> None:
+        self._navigation.query_changed(message.value)
 
     @on(SearchBar.Submitted, "#search")
     def _close_search(self) -> None:
-        self._search_bar.display = False
-        self._texts.focus()
+        self._navigation.close_search()
 
-    @on(SearchBar.GivenUp, "#search")
-    def _give_up_search(self) -> None:
-        self._search_bar.value = ""
-        self._texts.go_to_row(self._search.origin)
-        self._close_search()
-
-    @property
-    def _search_bar(self) -> SearchBar:
-        return self.query_one("#search", SearchBar)
-
-    def _go_to_match(self, row: int | None) -> None:
-        if row is not None:
-            self._texts.go_to_row(row)
-
-    # The filter of the table.
+    @on(SearchBar.Canceled, "#search")
+    def _cancel_search(self) -> None:
+        self._navigation.cancel_search()
 
     @on(SearchBar.Changed, "#filter")
-    def _filter(self, message: SearchBar.Changed) -> None:
-        self._table.filter(message.value)
-        self._update_status()
+    def _filter_table(self, message: SearchBar.Changed) -> None:
+        self.table.filter(message.value)
+        self.update_status()
 
     @on(SearchBar.Submitted, "#filter")
     def _keep_filter(self, message: SearchBar.Submitted) -> None:
-        message.input.display = bool(message.value)
-        self._table.focus()
+        self._filter.display = bool(message.value)
+        self.table.focus()
 
-    @on(SearchBar.GivenUp, "#filter")
-    def _give_up_filter(self, message: SearchBar.GivenUp) -> None:
-        message.bar.value = ""
-        message.bar.display = False
-        self._table.focus()
+    @on(SearchBar.Canceled, "#filter")
+    def _cancel_filter(self) -> None:
+        self._filter.value = ""
+        self._filter.display = False
+        self.table.focus()
 
-    # Actions.
+    # Actions; controllers have the others.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disables the keys of lessons if there is none."""
+        return self._lesson is not None if action == "lesson" else super().check_action(action, parameters)
+
+    def action_open(self, name: str) -> None:
+        """Opens a screen over this one."""
+        next(overlay for overlay in OVERLAYS if overlay.OPENED_BY.id == name).open(self)
 
     def action_filter(self) -> None:
-        """Opens the line that filters the table, with the filter that is on."""
-        bar = self.query_one("#filter", SearchBar)
-        bar.open(bar.value)
-
-    def action_detail(self) -> None:
-        """Only real changes, shapes too, or raw text; the cursor stays on its line."""
-        self._detail = self._detail.next
-        self._show(self._stage)
+        """Opens the filter of the table."""
+        self._filter.open(self._filter.value)
 
     def action_toggle_locations(self) -> None:
-        """Shows source locations, or hides them."""
-        self._texts.toggle_locations()
-        self._search.look(self._texts.page, self._texts.located)
-        self._update_status()
-
-    def action_search(self) -> None:
-        """Opens the search line."""
-        self._search.origin = self._texts.row
-        self._search_bar.open()
-
-    def action_match(self, direction: int) -> None:
-        """To the next or previous line that contains what is searched for."""
-        if not self._search.rows:
-            self.notify(f"{self._search}" if self._search.query else "Search with / first", markup=False)
-        self._go_to_match(self._search.beside(self._texts.row, direction))
-
-    def action_change(self, direction: int) -> None:
-        """To the next or previous change."""
-        if not self._texts.go_to_change(direction):
-            self.notify("No more changes below" if direction > 0 else "No more changes above")
-
-    def action_stage(self, number: int) -> None:
-        """Shows the stage with that tab."""
-        if number <= len(self._comparison.stages):
-            self._choose(self._comparison.stages[number - 1])
-
-    def _choose(self, stage: str) -> None:
-        """Shows the stage that the user picked."""
-        self._looking = False
-        if stage != self._stage:
-            self._show(stage)
-            self._compare()
-
-    def action_swap(self) -> None:
-        """A becomes B and B becomes A."""
-        self._pair(self._comparison.b, self._comparison.a)
-
-    def action_step(self, direction: int) -> None:
-        """The variant below or above B in the table becomes B; A is passed over."""
-        a, b = self._comparison.a, self._comparison.b
-        found = self._table.beside(b.id, direction, without=a.id)
-        if found is not None:
-            self._table.go_to(found.id)
-            self._pair(a, found)
+        """Shows or hides source locations."""
+        self.texts.toggle_locations()
+        self._navigation.search_page()
+        self.update_status()
 
     def action_toggle_unified(self) -> None:
-        """Two sides, or one column."""
-        self._texts.toggle_unified()
+        """Shows two columns or one."""
+        self.texts.toggle_unified()
 
     def action_toggle_folded(self) -> None:
-        """Folds what is equal, or shows it."""
-        self._texts.toggle_folded()
+        """Folds or shows equal lines."""
+        self.texts.toggle_folded()
 
     def action_toggle_variants(self) -> None:
         """Shows or hides the table."""
-        self._toggle(self._table)
+        self._toggle(self.table)
 
     def action_toggle_findings(self) -> None:
         """Shows or hides the findings."""
-        self._toggle(self.query_one(FindingsView))
+        self._toggle(self._findings)
 
-    def _toggle(self, panel: LineView) -> None:
+    def _toggle(self, panel: Widget) -> None:
         panel.display = not panel.display
-        (panel if panel.display else self._texts).focus()
+        (panel if panel.display else self.texts).focus()
 
     def action_zoom(self) -> None:
-        """The panel that has the focus alone, or all of them again."""
+        """Shows only the focused panel, or all panels."""
         if self.maximized is not None:
             self.minimize()
         elif isinstance(self.focused, LineView):
             self.maximize(self.focused)
 
     def action_help(self) -> None:
-        """Every key."""
-        self.app.push_screen(HelpScreen(self._settings.keys))
+        """Shows the help."""
+        shown = partial(keys.shown, self.app, keymap=self._settings.keys)
+        self.app.push_screen(HelpScreen(keys.SECTIONS, shown))

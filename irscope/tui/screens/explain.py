@@ -1,4 +1,4 @@
-"""What the words on a line mean, over the app."""
+"""A dialog that explains the terms on a line."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from irscope.glossary.glossary import GlossaryEntry
 from irscope.model.text import display_line
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import LineView
+from irscope.workspace import GlossaryEntry
 
 
 class ExplainView(LineView):
-    """The entries, wrapped to the width."""
+    """Glossary entries, wrapped."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"word"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"term"}
 
     def __init__(self, entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
         super().__init__()
@@ -29,29 +29,29 @@ class ExplainView(LineView):
         self._lines: list[tuple[str, str]] = []
 
     def on_resize(self) -> None:
-        """Other lines fit."""
+        """Wraps the entries again."""
         width = max(self.scrollable_content_region.width - 4, 20)
         self._lines = [line for word, entry in self._entries for line in _lines(word, entry, width)]
         self.lines_changed()
         super().on_resize()
 
     def line_count(self) -> int:
-        """Lines of all entries."""
+        """The number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """How to close it."""
-        return self.bar(" What this means   (e, q or Escape closes)", width)
+        """Says how to close the dialog."""
+        return self.bar(" Glossary   (e, q or Escape closes)", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A word, or a line of what there is to say of it."""
+        """A term, or a line of its explanation."""
         style, text = self._lines[index]
         ink = self.base + self.ink(style) if style else self.base
         return Strip(fitted([Segment(f" {text}", ink)], width, self.base), width)
 
 
 class ExplainScreen(ModalScreen[None]):
-    """Until it is closed."""
+    """The explanations of terms."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,e,enter", "dismiss", "Close", show=False)]
 
@@ -60,18 +60,18 @@ class ExplainScreen(ModalScreen[None]):
         self._entries = entries
 
     def compose(self) -> ComposeResult:
-        """One panel."""
+        """The panel."""
         yield ExplainView(self._entries)
 
     def on_mount(self) -> None:
-        """The keys move in the panel."""
+        """Focuses the panel."""
         self.query_one(ExplainView).focus()
 
 
 def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]:
-    """A word and its entry as (style class, text), a blank line at its end."""
+    """A term and its explanation as (style class, text), followed by a blank line."""
     title = display_line(word if word == entry.word else f"{word}   ({entry.word})")
-    lines = [("word", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]
+    lines = [("term", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]
     if entry.see:
         see = entry.see.title + (f", {entry.see.url}" if entry.see.url else "")
         lines += [("dim", f"  {line}") for line in textwrap.wrap(f"see: {see}", width)]

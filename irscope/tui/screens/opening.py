@@ -1,4 +1,4 @@
-"""What the app shows until it is known which variants will be compiled, or why none can be."""
+"""The screen shown until the plan of what to compile is known, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from textual.widgets import Static
 
 from irscope.model.text import display_line
 from irscope.tui import keys
-from irscope.tui.live import Live, Planned, Refused, Unchanged
-from irscope.tui.widgets.key_hints import KeyHints
+from irscope.tui.live import Live
+from irscope.tui.widgets.bars import KeyHints
+from irscope.workspace.live import Planned, Refused, Unchanged
 
 
 class OpeningScreen(Screen[None]):
@@ -25,7 +26,7 @@ class OpeningScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [keys.RECOMPILE, keys.QUIT]
 
     class Ready(Message):
-        """There are variants to show, or soon will be; `event` says so."""
+        """There are variants to show, or there will be; `event` is the plan."""
 
         def __init__(self, event: Planned | Unchanged, live: Live) -> None:
             super().__init__()
@@ -37,37 +38,37 @@ class OpeningScreen(Screen[None]):
         self._live = live
 
     def compose(self) -> ComposeResult:
-        """A text in the middle; the keys below."""
+        """A message in the middle; the keys at the bottom."""
         with VerticalScroll():
-            yield Static(id="words")
+            yield Static(id="message")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Compiles as soon as the screen is drawn: loading triton takes the time of a first paint."""
-        self._tell("Reading it, and starting the compiler...")
+        """Starts to compile after the first paint, because loading triton would delay it."""
+        self._show("Reading the file and starting the compiler...")
         self.call_after_refresh(self.action_recompile)
 
     def action_recompile(self) -> None:
-        """Asks for a plan, at first or after the file was put right."""
-        if not self._live.asked:
-            self._tell("Reading it, and starting the compiler...")
-            self._live.ask()
-            self._attend()
+        """Requests a plan, also after the user fixed the file."""
+        if not self._live.requested:
+            self._show("Reading the file and starting the compiler...")
+            self._live.request()
+            self._wait_for_plan()
 
     @work(exclusive=True, group="live", exit_on_error=False)
-    async def _attend(self) -> None:
+    async def _wait_for_plan(self) -> None:
         event = await self._live.take()
         while not isinstance(event, Planned | Unchanged | Refused):
             event = await self._live.take()
-        self._live.asked = False
+        self._live.requested = False
         if isinstance(event, Refused):
-            self._tell(event.problem, "Put it right and press r, or q to quit.")
+            self._show(event.problem, "Fix this and press r, or press q to quit.")
         else:
             self.post_message(self.Ready(event, self._live))
 
-    def _tell(self, words: str, advice: str = "") -> None:
-        lines = [display_line(line) for line in words.splitlines()]
+    def _show(self, message: str, advice: str = "") -> None:
+        lines = [display_line(line) for line in message.splitlines()]
         text = Text.assemble((f"{display_line(self._live.producer.name)}\n\n", "bold"), "\n".join(lines))
         if advice:
             text.append(f"\n\n{advice}", "dim")
-        self.query_one("#words", Static).update(text)
+        self.query_one("#message", Static).update(text)

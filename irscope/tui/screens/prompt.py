@@ -1,4 +1,4 @@
-"""One line to be typed: a path, a line number."""
+"""A dialog that asks for a line of text: a path, a line number."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from textual.widgets import Input, Label
 
 
 class PromptScreen(ModalScreen[str | None]):
-    """Asks for a line, with an answer to begin with; returns it, or None where the user gives up."""
+    """Asks for a line, with a default; returns it, or None if the user cancels."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Give up", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
 
     def __init__(self, question: str, answer: str = "") -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class PromptScreen(ModalScreen[str | None]):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """At the bottom, over the app."""
+        """The question and the input, at the bottom of the app."""
         with Vertical():
             yield Label(self._question, markup=False)
             yield Input(self._answer, compact=True, select_on_focus=False)
@@ -32,6 +32,6 @@ class PromptScreen(ModalScreen[str | None]):
     def _answered(self, message: Input.Submitted) -> None:
         self.dismiss(message.value.strip() or None)
 
-    def action_give_up(self) -> None:
-        """Closes without an answer."""
+    def action_cancel(self) -> None:
+        """Closes the dialog without an answer."""
         self.dismiss(None)

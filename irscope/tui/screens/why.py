@@ -1,4 +1,4 @@
-"""Why it was compiled again, and was it worth it: A and B, then the whole capture."""
+"""Why B was compiled after A and whether it was worth it, then all compilations of the capture."""
 
 from __future__ import annotations
 
@@ -9,53 +9,57 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
+from irscope.model import UserError
 from irscope.model.text import display_line
-from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.columns import FactTable
+from irscope.tui.bindings import LEAVE, KeyGroup, key
+from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.paint import fitted
 from irscope.tui.pair_state import PairState
-from irscope.tui.why_lines import Goal, TextLine, pair_lines, story_lines
-from irscope.tui.widgets.key_hints import KeyHints
+from irscope.tui.widgets.bars import KeyHints
 from irscope.tui.widgets.line_view import LineView
+from irscope.workspace import StageLine, TextLine, compilation_lines, pair_lines
 
 _INDENT = 2
 
 
 class WhyView(LineView):
-    """Sentences, wrapped to the width; those that can be seen in a stage are marked with an arrow."""
+    """Sentences, wrapped; those about a line of a stage have an arrow."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.WHY]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"told--title", "told--mark"}
+    KEYS: ClassVar[KeyGroup] = KeyGroup(
+        "In the reasons", (key("enter", "go", "Go to the line that the sentence is about", "go there"),)
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"line--title", "line--mark"}
 
-    class Chosen(Message):
-        """The user wants to see what a sentence is about."""
+    class TargetChosen(Message):
+        """The user wants to see the line that a sentence is about."""
 
-        def __init__(self, goal: Goal) -> None:
+        def __init__(self, target: StageLine) -> None:
             super().__init__()
-            self.goal = goal
+            self.target = target
 
     def __init__(self, heading: str) -> None:
         super().__init__()
         self._heading = heading
-        self._told: Sequence[TextLine] = ()
+        self._sentences: Sequence[TextLine] = ()
         self._lines: list[tuple[int, bool, str]] = []  # sentence, whether its first line, text
 
-    def show(self, told: Sequence[TextLine]) -> None:
-        """Shows these sentences."""
-        self._told = told
+    def show(self, sentences: Sequence[TextLine]) -> None:
+        """Shows sentences."""
+        self._sentences = sentences
         self._wrap()
 
     def action_go(self) -> None:
-        """To what the sentence under the cursor is about."""
-        goal = self._told[self._lines[self.cursor][0]].goal if self._lines else None
-        if goal is not None:
-            self.post_message(self.Chosen(goal))
+        """Goes to the line that the sentence is about."""
+        target = self._sentences[self._lines[self.cursor][0]].target if self._lines else None
+        if target is not None:
+            self.post_message(self.TargetChosen(target))
 
     def on_click(self, event: events.Click) -> None:
         """A double click goes there."""
@@ -64,78 +68,90 @@ class WhyView(LineView):
             self.action_go()
 
     def on_resize(self) -> None:
-        """Other lines fit."""
+        """Wraps the sentences again."""
         self._wrap()
         super().on_resize()
 
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width
         self._lines = []
-        for index, told in enumerate(self._told):
-            if told.title and index:
+        for index, sentence in enumerate(self._sentences):
+            if sentence.title and index:
                 self._lines.append((index, False, ""))
-            room = max(width - _INDENT * (told.level + 1) - 1, 20)
-            lines = textwrap.wrap(display_line(told.text), room) or [""]
+            room = max(width - _INDENT * (sentence.level + 1) - 1, 20)
+            lines = textwrap.wrap(display_line(sentence.text), room) or [""]
             self._lines += [(index, place == 0, line) for place, line in enumerate(lines)]
         self.lines_changed()
 
     def line_count(self) -> int:
-        """Lines of all sentences."""
+        """The number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """Which two it is about."""
+        """The names of A and B."""
         return self.bar(f" {self._heading}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
         """A line of a sentence."""
         owner, first, text = self._lines[index]
-        told = self._told[owner]
+        sentence = self._sentences[owner]
         base = self.style("row--cursor") if index == self.cursor else self.base
-        mark = ("→ " if told.goal else "  ") if first else "  "
-        ink = base + self.ink("told--title") if told.title else base
-        before = " " * (_INDENT * told.level - 1 if told.level else 0)
+        mark = ("→ " if sentence.target else "  ") if first else "  "
+        ink = base + self.ink("line--title") if sentence.title else base
+        before = " " * (_INDENT * sentence.level - 1 if sentence.level else 0)
         segments = [
-            Segment(" " if told.title else f" {before}{mark}", base + self.ink("told--mark")),
+            Segment(" " if sentence.title else f" {before}{mark}", base + self.ink("line--mark")),
             Segment(text, ink),
         ]
         return Strip(fitted(segments, width, base), width)
 
 
-class WhyScreen(Screen[Goal]):
-    """Returns the line that the user wants to see, None for none."""
+class WhyScreen(Screen[StageLine]):
+    """Returns the line that the user wants to see, if any."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.LEAVE]
+    OPENED_BY: ClassVar[Binding] = key(
+        "W", "open('why')", "Why it was compiled again, what changed, was it worth it", "why", name="why"
+    )
+    KEYS: ClassVar[Sequence[KeyGroup]] = (WhyView.KEYS,)
+    PANELS: ClassVar[Sequence[type[LineView]]] = (WhyView,)
+    BINDINGS: ClassVar[list[BindingType]] = [*LEAVE.bindings]
 
-    def __init__(self, comparison: PairState, background: Background, facts: FactTable) -> None:
+    @classmethod
+    def open(cls, main: MainScreen) -> None:
+        """Shows why B was compiled after A."""
+        main.app.push_screen(cls(main.pair, main.background), main.go_to)
+
+    def __init__(self, pair: PairState, background: Background) -> None:
         super().__init__()
-        self._comparison = comparison
+        self._pair = pair
         self._background = background
-        self._facts = facts
 
     def compose(self) -> ComposeResult:
-        """One panel and the keys."""
-        yield WhyView("  ".join(filter(None, self._comparison.headings())))
+        """The panel and the keys."""
+        yield WhyView("  ".join(filter(None, self._pair.headings())))
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """What takes long comes when it is there."""
+        """Starts to compare the stages."""
         self.query_one(WhyView).focus()
-        self._tell()
+        self._explain()
 
     @work(exclusive=True, group="why", exit_on_error=False)
-    async def _tell(self) -> None:
+    async def _explain(self) -> None:
         view = self.query_one(WhyView)
         view.show([TextLine("comparing...")])
-        told = await self._background.run(pair_lines, self._comparison)
-        view.show(told)
-        known = dict(self._facts.known)
-        view.show([*told, *await self._background.run(story_lines, self._comparison.workspace, known)])
+        try:
+            lines = await self._background.run(pair_lines, self._pair.comparison)
+        except UserError as error:  # a damaged stage
+            lines = [TextLine(str(error))]
+        view.show(lines)
+        kernels = await self._background.run(self._pair.workspace.compilations)
+        view.show([*lines, *compilation_lines(kernels)])
 
-    @on(WhyView.Chosen)
-    def _chosen(self, message: WhyView.Chosen) -> None:
-        self.dismiss(message.goal)
+    @on(WhyView.TargetChosen)
+    def _go_to_target(self, message: WhyView.TargetChosen) -> None:
+        self.dismiss(message.target)
 
     def action_close(self) -> None:
-        """Back to the texts."""
+        """Returns to the texts."""
         self.dismiss(None)

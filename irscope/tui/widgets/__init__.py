@@ -1,1 +1,1 @@
-"""One small widget a file. They draw what they are given and tell the screen what the user asks for."""
+"""The widgets, one panel per file. They draw what they get and post messages about what the user did."""

@@ -1,4 +1,4 @@
-"""A fact over configs, drawn."""
+"""The panel of the chart."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.analysis.chart_data import Chart, Point
 from irscope.tui.plot import STYLE_CLASSES, Plot, PlotCell
-from irscope.tui.widgets.bar import Bar
+from irscope.tui.widgets.bars import Bar
+from irscope.workspace import Chart, Point
 
 
 class ChartBar(Bar):
-    """A line of words over or under the chart."""
+    """A line of text above or below the chart."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*STYLE_CLASSES, "fact", "name", "note", "value"}
 
 
 class ChartView(Widget, can_focus=True):
-    """A point a variant; one of them is under the cursor."""
+    """A point per variant, one of which is under the cursor."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {*STYLE_CLASSES}
 
-    class Moved(Message):
-        """Another point is under the cursor."""
+    class PointMoved(Message):
+        """The cursor moved to another point."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,12 +48,12 @@ class ChartView(Widget, can_focus=True):
         return next((point for point in points if point.variant.id == self._cursor), None)
 
     def show(self, chart: Chart, pair: tuple[int, int], cursor: int) -> None:
-        """Draws `chart`; `pair` are the ids of A and B, `cursor` that of the variant to be chosen."""
+        """Draws a chart; `pair` are the ids of A and B, `cursor` that of the variant under the cursor."""
         self._chart, self._pair, self._cursor = chart, pair, cursor
         self._lay_out()
 
     def move(self, step: int) -> None:
-        """The cursor to the next point (1), or the one before (-1)."""
+        """Moves the cursor to the next (1) or previous (-1) point."""
         points = self._chart.points if self._chart else []
         ids = [point.variant.id for point in points]
         if self._cursor in ids:
@@ -61,16 +61,16 @@ class ChartView(Widget, can_focus=True):
             self._go_to(points[max(0, min(place, len(points) - 1))])
 
     def on_click(self, event: events.Click) -> None:
-        """The cursor goes to the nearest point."""
+        """Moves the cursor to the nearest point."""
         if self._plot is not None:
             self._go_to(self._plot.nearest(event.x, event.y))
 
     def on_resize(self) -> None:
-        """Other cells."""
+        """Lays the chart out again."""
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """A line of the chart."""
+        """Draws a line of the chart."""
         line = self._cells[y] if y < len(self._cells) else ()
         segments = [
             Segment("".join(cell.text for cell in cells), self._style(style))
@@ -85,7 +85,7 @@ class ChartView(Widget, can_focus=True):
         if point is not None:
             self._cursor = point.variant.id
             self._draw()
-            self.post_message(self.Moved())
+            self.post_message(self.PointMoved())
 
     def _lay_out(self) -> None:
         width, height = self.size

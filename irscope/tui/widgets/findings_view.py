@@ -12,20 +12,23 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.finding import Finding
 from irscope.model.text import display_line
-from irscope.tui import keys
+from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import LineView
+from irscope.workspace import Finding
 
 
 class FindingsView(LineView):
-    """A sentence takes as many lines as it needs; those that can be jumped to are marked with an arrow."""
+    """The findings, wrapped; those with lines that prove them have an arrow."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.FINDINGS]
+    KEYS: ClassVar[KeyGroup] = KeyGroup(
+        "In the findings", (key("enter", "jump", "Go to the lines that prove the finding", "go there"),)
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"finding--mark"}
 
-    class Chosen(Message):
+    class FindingChosen(Message):
         """The user wants to see the lines that prove `finding`."""
 
         def __init__(self, finding: Finding) -> None:
@@ -39,23 +42,23 @@ class FindingsView(LineView):
         self._lines: list[tuple[int, str]] = []
 
     def set_findings(self, findings: Sequence[Finding], note: str = "") -> None:
-        """Shows these; `note` says in the heading why there are none yet."""
+        """Shows findings; a `note` replaces their number in the heading."""
         self._findings, self._note = findings, note
         self._wrap()
 
     def action_jump(self) -> None:
-        """To the proof of the finding under the cursor."""
+        """Goes to the lines that prove the finding under the cursor."""
         if self._lines:
-            self.post_message(self.Chosen(self._findings[self._lines[self.cursor][0]]))
+            self.post_message(self.FindingChosen(self._findings[self._lines[self.cursor][0]]))
 
     def on_click(self, event: events.Click) -> None:
-        """A double click jumps."""
+        """A double click goes there."""
         super().on_click(event)
         if event.chain == 2:
             self.action_jump()
 
     def on_resize(self) -> None:
-        """Other lines fit."""
+        """Wraps the findings again."""
         self._wrap()
         super().on_resize()
 
@@ -69,17 +72,17 @@ class FindingsView(LineView):
         self.lines_changed()
 
     def line_count(self) -> int:
-        """Lines of all sentences."""
+        """The number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """How many there are."""
+        """The number of findings."""
         count = len(self._findings)
-        note = self._note or ("nothing that matters" if not count else str(count))
+        note = self._note or ("none" if not count else str(count))
         return self.bar(f" Findings: {note}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A line of a sentence."""
+        """A line of a finding."""
         owner, text = self._lines[index]
         finding = self._findings[owner]
         first = index == 0 or self._lines[index - 1][0] != owner

@@ -1,4 +1,4 @@
-"""Layouts drawn: the grids of A and B side by side, with a cursor over their cells."""
+"""The grids of A's and B's layouts side by side, with a cursor."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.layouts.grid import Grid, GridCell
 from irscope.model.text import display_line
 from irscope.tui.paint import fitted
-from irscope.tui.widgets.bar import Bar
+from irscope.tui.widgets.bars import Bar
+from irscope.workspace import Grid, GridCell
 
 _GROUPS = 8
 _STYLES = {f"cell--{group}{shade}" for group in range(_GROUPS) for shade in "ab"}
 
 
 class LayoutBar(Bar):
-    """A line of words over or under the grids."""
+    """A line of text above or below the grids."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "trouble"}
 
 
 class LayoutView(Widget, can_focus=True):
-    """One grid, or two beside each other; the cursor is in both on the same element.
+    """One or two grids; the cursor is on the same element in both.
 
     `cursor` is a row and a column of the first grid.
     """
@@ -39,8 +39,8 @@ class LayoutView(Widget, can_focus=True):
 
     cursor: var[tuple[int, int]] = var((0, 0), init=False)
 
-    class Moved(Message):
-        """The cursor came to another cell."""
+    class CellMoved(Message):
+        """The cursor moved to another cell."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,25 +49,25 @@ class LayoutView(Widget, can_focus=True):
         self._lefts = [0, 0]
 
     def show(self, grids: Sequence[Grid]) -> None:
-        """Draws other grids; the cursor stays where it can."""
+        """Draws grids; the cursor stays if it can."""
         self._grids = grids
         self.cursor = self.validate_cursor(self.cursor)
         self._follow()
 
     def validate_cursor(self, cursor: tuple[int, int]) -> tuple[int, int]:
-        """Within the first grid."""
+        """Keeps the cursor within the first grid."""
         if not self._grids:
             return 0, 0
         rows, columns = len(self._grids[0].rows), len(self._grids[0].columns)
         return max(0, min(cursor[0], rows - 1)), max(0, min(cursor[1], columns - 1))
 
     def watch_cursor(self) -> None:
-        """Brings it in sight and says so."""
+        """Scrolls to the cursor."""
         self._follow()
-        self.post_message(self.Moved())
+        self.post_message(self.CellMoved())
 
     def cells(self) -> list[GridCell | None]:
-        """The cell under the cursor, in each grid."""
+        """The cell under the cursor in each grid."""
         found = []
         for index, grid in enumerate(self._grids):
             row, column = self._place(index)
@@ -75,15 +75,15 @@ class LayoutView(Widget, can_focus=True):
         return found
 
     def page(self) -> int:
-        """The rows of cells on screen."""
+        """How many rows of cells fit on the screen."""
         return max(1, self.size.height - 2)
 
     def on_resize(self) -> None:
-        """Another part may be in sight."""
+        """Keeps the cursor on screen."""
         self._follow()
 
     def on_click(self, event: events.Click) -> None:
-        """The cursor goes to the cell."""
+        """Moves the cursor to the clicked cell."""
         pane, at = divmod(event.x, self._pane_width())
         if pane != 0 or not self._grids or event.y < 2:
             return
@@ -93,7 +93,7 @@ class LayoutView(Widget, can_focus=True):
         )
 
     def render_line(self, y: int) -> Strip:
-        """A line of both grids."""
+        """Draws a line of both grids."""
         width = self._pane_width()
         segments = [
             segment
@@ -135,7 +135,7 @@ class LayoutView(Widget, can_focus=True):
         )
 
     def _sizes(self, index: int) -> tuple[int, int]:
-        """The columns of the row labels, and those of a cell with room for the cursor's brackets."""
+        """The width of the row labels, and of a cell including the cursor's brackets."""
         grid = self._grids[index]
         labels = [len(cell.label) for row in grid.cells for cell in row if cell]
         widest = max([*labels, *map(len, grid.columns), 1])
@@ -145,7 +145,7 @@ class LayoutView(Widget, can_focus=True):
         return max(1, self.size.width // max(1, len(self._grids)))
 
     def _place(self, index: int) -> tuple[int, int]:
-        """The cursor in a grid: in the second the cell of the same element, where rows have numbers."""
+        """The cursor's cell in a grid: in the second, the cell of the same element if rows are numbered."""
         if index == 0:
             return self.cursor
         first, own = self._grids[0], self._grids[index]
@@ -155,7 +155,7 @@ class LayoutView(Widget, can_focus=True):
         )
 
     def _follow(self) -> None:
-        """Scrolls each grid so that the cursor is in sight."""
+        """Scrolls each grid to the cursor."""
         for index in range(len(self._grids)):
             margin, size = self._sizes(index)
             row, column = self._place(index)
@@ -166,7 +166,7 @@ class LayoutView(Widget, can_focus=True):
 
 
 def _same(first: Sequence[str], own: Sequence[str], at: int) -> int:
-    """The label of `own` that stands for what label `at` of `first` does."""
+    """The index in `own` of the label that corresponds to label `at` of `first`."""
     if at < len(first) and all(label.isdecimal() for label in (*own, first[at])):
         at = bisect_right([int(label) for label in own], int(first[at])) - 1
     return max(0, min(at, len(own) - 1))

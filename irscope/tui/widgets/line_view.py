@@ -1,4 +1,4 @@
-"""A panel of lines with a heading and a cursor, of which only what is on screen is drawn."""
+"""A panel of lines with a heading and a cursor, which draws only what is on screen."""
 
 from __future__ import annotations
 
@@ -15,24 +15,35 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from irscope.model.text import display_line
-from irscope.tui import keys
+from irscope.tui.bindings import MOVE, KeyGroup
 from irscope.tui.paint import fitted
 
-# The first line of a panel says what it shows; it stays when the lines scroll.
+# The first line of a panel is its heading, which does not scroll.
 HEADING = 1
 
 
 class LineView(ScrollView, can_focus=True):
-    """The base of the table, the texts and the findings: movement, mouse and drawing of single lines."""
+    """The base of the panels: moving the cursor, the mouse, and drawing single lines."""
 
-    ALLOW_SELECT = False  # the mouse moves the cursor; `m` leaves selecting to the terminal
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.MOVE]
+    ALLOW_SELECT = False  # a click moves the cursor; after `m`, the terminal selects text
+    # The keys of a kind of panel, in addition to those that move the cursor.
+    KEYS: ClassVar[KeyGroup] = MOVE
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVE.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"heading", "dim", "row--cursor"}
 
     cursor: var[int] = var(0, init=False)
 
-    class Moved(Message):
-        """The cursor came to another line."""
+    class CursorMoved(Message):
+        """The cursor moved to another line."""
+
+        def __init__(self, view: LineView) -> None:
+            super().__init__()
+            self.view = view
+
+        @property
+        def control(self) -> LineView:
+            """The panel, for the selectors of `on`."""
+            return self.view
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
@@ -40,19 +51,19 @@ class LineView(ScrollView, can_focus=True):
         self._inks: dict[str, Style] = {}
 
     def line_count(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         raise NotImplementedError
 
     def draw_heading(self, width: int) -> Strip:
-        """The first line of the panel."""
+        """Draws the first line of the panel."""
         raise NotImplementedError
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """Line `index`, from 0, for `width` cells."""
+        """Draws line `index` (from 0) in `width` cells."""
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """The screen line `y` of the panel."""
+        """Draws the screen line `y` of the panel."""
         width = self.scrollable_content_region.width
         index = self.scroll_offset.y + y - HEADING
         if y < HEADING:
@@ -61,28 +72,28 @@ class LineView(ScrollView, can_focus=True):
             strip = self.draw_line(index, width)
         else:
             strip = Strip.blank(width, self.base)
-        # A panel in the middle of a change of size may be asked for lines of another width.
+        # While its size changes, a panel may have to draw lines of another width.
         return strip if strip.cell_length == width else strip.crop_extend(0, width, self.base)
 
     def lines_changed(self) -> None:
-        """To be called when there are other lines: the cursor and the scroll bar follow."""
+        """Updates the cursor and the scroll bar; to be called when the lines changed."""
         self.virtual_size = Size(1, self.line_count() + HEADING)
         self.set_reactive(LineView.cursor, self.validate_cursor(self.cursor))
         self.refresh()
 
     def validate_cursor(self, cursor: int) -> int:
-        """The nearest line that is there."""
+        """The nearest line that exists."""
         return max(0, min(cursor, self.line_count() - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draws the two lines anew and brings the cursor in sight."""
+        """Redraws the two lines and scrolls to the cursor."""
         for index in (old, new):
             self.refresh_index(index)
         self.reveal(new)
-        self.post_message(self.Moved())
+        self.post_message(self.CursorMoved(self))
 
     def reveal(self, index: int, margin: int = 0) -> None:
-        """Scrolls as little as shows line `index` with `margin` lines around it."""
+        """Scrolls as little as needed to show line `index` with `margin` lines around it."""
         page = self.page_lines
         top = self.scroll_offset.y
         if index < top + margin:
@@ -90,30 +101,30 @@ class LineView(ScrollView, can_focus=True):
         elif index >= top + page - margin:
             self._scroll(index + margin - page + 1)
 
-    def reveal_centred(self, index: int) -> None:
-        """Puts line `index` a third down the panel, unless it is well in sight already."""
+    def reveal_centered(self, index: int) -> None:
+        """Scrolls so that line `index` is a third down the panel, unless it is already well inside."""
         top, page = self.scroll_offset.y, self.page_lines
         if not top + 2 <= index < top + page - 2:
             self._scroll(index - page // 3)
 
     @property
     def page_lines(self) -> int:
-        """How many lines are in sight at once."""
+        """How many lines fit on the screen."""
         return max(self.scrollable_content_region.height - HEADING, 1)
 
     def refresh_index(self, index: int) -> None:
-        """Draws one line anew."""
+        """Redraws one line."""
         self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
 
     @property
     def base(self) -> Style:
-        """The panel's own style; remembered, as it costs 0.2 ms."""
+        """The panel's own style; cached, because computing it takes 0.2 ms."""
         if self._base is None:
             self._base = self.rich_style
         return self._base
 
     def notify_style_update(self) -> None:
-        """Another theme or focus: other colours."""
+        """Drops cached styles after a change of theme or focus."""
         super().notify_style_update()
         self._base = None
         self._inks.clear()
@@ -123,11 +134,11 @@ class LineView(ScrollView, can_focus=True):
         return self.get_component_rich_style(*names)
 
     def ink(self, name: str) -> Style:
-        """What a component class itself sets, to be laid over another style."""
+        """What a component class itself sets, to add to another style."""
         ink = self._inks.get(name)
         if ink is None:
             own = self.get_component_rich_style(name, partial=True)
-            # Textual leaves the alpha out of a partial style: a tint of 20 % would be the whole colour.
+            # A partial style lacks alpha: a tint of 20 % would be the whole color.
             whole = self.get_component_rich_style(name)
             ink = own + Style(color=own.color and whole.color, bgcolor=own.bgcolor and whole.bgcolor)
             self._inks[name] = ink
@@ -142,19 +153,19 @@ class LineView(ScrollView, can_focus=True):
         self.scroll_to(y=max(y, 0), animate=False, force=True)
 
     def action_down(self) -> None:
-        """One line down."""
+        """Moves down by a line."""
         self.cursor += 1
 
     def action_up(self) -> None:
-        """One line up."""
+        """Moves up by a line."""
         self.cursor -= 1
 
     def action_page_down(self) -> None:
-        """A page down; the cursor keeps its place on the screen."""
+        """Moves down by a screen; the cursor keeps its place on it."""
         self._turn(1)
 
     def action_page_up(self) -> None:
-        """A page up."""
+        """Moves up by a screen."""
         self._turn(-1)
 
     def _turn(self, direction: int) -> None:
@@ -163,18 +174,18 @@ class LineView(ScrollView, can_focus=True):
         self.cursor += step
 
     def action_first(self) -> None:
-        """The first line."""
+        """Moves to the first line."""
         self.cursor = 0
 
     def action_last(self) -> None:
-        """The last line."""
+        """Moves to the last line."""
         self.cursor = self.line_count() - 1
 
     def on_click(self, event: events.Click) -> None:
-        """The cursor goes to the line that is clicked."""
+        """Moves the cursor to the clicked line."""
         if event.y >= HEADING:
             self.cursor = self.scroll_offset.y + event.y - HEADING
 
     def on_resize(self) -> None:
-        """The cursor stays in sight."""
+        """Keeps the cursor on screen."""
         self.reveal(self.cursor)

@@ -1,4 +1,4 @@
-"""A line to type what is looked for: it acts while you type. The search, and the filter of the table."""
+"""A line to type a search or a filter in; it takes effect while you type."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from textual.widgets import Input
 
 
 class SearchBar(Input):
-    """Hidden until asked for. Enter keeps what was typed, Escape gives it up."""
+    """Hidden until it is opened. Enter keeps the text, Escape cancels."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Give up", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
 
-    class GivenUp(Message):
-        """Escape: back to where it began."""
+    class Canceled(Message):
+        """The user pressed Escape."""
 
         def __init__(self, bar: SearchBar) -> None:
             super().__init__()
@@ -23,18 +23,18 @@ class SearchBar(Input):
 
         @property
         def control(self) -> SearchBar:
-            """The line that was given up, for `on` to tell one from another."""
+            """The bar, for the selectors of `on`."""
             return self.bar
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(placeholder=placeholder, compact=True, id=id, select_on_focus=False)
 
     def open(self, text: str = "") -> None:
-        """Shows the line with `text` in it and waits for more."""
+        """Shows the bar with `text` and focuses it."""
         self.value = text
         self.display = True
         self.focus()
 
-    def action_give_up(self) -> None:
-        """Closes without a search."""
-        self.post_message(self.GivenUp(self))
+    def action_cancel(self) -> None:
+        """Closes the bar."""
+        self.post_message(self.Canceled(self))

@@ -1,8 +1,8 @@
-"""The kernel's Python beside a stage: which lines the stage's line came from, and how much each became."""
+"""The Python source next to a stage: the lines that the stage's line came from, and what a line became."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -11,70 +11,75 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.analysis.source_map import SourcePlace
 from irscope.model.text import display_line
-from irscope.tui import highlight, keys
-from irscope.tui.origins import Python
+from irscope.tui import paint
+from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.page import PageSide
 from irscope.tui.paint import code, fitted
 from irscope.tui.widgets.line_view import LineView
+from irscope.workspace import LineOutcome, PythonSource, SourcePlace
 
-# Room for the numbers of operations in A and in B.
+# Cells for the numbers of operations in A and B.
 _COUNTS = 9
 
 
 class SourceView(LineView):
-    """A line of Python each, with its number and how many operations of the stage came from it."""
+    """Lines of Python, with their numbers and how many operations of the stage came from each."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.SOURCE]
+    KEYS: ClassVar[KeyGroup] = KeyGroup(
+        "In the Python source", (key("enter", "follow", "Go to the next operation of the line", "follow"),)
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "number",
         "gutter",
-        "row--lit",
-        *(f"code--{name}" for name in highlight.STYLE_CLASSES),
+        "row--highlighted",
+        *(f"code--{name}" for name in paint.STYLE_CLASSES),
     }
 
-    class Chosen(Message):
+    class LineFollowed(Message):
         """The user wants to see the next operation that came from the line under the cursor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._python = Python(PageSide([]), [])
+        self._python = PythonSource()
+        self._side = PageSide([])
         self._stage = ""
         self._counts: Mapping[int, tuple[int, int]] = {}
-        self._lit: Collection[int] = ()
+        self._highlighted: Collection[int] = ()
 
     @property
-    def python(self) -> Python:
-        """What is shown."""
+    def python(self) -> PythonSource:
+        """The source on screen."""
         return self._python
 
     @property
-    def words(self) -> str:
-        """The text of the line under the cursor."""
-        lines = self._python.side.lines
+    def text_under_cursor(self) -> str:
+        """The line under the cursor."""
+        lines = self._python.lines
         return lines[self.cursor] if lines else ""
 
     @property
     def place(self) -> SourcePlace | None:
-        """The place of the line under the cursor; None on a line that is no code."""
+        """The place of the line under the cursor; None if it is not code."""
         return self._python.places[self.cursor] if self._python.places else None
 
-    def show(self, python: Python, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
-        """Shows a source with the operations that each of its lines became in `stage`, in A and in B."""
+    def show(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
+        """Shows a source with the number of operations of `stage` per line, in A and B."""
         self._python, self._stage, self._counts = python, stage, counts
+        self._side = PageSide(python.lines, "python", python.numbers)
         self.lines_changed()
 
-    def light(self, lines: Collection[int], cursor: int) -> None:
-        """Marks the lines (from 0) that something came from; the cursor goes to one of them."""
-        self._lit = lines
+    def highlight(self, lines: Collection[int], cursor: int) -> None:
+        """Highlights lines (from 0) and moves the cursor."""
+        self._highlighted = lines
         self.refresh()
-        self.reveal_centred(cursor)
+        self.reveal_centered(cursor)
         self.cursor = cursor
 
     def action_follow(self) -> None:
-        """To the next operation that the line became."""
-        self.post_message(self.Chosen())
+        """Goes to the next operation of the line."""
+        self.post_message(self.LineFollowed())
 
     def on_click(self, event: events.Click) -> None:
         """A double click follows the line."""
@@ -83,27 +88,100 @@ class SourceView(LineView):
             self.action_follow()
 
     def line_count(self) -> int:
-        """Lines of the source."""
-        return len(self._python.side.lines)
+        """The number of lines."""
+        return len(self._side.lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """What the numbers on the left are."""
-        return self.bar(f" {'A→B':>{_COUNTS - 1}}  Python, and how many operations of {self._stage}", width)
+        """Explains the numbers on the left."""
+        return self.bar(
+            f" {'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {self._stage}", width
+        )
 
     def draw_line(self, index: int, width: int) -> Strip:
         """A line of Python."""
-        side = self._python.side
-        lit = index in self._lit
+        side = self._side
+        highlighted = index in self._highlighted
         at_cursor = index == self.cursor
-        base = self.style("row--lit") if lit else self.style("row--cursor") if at_cursor else self.base
-        gutter = f" {side.number(index):>{side.number_width}} {'▸' if lit else ' '}"
+        row = "row--highlighted" if highlighted else "row--cursor"
+        base = self.style(row) if highlighted or at_cursor else self.base
+        gutter = f" {side.number(index):>{side.number_width}} {'▸' if highlighted else ' '}"
         room = max(width - _COUNTS - len(gutter), 0)
+        counts = _counts_text(*self._counts.get(index, (0, 0)))
         segments = [
-            Segment(
-                f"{_counts_text(*self._counts.get(index, (0, 0))):>{_COUNTS}}", base + self.ink("gutter")
-            ),
+            Segment(f"{counts:>{_COUNTS}}", base + self.ink("gutter")),
             Segment(gutter, base + self.ink("number")),
             *code(display_line(side.lines[index]), side.language, 0, room, base, self),
+        ]
+        return Strip(fitted(segments, width, base), width)
+
+
+class LineOutcomesView(LineView):
+    """What a line of Python became, stage by stage: a class of operations per line, with their numbers."""
+
+    KEYS: ClassVar[KeyGroup] = KeyGroup(
+        "In the list of what a line became",
+        (key("enter", "go", "Go to the stage of these operations", "go there"),),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"gutter"}
+
+    class OutcomeChosen(Message):
+        """The user wants to see `outcome` in its stage."""
+
+        def __init__(self, outcome: LineOutcome) -> None:
+            super().__init__()
+            self.outcome = outcome
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._title = ""
+        self._outcomes: Sequence[LineOutcome] = ()
+
+    @property
+    def text_under_cursor(self) -> str:
+        """The opcode under the cursor."""
+        return self._outcomes[self.cursor].opcode if self._outcomes else ""
+
+    def show(self, title: str, outcomes: Sequence[LineOutcome]) -> None:
+        """Shows what a line became."""
+        self._title, self._outcomes = title, outcomes
+        self.lines_changed()
+
+    def action_go(self) -> None:
+        """Goes to the stage under the cursor."""
+        if self._outcomes:
+            self.post_message(self.OutcomeChosen(self._outcomes[self.cursor]))
+
+    def on_click(self, event: events.Click) -> None:
+        """A double click goes there."""
+        super().on_click(event)
+        if event.chain == 2:
+            self.action_go()
+
+    def line_count(self) -> int:
+        """The number of classes of operations, of all stages."""
+        return len(self._outcomes)
+
+    def draw_heading(self, width: int) -> Strip:
+        """The line of Python."""
+        return self.bar(f" {self._title}", width)
+
+    def draw_line(self, index: int, width: int) -> Strip:
+        """A class of operations; the first of each stage has the stage's name."""
+        outcome = self._outcomes[index]
+        base = self.style("row--cursor") if index == self.cursor else self.base
+        first = index == 0 or self._outcomes[index - 1].stage != outcome.stage
+        differs = outcome.left != outcome.right and None not in (outcome.left, outcome.right)
+        mark = "~" if differs else " "
+        left, right = ("-" if number is None else f"{number:,}" for number in (outcome.left, outcome.right))
+        numbers = f" {left:>6} {right:>6} "
+        room = max(width - len(numbers) - 12, 1)
+        opcode = display_line(outcome.opcode)[:room]
+        segments = [
+            Segment(f" {outcome.stage if first else '':<8} ", base),
+            Segment(f"{mark} ", base + self.ink("gutter")),
+            *fitted([Segment(opcode, base)], room, base),
+            Segment(numbers, base),
         ]
         return Strip(fitted(segments, width, base), width)
 

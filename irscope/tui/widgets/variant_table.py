@@ -13,31 +13,40 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from irscope.facts.registry import kinds_for
 from irscope.model import Variant
-from irscope.model.text import display_line
-from irscope.tui import keys
+from irscope.model.text import display_line, pluralize
 from irscope.tui.background import Background
-from irscope.tui.columns import UNKNOWN, Column, FactTable, columns, trouble
+from irscope.tui.bindings import KeyGroup, key
+from irscope.tui.columns import UNKNOWN, Column, Heatmap, columns
 from irscope.tui.filtering import tests
-from irscope.tui.heatmap import Heatmap
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import Workspace
+from irscope.workspace import FactTable, InProgress, Workspace, kinds_for
 
-# A cell of more characters is cut: a failure's kind, a string constant, a config.
+# Longer cells are cut.
 MAX_CELL = 40
-# The marks of A and B and the number stay in sight when the columns scroll.
+# The number stays on screen when the columns scroll.
 _FIXED = 1
 _GAP = 2
 
 
 class VariantTable(LineView):
-    """A row a variant."""
+    """A row per variant."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.TABLE]
+    KEYS: ClassVar[KeyGroup] = KeyGroup(
+        "In the table of variants",
+        (
+            key("a", "mark('a')", "Make this variant A", "is A"),
+            key("b,enter", "mark('b')", "Make this variant B", "is B"),
+            key("l,right", "column(1)", "Next column"),
+            key("h,left", "column(-1)", "Previous column"),
+            key("s", "sort", "Sort by the column; press again to reverse", "sort"),
+            key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
+        ),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row--failed", "row--under-way", "heading--column", "mark--a", "mark--b",
+        "row--failed", "row--in-progress", "heading--column", "mark--a", "mark--b",
         "heat--good", "heat--bad",
     }  # fmt: skip
 
@@ -53,8 +62,9 @@ class VariantTable(LineView):
         super().__init__(id=id)
         self._columns: Sequence[Column] = ()
         self._facts = FactTable()
-        self._widths: list[int] = []  # 0: not shown, as nothing in the column tells anything yet
-        self._extremes: list[Heatmap] = []
+        self._in_progress = InProgress()
+        self._widths: list[int] = []  # 0: hidden, because no cell is informative yet
+        self._heatmaps: list[Heatmap] = []
         self._variants: list[Variant] = []
         self._order: list[Variant] = []
         self._query = ""
@@ -64,7 +74,7 @@ class VariantTable(LineView):
 
     @property
     def order(self) -> Sequence[Variant]:
-        """The variants as they stand."""
+        """The variants in the order of the rows."""
         return self._order
 
     @property
@@ -73,20 +83,18 @@ class VariantTable(LineView):
         return self._order[self.cursor] if self._order else None
 
     @property
-    def trouble(self) -> str:
-        """What is wrong with the variant under the cursor; "" for nothing."""
-        wrong = trouble(self.current, self._facts) if self.current else ""
-        return f"#{self.current.id} {wrong}" if self.current and wrong else ""
-
-    @property
     def note(self) -> str:
-        """What is wrong with the variant under the cursor, else what the filter left."""
-        left = f"{len(self._order):,} of {len(self._variants):,} variants have {self._query}"
-        return self.trouble or (left if self._query else "")
+        """Why the variant under the cursor failed or cannot be launched, else how many the filter shows."""
+        problem = self._facts.problem(self.current) if self.current else ""
+        if self.current and problem:
+            return f"#{self.current.id} {problem}"
+        if not self._query:
+            return ""
+        return f"{len(self._order):,} of {pluralize(len(self._variants), 'variant')} match {self._query}"
 
     @property
-    def words(self) -> str:
-        """The name of the fact or the option in the column under the cursor."""
+    def text_under_cursor(self) -> str:
+        """The name of the fact or option in the column under the cursor."""
         if not self._columns:
             return ""
         column = self._columns[self._column]
@@ -94,53 +102,54 @@ class VariantTable(LineView):
 
     @property
     def facts(self) -> FactTable:
-        """The facts of the variants, as far as they are known."""
+        """The facts of the variants measured so far."""
         return self._facts
 
     def load(self, workspace: Workspace) -> None:
-        """Shows the variants with the facts that the capture holds.
-
-        Where others were shown before, the cursor, the order and the filter stay.
-        """
+        """Shows the variants with the facts that the capture stores; keeps the cursor, order and filter."""
         here, titles = self.current, [column.title for column in self._columns]
-        self._facts.under_way = workspace.in_progress
-        for variant, facts in workspace.stored_facts().items():
-            self._facts.add(variant, facts)
+        self._in_progress = workspace.in_progress
+        stored = workspace.stored_facts()
+        for variant in workspace.variants:
+            if variant.id in stored:
+                self._facts.add(variant, stored[variant.id])
         backends = dict.fromkeys(variant.target.backend for variant in workspace.variants)
         kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
         self._order = self._variants = list(workspace.variants)
-        self._columns = columns(workspace.variants, list(kinds), self._facts, workspace.age)
+        self._columns = columns(
+            workspace.variants, list(kinds), self._facts, workspace.in_progress, workspace.age
+        )
         self._find_columns(titles)
-        self._extremes = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
+        self._heatmaps = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
         known = [variant for variant in workspace.variants if variant.id in self._facts]
-        self._take_in(known)
+        self._add_to_heatmaps(known)
         self.fit()
         self._arrange()
         if here is not None:
             self.go_to(here.id)
 
-    def renew(self, workspace: Workspace, ids: Collection[int]) -> None:
-        """There is more to say of the variants with these ids."""
+    def update_variants(self, workspace: Workspace, ids: Collection[int]) -> None:
+        """Updates the rows of variants that changed."""
         fresh = {variant.id: variant for variant in self._variants if variant.id in ids}
         for id_ in fresh:
             fresh[id_] = workspace.by_id(id_)
-            self._facts.forget(id_)
+            self._facts.remove(id_)
         self._variants = [fresh.get(variant.id, variant) for variant in self._variants]
         self._widen(list(fresh.values()))
         self._arrange()
 
     def fit(self) -> None:
-        """Makes the columns as wide as what is in them now, no wider."""
+        """Makes the columns as wide as their current content."""
         self._widths = [0] * len(self._columns)
         self._widen(self._variants)
 
     @work(exclusive=True, group="facts", exit_on_error=False)
     async def measure(self, workspace: Workspace, background: Background) -> None:
-        """Measures the variants that are compiled and of which the capture holds no facts."""
+        """Measures the compiled variants whose facts the capture does not store."""
         for variant in workspace.variants:
             if variant.id not in self._facts and variant.id not in workspace.in_progress:
-                self._facts.add(variant.id, await background.run(workspace.facts, variant))
-                self._take_in([variant])
+                self._facts.add(variant, await background.run(workspace.facts, variant))
+                self._add_to_heatmaps([variant])
                 self._widen([variant])
                 if self._passes(variant) != (variant in self._order):
                     self._arrange()
@@ -150,7 +159,7 @@ class VariantTable(LineView):
         return all(test(variant) for test in tests(self._query, self._columns))
 
     def _find_columns(self, titles: Sequence[str]) -> None:
-        """The column under the cursor and the one to sort by are those that they were, if they are there."""
+        """Finds the column under the cursor and the sorted one again by their titles."""
         now = [column.title for column in self._columns]
 
         def place(column: int) -> int | None:
@@ -162,39 +171,41 @@ class VariantTable(LineView):
             by = place(self._sorted[0])
             self._sorted = None if by is None else (by, self._sorted[1])
 
-    def _take_in(self, variants: Sequence[Variant]) -> None:
-        """The facts of these variants are known now: which values stand out may be others."""
-        for column, extremes in zip(self._columns, self._extremes, strict=True):
+    def _add_to_heatmaps(self, variants: Sequence[Variant]) -> None:
+        """Adds the facts of newly measured variants to the heatmaps."""
+        for column, heatmap in zip(self._columns, self._heatmaps, strict=True):
             numbers = [column.number(variant) for variant in variants] if column.fact else []
             for number in numbers:
                 if number is not None:
-                    extremes.add(number)
+                    heatmap.add(number)
 
     def _widen(self, variants: Sequence[Variant]) -> None:
-        """Makes the columns wide enough for what these variants have in them now."""
+        """Makes the columns wide enough for the cells of these variants."""
         for index, column in enumerate(self._columns):
-            if not self._widths[index] and not any(map(column.tells, variants)):
+            if not self._widths[index] and not any(map(column.informative, variants)):
                 continue
-            widest = max((len(column.text(variant)) for variant in self._unlike(column, variants)), default=0)
+            widest = max(
+                (len(column.text(variant)) for variant in self._distinct(column, variants)), default=0
+            )
             self._widths[index] = max(self._widths[index], len(column.title) + 1, min(widest, MAX_CELL))
         self.refresh()
 
-    def _unlike(self, column: Column, variants: Sequence[Variant]) -> Iterable[Variant]:
-        """Of `variants` those that can have another text in a column: a fact has few values among 1,000."""
+    def _distinct(self, column: Column, variants: Sequence[Variant]) -> Iterable[Variant]:
+        """One variant per text in a column: a fact has few values among 1,000 variants."""
         if column.fact is None:
             return variants
         name = column.fact.name
         return {(self._facts.value(v.id, name), v.failure is None): v for v in variants}.values()
 
     def set_pair(self, a: int, b: int) -> None:
-        """Marks the variants with these ids as A and B."""
+        """Marks A and B, given their ids."""
         self._pair = (a, b)
         self.refresh()
 
-    def beside(self, variant: int, step: int, without: int) -> Variant | None:
-        """The variant that stands below (1) or above (-1) this one, hidden by the filter or not.
+    def neighbor(self, variant: int, step: int, without: int) -> Variant | None:
+        """The next shown variant below (1) or above (-1) the one with id `variant`, which may be hidden.
 
-        None where there is none but that with the id `without`.
+        Skips the one with id `without`. None if there is none.
         """
         place = [one.id for one in self._variants].index(variant)
         shown = {one.id for one in self._order} - {without}
@@ -202,38 +213,38 @@ class VariantTable(LineView):
         return next((one for one in others if one.id in shown), None)
 
     def go_to(self, variant: int) -> None:
-        """The cursor to the variant with this id."""
+        """Moves the cursor to the variant with this id."""
         self.cursor = next((i for i, v in enumerate(self._order) if v.id == variant), self.cursor)
 
     def filter(self, query: str) -> None:
-        """Shows the variants that `query` (as of `filtering.tests`) is true of, all for ""."""
+        """Shows the variants that match `query` (see `filtering.tests`)."""
         self._query = query
         self._arrange()
 
     def _arrange(self) -> None:
-        """Sorts and filters by what is known now; the cursor stays on its variant."""
+        """Sorts and filters by what is known so far; the cursor stays on its variant."""
         here = self.current
         if self._sorted is not None:
             column, down = self._sorted
-            keys_of = {variant.id: self._columns[column].key(variant) for variant in self._variants}
-            known = [v for v in self._variants if keys_of[v.id][0] < UNKNOWN[0]]
-            unknown = [v for v in self._variants if keys_of[v.id][0] == UNKNOWN[0]]
-            self._variants = sorted(known, key=lambda v: keys_of[v.id], reverse=down) + unknown
+            sort_keys = {variant.id: self._columns[column].key(variant) for variant in self._variants}
+            known = [v for v in self._variants if sort_keys[v.id][0] < UNKNOWN[0]]
+            unknown = [v for v in self._variants if sort_keys[v.id][0] == UNKNOWN[0]]
+            self._variants = sorted(known, key=lambda v: sort_keys[v.id], reverse=down) + unknown
         passed = tests(self._query, self._columns)
         self._order = [variant for variant in self._variants if all(test(variant) for test in passed)]
         self.lines_changed()
         if here is not None:
             self.go_to(here.id)
 
-    # What the user does.
+    # Actions.
 
     def action_mark(self, letter: str) -> None:
-        """The variant under the cursor becomes A or B."""
+        """Makes the variant under the cursor A or B."""
         if self.current is not None:
             self.post_message(self.Marked(self.current, letter))
 
     def action_column(self, step: int) -> None:
-        """Another column; the table scrolls until it is in sight."""
+        """Moves to another column and scrolls to it."""
         shown = [index for index, width in enumerate(self._widths) if width]
         if shown:
             place = bisect_left(shown, self._column) + step
@@ -241,7 +252,7 @@ class VariantTable(LineView):
         self.refresh()
 
     def action_sort(self) -> None:
-        """Sorts by the column; what is not known comes last either way."""
+        """Sorts by the column, or reverses the order; unknown values come last."""
         if not self._columns:
             return
         down = self._sorted == (self._column, False)
@@ -250,10 +261,10 @@ class VariantTable(LineView):
         self.reveal(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a title sorts, one on a row goes there, a double click makes it B."""
+        """A click on a title sorts, on a row moves the cursor; a double click makes the variant B."""
         super().on_click(event)
         if event.y < HEADING:
-            for index, start, end in self._in_sight(self.size.width):
+            for index, start, end in self._visible_columns(self.size.width):
                 if start <= event.x < end:
                     self._column = index
                     self.action_sort()
@@ -263,14 +274,14 @@ class VariantTable(LineView):
     # Drawing.
 
     def line_count(self) -> int:
-        """A line a variant."""
+        """The number of rows."""
         return len(self._order)
 
     def draw_heading(self, width: int) -> Strip:
-        """The titles; the one to sort by is marked."""
+        """Draws the titles; the sorted one has an arrow."""
         style = self.style("heading")
         segments = [Segment("    ", style)]
-        for index, start, end in self._in_sight(width):
+        for index, start, end in self._visible_columns(width):
             arrow = ""
             if self._sorted and self._sorted[0] == index:
                 arrow = "▼" if self._sorted[1] else "▲"
@@ -281,15 +292,15 @@ class VariantTable(LineView):
         return Strip(fitted(segments, width, style), width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A variant."""
+        """Draws a variant."""
         variant = self._order[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
         if variant.failure is not None:
             base += self.ink("row--failed")
-        if variant.id in self._facts.under_way:
-            base += self.ink("row--under-way")
+        if variant.id in self._in_progress:
+            base += self.ink("row--in-progress")
         segments = self._marks(variant, base)
-        for place, start, end in self._in_sight(width):
+        for place, start, end in self._visible_columns(width):
             column = self._columns[place]
             text = _cell(display_line(column.text(variant)), end - start - _GAP, column.numeric)
             sign, style = self._heat(place, variant)
@@ -297,10 +308,10 @@ class VariantTable(LineView):
         return Strip(fitted(segments, width, base), width)
 
     def _heat(self, place: int, variant: Variant) -> tuple[str, str]:
-        """The sign and the style class of a value that stands out."""
+        """The sign and style class of a value that stands out."""
         column = self._columns[place]
         number = column.number(variant) if column.fact and variant.id in self._facts else None
-        return ("", "") if number is None else self._extremes[place].mark(number)
+        return ("", "") if number is None else self._heatmaps[place].mark(number)
 
     def _marks(self, variant: Variant, base: Style) -> list[Segment]:
         a, b = (variant.id == marked for marked in self._pair)
@@ -311,10 +322,10 @@ class VariantTable(LineView):
             Segment(" ", base),
         ]
 
-    def _in_sight(self, width: int) -> list[tuple[int, int, int]]:
-        """The columns on screen, as (index, start, end): the fixed ones, then as many as fit from a first.
+    def _visible_columns(self, width: int) -> list[tuple[int, int, int]]:
+        """The columns on screen, as (index, start, end): the fixed ones, then as many as fit.
 
-        The first is chosen so that the column under the cursor is seen whole.
+        The column under the cursor is completely on screen.
         """
         spans = self._place(range(len(self._columns)))
         first = _FIXED

@@ -1,4 +1,4 @@
-"""Drawing the screen lines of a page: line number, mark and code of each side."""
+"""Drawing the screen lines of a page: line number, mark and text of each side."""
 
 from __future__ import annotations
 
@@ -9,30 +9,27 @@ from functools import lru_cache
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.diff.rows import Change, Row
-from irscope.diff.tokens import changed_spans
-from irscope.languages.registry import line_without_location
 from irscope.model.text import display_line
 from irscope.tui.page import Kind, Page, PageSide, ScreenLine
 from irscope.tui.paint import Span, Styles, code, fitted, occurrences
+from irscope.workspace import Change, Row, changed_spans, line_without_location
 
-# Changes of these kinds alone are marked but leave the row without a tint: a block size makes many.
-QUIET = Change.SHAPE | Change.CONSTANT | Change.TEXT
-_ABSENT = "\u2571"  # a light diagonal: nothing here on this side
+_ABSENT = "\u2571"  # a light diagonal: this side has no line
 
 STYLE_CLASSES = (
     "row--removed", "row--added", "row--changed-left", "row--changed-right",
-    "row--fold", "row--absent", "span--left", "span--right", "match", "number", "number--lit", "gutter",
+    "row--fold", "row--absent", "span--left", "span--right", "match", "gutter",
+    "number", "number--highlighted",
 )  # fmt: skip
 
 
-# Lines (from 0) of A and of B that are marked.
-Lit = tuple[frozenset[int], frozenset[int]]
+# Lines (from 0) of A and B that are highlighted.
+Highlighted = tuple[frozenset[int], frozenset[int]]
 
 
 @dataclass(frozen=True)
 class _Half:
-    """What one side has in a row: a line of its text, and where that differs from its counterpart."""
+    """One side of a row: a line of its text, and where that differs from the other side."""
 
     side: PageSide
     line: int
@@ -49,8 +46,8 @@ class _Half:
 class RowPainter:
     """Draws screen lines of `page`.
 
-    `x` is the first character shown, `query` what is searched for, `lit` the lines that are marked.
-    `located`: source locations are shown too; raw text has them anyway.
+    `x` is the first character to show, `query` the search, `highlighted` the lines to highlight. `located`:
+    source locations are shown, as always in raw text.
     """
 
     page: Page
@@ -58,11 +55,11 @@ class RowPainter:
     base: Style
     x: int = 0
     query: str = ""
-    lit: Lit = (frozenset(), frozenset())
+    highlighted: Highlighted = (frozenset(), frozenset())
     located: bool = False
 
     def paint(self, line: ScreenLine, width: int, at_cursor: bool) -> list[Segment]:
-        """One screen line in exactly `width` cells."""
+        """Draws a screen line in exactly `width` cells."""
         if line.kind is Kind.FOLD:
             style = self.styles.style("row--cursor" if at_cursor else "row--fold")
             text = f"··· {line.folded:,} equal lines ···".center(width)
@@ -82,7 +79,7 @@ class RowPainter:
         ]
 
     def _halves(self, row: Row, width: int) -> tuple[_Half | None, _Half | None]:
-        """Both sides of a row. What differs is found up to where the screen ends: a line can be very long."""
+        """Both sides of a row. Differences are found only up to the edge of the screen: lines can be long."""
         left, right = (self._shown(row, side) for side in (False, True))
         ours: Sequence[Span] = ()
         theirs: Sequence[Span] = ()
@@ -96,7 +93,7 @@ class RowPainter:
         )  # fmt: skip
 
     def _shown(self, row: Row, right: bool) -> str:
-        """The line that one side has in a row, as it is drawn."""
+        """The line of one side of a row, as it is drawn."""
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
@@ -104,7 +101,7 @@ class RowPainter:
         return display_line(text)
 
     def _side(self, row: Row, half: _Half | None, width: int, at_cursor: bool) -> list[Segment]:
-        """One of two columns."""
+        """Draws one of two columns."""
         if half is None:
             base = self.styles.style("row--cursor") if at_cursor else self.base
             return [Segment(_ABSENT * width, base + self.styles.ink("row--absent"))]
@@ -113,7 +110,7 @@ class RowPainter:
     def _unified(
         self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, width: int, at_cursor: bool
     ) -> list[Segment]:
-        """The one column: numbers of both texts, the mark, and the line of the side that it shows."""
+        """Draws the only column: both line numbers, the mark, and the line of one side."""
         shown = right if at_right else left
         if shown is None:
             return []
@@ -135,8 +132,8 @@ class RowPainter:
             (half.spans, "span--right" if half.right else "span--left"),
             (occurrences(half.text, self.query, self.x, room), "match"),
         ]
-        lit = half.line in self.lit[half.right]
-        ink = base + self.styles.ink("number--lit" if lit else "number")
+        highlighted = half.line in self.highlighted[half.right]
+        ink = base + self.styles.ink("number--highlighted" if highlighted else "number")
         # A blank mark needs no style of its own: one escape sequence less to send for most lines.
         edge = [Segment(numbers, ink), Segment(mark, base + self.styles.ink("gutter"))]
         segments = [
@@ -146,18 +143,18 @@ class RowPainter:
         return fitted(segments, width, base, gutter + room)
 
     def _tinted(self, change: Change, right: bool) -> Style:
-        """The background of a row that differs in more than shapes."""
+        """The background of a row; real changes are tinted, of which there are few."""
         if change & Change.ADDED:
             return self.styles.style("row--added")
         if change & Change.REMOVED:
             return self.styles.style("row--removed")
-        if change & ~QUIET:
+        if change.structural:
             return self.styles.style("row--changed-right" if right else "row--changed-left")
         return self.base
 
 
 def _unified_mark(change: Change, right: bool) -> str:
-    """`~A` over `~B` for the two lines of a changed row; else + - or a blank."""
+    """`~A` and `~B` for the two lines of a changed row; else + - or a blank."""
     if change.mark != "~":
         return f"{change.mark}  "
     return "~B " if right else "~A "
@@ -169,13 +166,13 @@ def _changed_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Se
 
 
 def _raw_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
-    """What stands between the beginning and the end that both lines have in common."""
+    """What is between the common start and the common end of two lines."""
     head = _common(left, right)
     tail = _common(left[head:][::-1], right[head:][::-1])
     return ((head, len(left) - tail),), ((head, len(right) - tail),)
 
 
 def _common(left: str, right: str) -> int:
-    """How many characters both begin with."""
+    """The length of the common start."""
     unequal = (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
     return next(unequal, min(len(left), len(right)))

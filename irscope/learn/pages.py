@@ -1,4 +1,4 @@
-"""The pages of a lesson: question, answer, question, answer, ... each with what to look at meanwhile."""
+"""The pages of a lesson in the app: question, answer, question, answer, ..., with lines to look at."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from irscope.workspace import PYTHON, Workspace
 
 @dataclass(frozen=True, slots=True)
 class LessonPage:
-    """One page: Markdown, the two variants, the stage, and the line (from 0) to look at in A or in B.
+    """A page: Markdown, two variants, and the stage and line (from 0) to show, of B if `right`.
 
-    `line` is None where nothing is to be pointed at.
+    `line` is None if the page is not about a line.
     """
 
     heading: str
@@ -29,7 +29,7 @@ class LessonPage:
 
 
 class LessonPages:
-    """The pages of one lesson, and which of them is open. `turn` takes as long as measuring two variants."""
+    """The pages of a lesson, one of which is open."""
 
     def __init__(self, lesson: Lesson, workspace: Workspace) -> None:
         self._lesson = lesson
@@ -37,9 +37,10 @@ class LessonPages:
         self._open = -1
 
     def turn(self, direction: int) -> LessonPage | None:
-        """The page after, or before, the open one, which is then open; None past either end.
+        """Opens the next (1) or previous (-1) page; None if there is none.
 
-        Raises UserError where the capture is not one of the lesson, or is damaged.
+        Takes as long as measuring two variants. Raises UserError if the capture lacks a variant of the lesson
+        or is damaged.
         """
         wanted = self._open + direction
         if not 0 <= wanted < 2 * len(self._lesson.steps):
@@ -69,7 +70,7 @@ class LessonPages:
         )
 
     def _place(self, step: LessonStep, a: Variant, b: Variant) -> tuple[int | None, bool]:
-        """The first line of A's stage, or of B's, that matches what the step points at."""
+        """The first line in A, or else in B, that matches the step's pattern; and whether it is B's."""
         if not step.find or step.stage == PYTHON:
             return None, False
         for variant, right in ((a, False), (b, True)):

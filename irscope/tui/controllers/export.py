@@ -1,0 +1,151 @@
+"""Copying a stage, opening it in another program, saving it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from functools import partial
+from io import StringIO
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+from irscope.model import UserError, Variant
+from irscope.model.text import display_line, pluralize
+from irscope.tui.controllers.main_screen import MainScreen, shown_variant
+from irscope.tui.pair_state import side_of
+from irscope.tui.screens.prompt import PromptScreen
+from irscope.workspace import PYTHON
+
+_PAGER = "less"
+_EDITOR = "vi"
+# These accept the first line to show as `+12`.
+_ACCEPT_LINE = ("less", "more", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "kak", "micro")
+_MAX_COPIED = 60
+
+
+class ExportController:
+    """Copies through the terminal (OSC 52), which works over SSH. Existing files are never overwritten."""
+
+    def __init__(self, screen: MainScreen) -> None:
+        self._screen = screen
+
+    def action_copy_line(self, right: bool) -> None:
+        """Copies the line under the cursor."""
+        text = self._screen.texts.line_text(right)
+        if text is not None:
+            self._copy(text, display_line(text.strip())[:_MAX_COPIED])
+
+    def action_copy_operation(self) -> None:
+        """Copies the operation with its regions; as a diff if A and B differ."""
+        self._screen.run_exclusive(self._copy_operation, "copy")
+
+    def action_copy_stage(self, right: bool) -> None:
+        """Copies the whole stage."""
+        self._screen.run_exclusive(partial(self._copy_stage, right), "copy")
+
+    def action_page(self, right: bool) -> None:
+        """Opens the stage in $PAGER."""
+        self._screen.run_exclusive(partial(self._open_in, "PAGER", _PAGER, right), "export")
+
+    def action_edit(self, right: bool) -> None:
+        """Opens a copy of the stage in $EDITOR."""
+        self._screen.run_exclusive(partial(self._open_in, "EDITOR", _EDITOR, right), "export")
+
+    def action_save(self, right: bool) -> None:
+        """Saves the stage; asks for the path."""
+        self._screen.run_exclusive(partial(self._save_stage, right), "export")
+
+    def action_picture(self) -> None:
+        """Saves a picture of the screen as SVG; asks for the path."""
+        picture = self._screen.app.export_screenshot()
+        self._screen.run_exclusive(partial(self._save, picture, "irscope.svg"), "export")
+
+    async def _copy_operation(self) -> None:
+        screen = self._screen
+        lines = screen.texts.line_of(False), screen.texts.line_of(True)
+        text = await screen.background.run(screen.pair.operation_text, screen.stage, *lines)
+        if text:
+            count = text.count("\n") + 1
+            self._copy(text, pluralize(count, "line") if count > 1 else display_line(text)[:_MAX_COPIED])
+
+    async def _copy_stage(self, right: bool) -> None:
+        variant = shown_variant(self._screen, right)
+        stage, text = self._screen.stage, await self._text(variant)
+        self._copy(text, f"{stage} of #{variant.id}, {pluralize(text.count(chr(10)) + 1, 'line')}")
+
+    async def _save_stage(self, right: bool) -> None:
+        variant = shown_variant(self._screen, right)
+        await self._save(await self._text(variant), _file_name(variant, self._screen.stage))
+
+    def _copy(self, text: str, description: str) -> None:
+        self._screen.app.copy_to_clipboard(text)
+        self._screen.notify(description, title="Copied", markup=False)
+
+    async def _text(self, variant: Variant) -> str:
+        """The text of the stage on screen."""
+        workspace, stage = self._screen.workspace, self._screen.stage
+        if stage != PYTHON and workspace.available(variant, stage):
+            return await self._screen.background.run(workspace.text, variant, stage)
+        return "\n".join(side_of(workspace, variant, stage).lines)
+
+    async def _open_in(self, name: str, default: str, right: bool) -> None:
+        screen, variant = self._screen, shown_variant(self._screen, right)
+        text = await self._text(variant)
+        line = screen.texts.line_of(right and screen.texts.page.right is not None)
+        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+            path = Path(folder, _file_name(variant, screen.stage))
+            path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+            try:
+                command = _command(os.environ.get(name) or default, path, line)
+                with screen.app.suspend():
+                    subprocess.run(command, check=False)
+            except SuspendNotSupported:
+                screen.notify(f"${name} needs a terminal of its own; press w to save", severity="warning")
+            except (OSError, ValueError) as error:
+                screen.notify(f"${name}: {error}", severity="warning", markup=False)
+
+    async def _save(self, text: str, name: str) -> None:
+        """Writes a new file at a path that the user types; in a browser, downloads it."""
+        screen = self._screen
+        if screen.app.is_web:
+            screen.app.deliver_text(StringIO(text), save_filename=name)
+            return
+        prompt = PromptScreen("Save to (existing files are not overwritten):", name)
+        answer = await screen.app.push_screen_wait(prompt)
+        if answer is None:
+            return
+        try:
+            save_new(Path(answer).expanduser(), text)
+        except UserError as error:
+            screen.notify(str(error), severity="warning", markup=False)
+        else:
+            screen.notify(answer, title="Saved", markup=False)
+
+
+def save_new(path: Path, text: str) -> None:
+    """Writes a new file. Raises UserError if it exists or cannot be written."""
+    try:
+        with path.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UserError(f"{path} already exists; nothing was written") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _file_name(variant: Variant, stage: str) -> str:
+    """`matmul_kernel-2.ttgir`, without special characters of the kernel's name."""
+    kernel = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in variant.kernel.name)
+    return f"{kernel[:80] or 'kernel'}-{variant.id}.{'py' if stage == PYTHON else stage}"
+
+
+def _command(program: str, path: Path, line: int | None) -> list[str]:
+    """The command that opens `path`; `program` may have arguments. Raises ValueError if it is malformed."""
+    words = shlex.split(program)
+    if not words:
+        raise ValueError("is empty")
+    start = [f"+{line + 1}"] if line is not None and Path(words[0]).name in _ACCEPT_LINE else []
+    return [*words, *start, str(path)]

@@ -1,0 +1,97 @@
+"""Variants compiled while the app runs; `r` compiles again, or loads what was added to the capture."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irscope.model import UserError, Variant
+from irscope.model.text import pluralize
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.controllers.stages import StageController
+from irscope.tui.live import Live
+from irscope.tui.pair_state import same_config
+from irscope.tui.widgets.bars import TitleBar
+from irscope.workspace import LiveUpdates, apply_events
+
+# A problem may take longer to read than a note.
+_PROBLEM_SECONDS = 20.0
+
+
+class LiveController:
+    """Updates the screen as variants are compiled; the user's choices are kept."""
+
+    def __init__(
+        self, screen: MainScreen, stages: StageController, title: TitleBar, live: Live | None
+    ) -> None:
+        self._screen = screen
+        self._stages = stages
+        self._title = title
+        self._live = live
+
+    def start(self) -> None:
+        """Begins to show what is compiled, if something is."""
+        if self._live is not None:
+            self._screen.run_exclusive(partial(self._follow, self._live), "live")
+
+    def action_recompile(self) -> None:
+        """Compiles the current source; for a capture, loads what was added to the file."""
+        if self._live is None:
+            self._screen.run_exclusive(self._reread, "live")
+        else:
+            self._live.request()
+            self.start()
+
+    async def _follow(self, live: Live) -> None:
+        """Applies events until nothing is being compiled."""
+        while live.requested or self._screen.workspace.in_progress:
+            updates = apply_events(self._screen.workspace, await live.take_all())
+            live.requested = live.requested and not updates.answered
+            self.update(updates)
+
+    async def _reread(self) -> None:
+        screen = self._screen
+        try:
+            added = await screen.background.run(screen.workspace.reread)
+        except UserError as error:
+            screen.notify(str(error), severity="warning", markup=False)
+            return
+        self.update(LiveUpdates(rows=True, changed={screen.pair.a.id, screen.pair.b.id}))
+        name = screen.workspace.path.name
+        message = f"{pluralize(added, 'new variant')} in {name}" if added else f"Nothing new in {name}"
+        screen.notify(message, markup=False)
+
+    def update(self, updates: LiveUpdates) -> None:
+        """Draws what changed."""
+        screen, workspace = self._screen, self._screen.workspace
+        if updates.rows:
+            screen.table.load(workspace)
+        else:
+            screen.table.update_variants(workspace, updates.changed)
+        if updates.ended:
+            screen.table.fit()
+        screen.table.measure(workspace, screen.background)
+        self._title.show(workspace)
+        pair = self._next_pair(updates)
+        if pair is not None:
+            screen.compare(*pair)
+        elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
+            self._stages.refresh_pair()
+        for note in updates.notes:
+            screen.notify(note, markup=False)
+        for problem in updates.problems:
+            screen.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
+        if updates.ended and not workspace.in_progress and not updates.problems:
+            screen.notify("Compiled; after an edit of the source, r compiles again")
+
+    def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
+        """A and B if they change: B's config before and after the edit, or what is left of A and B."""
+        planned, workspace = updates.planned, self._screen.workspace
+        a, b = self._screen.pair.a, self._screen.pair.b
+        same = [variant for variant in workspace.variants if same_config(variant, b)]
+        new = next((v for v in same if planned is not None and v.kernel.id == planned.kernel.id), None)
+        if new is not None and new.kernel.id != b.kernel.id:
+            in_progress = workspace.in_progress
+            compiled = [v for v in same if v.failure is None and v.id not in in_progress and v is not new]
+            return (b if b in compiled else compiled[-1] if compiled else new), new
+        left = [variant for variant in (a, b) if variant in workspace] or workspace.variants[:1]
+        return None if (a in workspace and b in workspace) or not left else (left[0], new or left[0])

@@ -1,0 +1,88 @@
+"""What controllers and the screens over the main one need of the main screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from textual.app import App
+from textual.widget import Widget
+from textual.worker import Worker
+
+from irscope.model import Variant
+from irscope.tui.background import Background
+from irscope.workspace import StageLine, Workspace
+
+if TYPE_CHECKING:
+    from irscope.tui.pair_state import PairState
+    from irscope.tui.widgets.diff_view import DiffView
+    from irscope.tui.widgets.variant_table import VariantTable
+
+
+class MainScreen(Protocol):
+    """The screen that shows a stage of A and B."""
+
+    workspace: Workspace
+    background: Background
+
+    @property
+    def app(self) -> App[object]:
+        """The app."""
+
+    @property
+    def focused(self) -> Widget | None:
+        """The panel that has the focus."""
+
+    @property
+    def pair(self) -> PairState:
+        """A and B."""
+
+    @property
+    def stage(self) -> str:
+        """The stage on screen."""
+
+    @property
+    def texts(self) -> DiffView:
+        """The panel with the texts of A and B."""
+
+    @property
+    def table(self) -> VariantTable:
+        """The table of variants."""
+
+    def compare(self, a: Variant, b: Variant) -> None:
+        """Compares another two variants."""
+
+    def choose(self, stage: str) -> None:
+        """Shows a stage that the user picked."""
+
+    def go_to(self, target: StageLine | None) -> None:
+        """Shows a line of a stage; nothing for None."""
+
+    def page_changed(self) -> None:
+        """Updates what depends on the page on screen."""
+
+    def update_status(self) -> None:
+        """Redraws the status line."""
+
+    def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
+        """Runs `work` in the app's thread and cancels earlier work of the same group."""
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Shows a message."""
+
+
+def shown_variant(screen: MainScreen, right: bool) -> Variant:
+    """The variant whose text is on screen: B if `right`, else A; the only one if one is shown."""
+    pair = screen.pair
+    only = pair.only_variant(screen.stage)
+    if only is not None:
+        return only
+    return pair.b if right else pair.a

@@ -1,0 +1,126 @@
+"""The Python source next to the stage: each follows the cursor of the other."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from textual.containers import Vertical
+
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
+from irscope.workspace import (
+    PYTHON,
+    LineOutcome,
+    PythonSource,
+    SourceMaps,
+    SourcePlace,
+    line_outcomes,
+    python_source,
+    source_maps,
+)
+
+
+class SourcePanelController:
+    """Shows the source, and keeps it and the texts in step."""
+
+    def __init__(
+        self, screen: MainScreen, panel: Vertical, source: SourceView, outcomes: LineOutcomesView
+    ) -> None:
+        self._screen = screen
+        self._panel = panel
+        self._source = source
+        self._outcomes = outcomes
+
+    def action_toggle_source(self) -> None:
+        """Shows or hides the Python source and what its line became."""
+        self._panel.display = not self._panel.display
+        if self._panel.display:
+            self.follow()
+        else:
+            self._screen.texts.highlight(frozenset(), frozenset())
+            self._screen.texts.focus()
+
+    def follow(self) -> None:
+        """Updates the panels after the cursor moved, in the source or in the texts."""
+        if self._panel.display and not isinstance(self._screen.focused, LineOutcomesView):
+            from_source = isinstance(self._screen.focused, SourceView)
+            self._screen.run_exclusive(partial(self._trace, from_source), "source")
+
+    def go_to_next(self) -> None:
+        """Goes to the next operation that came from the line of Python; wraps around."""
+        texts = self._screen.texts
+        rows = texts.highlighted_rows()
+        if not rows:
+            self._screen.notify(f"Nothing in {self._screen.stage} came from this line")
+            return
+        texts.go_to_row(next((row for row in rows if row > texts.row), rows[0]))
+
+    def go_to_outcome(self, outcome: LineOutcome) -> None:
+        """Goes to the stage of an outcome."""
+        self._source.focus()
+        self._screen.choose(outcome.stage)
+        self.follow()
+
+    async def _trace(self, from_source: bool) -> None:
+        """Highlights what came from the source's line, or where the texts' line came from."""
+        screen = self._screen
+        maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
+        python = python_source(screen.pair.b)
+        self._source.show(python, screen.stage, _counts(python, maps))
+        if from_source:
+            place = self._source.place
+            self._source.highlight((), self._source.cursor)
+        else:
+            place = self._highlight_source(python, maps)
+        screen.texts.highlight(*(maps.lines(place) if place else (frozenset(), frozenset())))
+        if from_source:
+            rows = screen.texts.highlighted_rows()
+            if rows and screen.texts.row not in rows:
+                screen.texts.go_to_row(rows[0])
+        await self._list_outcomes(place)
+
+    def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:
+        """Marks the lines that the texts' line came from; returns the place in the kernel itself.
+
+        The innermost place if none of them is in the kernel's file.
+        """
+        places = self._places(python, maps)
+        line = python.kernel_line(places)
+        if line is None:
+            self._source.highlight((), self._source.cursor)
+            return None
+        found = [line for place in places if (line := python.line_of(place)) is not None]
+        self._source.highlight(found, line)
+        return python.places[line]
+
+    def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
+        """The places that the line under the texts' cursor came from: B's line, or A's."""
+        for right in (True, False):
+            line = self._screen.texts.line_of(right)
+            if line is None:
+                continue
+            if self._screen.stage == PYTHON:
+                place = python.places[line] if line < len(python.places) else None
+                return (place,) if place else ()
+            if found := maps.of(line, right):
+                return found
+        return ()
+
+    async def _list_outcomes(self, place: SourcePlace | None) -> None:
+        """Lists what a line became in each stage."""
+        if place is None:
+            self._outcomes.show("No line of this source", ())
+            return
+        pair = self._screen.pair
+        found: list[LineOutcome] = []
+        for stage in pair.stages:
+            if stage != PYTHON:
+                found += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
+        file, number = place
+        title = f"Line {number} of {file} became, in A and B"
+        self._outcomes.show(title if found else f"Nothing came from line {number} of {file}", found)
+
+
+def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
+    """How many operations came from each line of the source, in A and B."""
+    return {line: maps.counts(place) for line, place in enumerate(python.places) if place is not None}

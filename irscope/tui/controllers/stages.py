@@ -1,0 +1,165 @@
+"""A, B and the stage on screen: comparing them, and keeping the cursor where the user left it."""
+
+from __future__ import annotations
+
+from irscope.model import UserError, Variant
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.pair_state import PairState
+from irscope.tui.widgets.bars import StageTabs
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.workspace import Detail
+
+_START = (0, False)
+
+
+class StageController:
+    """Holds A, B, the stage and how much detail is shown."""
+
+    def __init__(self, screen: MainScreen, tabs: StageTabs, findings: FindingsView, stage: str) -> None:
+        self._screen = screen
+        self._tabs = tabs
+        self._findings = findings
+        variants = screen.workspace.variants
+        compiled = [variant for variant in variants if variant.failure is None]
+        first, *rest = compiled or variants
+        self.pair = PairState(screen.workspace, first, rest[0] if rest else first)
+        wanted = stage in self.pair.stages
+        self.stage = stage if wanted else self.pair.first_stage()
+        self.detail = Detail.SHAPES
+        # Whether to switch to the first stage that differs, which is until the user picks one.
+        self._choosing = not wanted
+        self._shown = ""
+        # Where the cursor was put, and whether the user moved it since.
+        self._placed_at = _START
+        self._moved = False
+        # Where the cursor was in the other stages.
+        self._places: dict[str, tuple[int, bool]] = {}
+
+    # A and B.
+
+    def compare(self, a: Variant, b: Variant) -> None:
+        """Compares another two variants; the stage stays, and so does the line of A."""
+        self.pair = PairState(self._screen.workspace, a, b)
+        if self.stage not in self.pair.stages:
+            self.stage = self.pair.first_stage()
+        self._places.clear()
+        self._moved = False
+        self._placed_at = self._screen.texts.place
+        self.show_pair()
+        self.start_comparing()
+
+    def show_pair(self) -> None:
+        """Marks A and B in the table and shows the stage."""
+        self._screen.table.set_pair(self.pair.a.id, self.pair.b.id)
+        self._findings.set_findings((), "" if self.pair.single else "comparing...")
+        self.show(self.stage)
+
+    def refresh_pair(self) -> None:
+        """Updates the texts and tabs after A or B got more stages."""
+        before, self.pair = self.pair, self.pair.renewed()
+        stage = self.pair.first_stage() if self._may_switch() else self.stage
+        if stage not in self.pair.stages:
+            stage = self.pair.first_stage()
+        if stage != self.stage or before.keys.get(stage) != self.pair.keys.get(stage):
+            self.show(stage)
+        else:
+            self._screen.texts.set_headings(self.pair.headings())
+            self._update_tabs()
+        self.start_comparing()
+
+    def action_swap(self) -> None:
+        """Swaps A and B."""
+        self.compare(self.pair.b, self.pair.a)
+
+    def action_step(self, direction: int) -> None:
+        """Makes the variant below or above B in the table B; skips A."""
+        table, a = self._screen.table, self.pair.a
+        found = table.neighbor(self.pair.b.id, direction, without=a.id)
+        if found is not None:
+            table.go_to(found.id)
+            self.compare(a, found)
+
+    # The stage.
+
+    def choose(self, stage: str) -> None:
+        """Shows a stage that the user picked."""
+        self._choosing = False
+        if stage != self.stage:
+            self.show(stage)
+            self.start_comparing()
+
+    def show(self, stage: str) -> None:
+        """Shows a stage: the cursor where it was left, else on the first change."""
+        texts, page = self._screen.texts, self.pair.page(stage, self.detail)
+        if stage != self._shown:
+            self._places[self._shown] = texts.place
+            place = self._places.get(stage, _START)
+            self._moved = False
+        else:
+            self._moved = self._moved or texts.place != self._placed_at
+            place = texts.place if page.left.language else _START
+        self.stage = self._shown = stage
+        unaligned = not texts.page.compared
+        texts.show(page, self.pair.headings(), place)
+        if place == _START and page.runs and page.runs[0][0]:
+            texts.go_to_change(1)
+        elif page.compared and unaligned and self._moved:
+            texts.go_to_line(*place)  # unfolds the line that the user is reading
+        self._placed_at = texts.place
+        self._update_tabs()
+        self._screen.page_changed()
+
+    def action_stage(self, number: int) -> None:
+        """Shows the stage of a tab."""
+        if number <= len(self.pair.stages):
+            self.choose(self.pair.stages[number - 1])
+
+    def action_detail(self) -> None:
+        """Changes how much detail is shown; the cursor stays on its line."""
+        self.detail = self.detail.next
+        self.show(self.stage)
+
+    def action_change(self, direction: int) -> None:
+        """Goes to the next or previous change."""
+        if not self._screen.texts.go_to_change(direction):
+            self._screen.notify("No more changes below" if direction > 0 else "No more changes above")
+
+    def start_comparing(self) -> None:
+        """Compares the stages one by one, the current one first; the tabs fill in."""
+        self._screen.run_exclusive(self._compare_stages, "compare")
+
+    async def _compare_stages(self) -> None:
+        pair, background = self.pair, self._screen.background
+        for stage in pair.open_tasks(self.stage, in_order=self._may_switch()):
+            try:
+                diff = await background.run(pair.compare_stage, stage)
+            except UserError as error:
+                pair.notes[stage] = "!"
+                self._screen.notify(str(error), severity="error", markup=False)
+                self._update_tabs()
+                continue
+            pair.note(stage, diff)
+            found = self._may_switch() and pair.opens_with(diff)
+            if found or stage == self.stage:
+                self._choosing = self._choosing and not found
+                self.show(stage)
+            self._update_tabs()
+        self._choosing = self._choosing and pair.growing
+        if pair.single:
+            return
+        try:
+            findings = await background.run(pair.findings)
+        except UserError as error:  # a damaged stage
+            self._findings.set_findings((), str(error))
+            return
+        self._findings.set_findings(findings, f"{len(findings)} so far" if pair.growing else "")
+
+    def _may_switch(self) -> bool:
+        """Whether another stage may be shown: until the user picks one, or moves the cursor."""
+        moved = self._moved or self._screen.texts.place != self._placed_at
+        self._choosing = self._choosing and not moved
+        return self._choosing
+
+    def _update_tabs(self) -> None:
+        self._tabs.set_stages(self.pair.stages, self.pair.notes)
+        self._tabs.active = self.stage

@@ -1,0 +1,197 @@
+"""Bars: one line of labels, some of which run an action when clicked.
+
+The title, the stage tabs, the status line and the key hints of the main screen; other screens add their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding
+from textual.reactive import var
+from textual.strip import Strip
+from textual.widget import Widget
+
+from irscope.model.text import display_line, pluralize
+from irscope.tui.widgets.diff_view import DiffView
+from irscope.workspace import Change, Detail, Workspace
+
+# Notes of stages that have not been compared.
+_OPEN = ("·", "…")
+# Help and quit, the last two hints.
+_LAST = 2
+
+
+@dataclass(frozen=True)
+class Label:
+    """A piece of a bar: its text, its style class, and the action that a click runs ("": none)."""
+
+    text: str
+    style: str
+    action: str = ""
+
+
+class Bar(Widget):
+    """One line of labels, cut at the edge of the screen."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._labels: Sequence[Label] = ()
+
+    def set_labels(self, labels: Sequence[Label]) -> None:
+        """Shows other labels."""
+        self._labels = labels
+        self.refresh()
+
+    def labels(self, width: int) -> Sequence[Label]:
+        """The labels to show in `width` cells."""
+        return self._labels
+
+    def render_line(self, y: int) -> Strip:
+        """Draws the labels."""
+        width = self.size.width
+        segments = [
+            Segment(display_line(label.text), self.get_component_rich_style(label.style))
+            for label in self.labels(width)
+        ]
+        return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Runs the action of the clicked label."""
+        end = 0
+        for label in self.labels(self.size.width):
+            end += cell_len(display_line(label.text))
+            if event.x < end:
+                if label.action:
+                    await self.run_action(label.action)
+                return
+
+
+class TitleBar(Bar):
+    """The first line: kernels, targets, the number of variants, the file."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"title--app", "title--name", "title--note"}
+
+    def __init__(self, workspace: Workspace, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self.show(workspace)
+
+    def show(self, workspace: Workspace) -> None:
+        """Shows the current state of the workspace."""
+        kernels = dict.fromkeys(variant.kernel.name for variant in workspace.variants)
+        targets = dict.fromkeys(str(variant.target) for variant in workspace.variants)
+        failed = sum(variant.failure is not None for variant in workspace.variants)
+        count = pluralize(len(workspace.variants), "variant") + (f", {failed:,} failed" if failed else "")
+        if workspace.in_progress:
+            waiting = workspace.in_progress.waiting
+            count += f", {len(workspace.in_progress) - waiting:,} compiling, {waiting:,} waiting"
+        self.set_labels(
+            [
+                Label(" irscope ", "title--app"),
+                Label(f" {', '.join(kernels)} ", "title--name"),
+                Label(f" {', '.join(targets)}   {count}   {workspace.path.name}", "title--note"),
+            ]
+        )
+
+
+class StageTabs(Bar):
+    """`1 ttir =  2 ttgir 2 layouts`: the stages and what differs in each, abbreviated if there is no room."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab", "tab--active", "tab--differs"}
+
+    active: var[str] = var("", init=False)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self.stages: Sequence[str] = ()
+        self._notes: Mapping[str, str] = {}
+
+    def set_stages(self, stages: Sequence[str], notes: Mapping[str, str]) -> None:
+        """Shows these stages; a note says what differs ("" if there is nothing to compare)."""
+        self.stages, self._notes = stages, dict(notes)
+        self.refresh()
+
+    def watch_active(self) -> None:
+        """Redraws the tabs."""
+        self.refresh()
+
+    def labels(self, width: int) -> Sequence[Label]:
+        """The tabs, with whole notes if they fit. Drops the first tabs if the active one would not fit."""
+        tabs = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
+        if _width(tabs) > width:
+            tabs = [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
+        place = self.stages.index(self.active) if self.active in self.stages else 0
+        first = 0
+        while first < place and _width(tabs[first : place + 1]) > width:
+            first += 1
+        return tabs[first:]
+
+    def _label(self, number: int, stage: str, short: bool) -> Label:
+        note = self._notes.get(stage, "")
+        differs = bool(note) and note not in ("=", *_OPEN)
+        if short and differs and stage != self.active:
+            note = "~"
+        style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"
+        text = f" {number} {stage} {note} " if note else f" {number} {stage} "
+        return Label(text, style, f"screen.stage({number})")
+
+
+class StatusLine(Bar):
+    """`120/281  change 3/41  shapes too  layout, shape   3 added, 0 removed, 41 shapes`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "kinds", "summary"}
+
+    def show_position(self, texts: DiffView, detail: Detail, matches: str, summary: str) -> None:
+        """Shows the cursor's position, the detail, the search, and how the row and the stage differ."""
+        page, row = texts.page, texts.row
+        position = [f"{row + 1:,}/{len(page.rows):,}"]
+        if page.runs:
+            position.append(f"change {texts.change_number():,}/{len(page.runs):,}")
+        is_stage = page.left.language not in (None, "python")
+        if page.compared and is_stage:
+            position.append(detail.value)
+        if texts.located and is_stage:
+            position.append("locations")
+        if matches:
+            position.append(matches)
+        change = page.rows[row].change if page.rows else Change.EQUAL
+        kinds = ", ".join((kind.name or "").lower() for kind in Change if kind and kind in change)
+        parts = (("  ".join(position), "position"), (kinds, "kinds"), (summary, "summary"))
+        self.set_labels([Label(f" {text} ", style) for text, style in parts if text])
+
+    def show_message(self, message: str) -> None:
+        """Shows a message instead of the position."""
+        self.set_labels([Label(f" {message} ", "summary")])
+
+
+class KeyHints(Bar):
+    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if there is no room."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint"}
+
+    def labels(self, width: int) -> Sequence[Label]:
+        """Key and hint of every active binding that has one, each once."""
+        first: dict[str, Binding] = {}
+        for active in self.screen.active_bindings.values():
+            if active.binding.show:
+                first.setdefault(active.binding.action, active.binding)
+        hints = [self._hint(binding) for binding in first.values()]
+        while len(hints) > _LAST and sum(len(label.text) for hint in hints for label in hint) > width:
+            del hints[-_LAST - 1]
+        return [label for hint in hints for label in hint]
+
+    def _hint(self, binding: Binding) -> tuple[Label, Label]:
+        press = f"app.simulate_key('{binding.key}')"
+        key = Label(f" {self.app.get_key_display(binding)}", "key", press)
+        return key, Label(f" {binding.description} ", "hint", press)
+
+
+def _width(labels: Sequence[Label]) -> int:
+    return sum(len(label.text) for label in labels)

@@ -1,0 +1,75 @@
+"""The facts of variants that are measured one by one, while a view already shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irscope.analysis.duplicates import duplicate_groups
+from irscope.facts.fact import Fact, FactValue, status_of
+from irscope.facts.registry import CODE
+from irscope.model import Status, Variant
+
+
+class FactTable:
+    """The facts of the variants measured so far, by variant id and name."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, Mapping[str, Fact]] = {}
+        # The variants by machine code, and the first of each group of duplicates by the ids of the others,
+        # which is computed for a code when it is first asked for.
+        self._by_code: dict[FactValue, dict[int, Variant]] = {}
+        self._firsts: dict[FactValue, dict[int, int]] = {}
+
+    def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
+        """Adds the facts of a variant."""
+        self.remove(variant.id)
+        self._facts[variant.id] = facts
+        code = self.value(variant.id, CODE.name)
+        if code is not None:
+            self._by_code.setdefault(code, {})[variant.id] = variant
+            self._firsts.pop(code, None)
+
+    def remove(self, variant: int) -> None:
+        """Removes the facts of a variant that changed."""
+        code = self.value(variant, CODE.name)
+        if code is not None:
+            del self._by_code[code][variant]
+            self._firsts.pop(code, None)
+        self._facts.pop(variant, None)
+
+    @property
+    def known(self) -> Mapping[int, Mapping[str, Fact]]:
+        """The facts of the measured variants, by id and name."""
+        return self._facts
+
+    def __contains__(self, variant: int) -> bool:
+        return variant in self._facts
+
+    def get(self, variant: int, name: str) -> Fact | None:
+        """A fact; None if the variant does not have it or is not measured yet."""
+        return self._facts.get(variant, {}).get(name)
+
+    def value(self, variant: int, name: str) -> FactValue:
+        """The value of a fact; None if it is unknown."""
+        fact = self.get(variant, name)
+        return None if fact is None else fact.value
+
+    def status(self, variant: Variant) -> Status | None:
+        """Whether a variant compiled and can be launched; None if that is unknown."""
+        return status_of(variant, self._facts.get(variant.id, {}))
+
+    def problem(self, variant: Variant) -> str:
+        """Why a variant failed or cannot be launched, in one line; "" if it can."""
+        status = self.status(variant)
+        return "" if status is None else status.problem
+
+    def duplicate_of(self, variant: Variant) -> int | None:
+        """The id of the first measured variant with the same machine code; None if that is this one."""
+        code = self.value(variant.id, CODE.name)
+        if code is None:
+            return None
+        if code not in self._firsts:
+            same = sorted(self._by_code[code].values(), key=lambda other: other.id)
+            groups = duplicate_groups(same, self._facts)
+            self._firsts[code] = {other.id: first.id for first, *others in groups for other in others}
+        return self._firsts[code].get(variant.id)

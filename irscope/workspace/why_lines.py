@@ -1,0 +1,129 @@
+"""Why B was compiled after A and what changed, and the compilations of the whole capture, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from irscope.analysis.cache_key import CacheKeyInput
+from irscope.analysis.cache_key_diff import key_sentence, reason_text
+from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
+from irscope.analysis.finding import Finding
+from irscope.analysis.source_map import place_of
+from irscope.diff.rows import StageDiff
+from irscope.diff.summary import summarize
+from irscope.languages.document import Location
+from irscope.model import Variant
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.source_lines import python_source
+from irscope.workspace.texts import PYTHON
+
+
+@dataclass(frozen=True)
+class StageLine:
+    """A line (from 0) of a stage of A, or of B if `right`."""
+
+    stage: str
+    line: int
+    right: bool
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A sentence or a title; `level` is its indentation, `target` the line that it is about."""
+
+    text: str
+    level: int = 1
+    title: bool = False
+    target: StageLine | None = None
+
+
+def pair_lines(pair: Comparison) -> list[TextLine]:
+    """Why B was compiled after A, what changed, and whether it was worth it.
+
+    Compares all stages. Raises UserError if a stage is damaged.
+    """
+    if pair.a.id == pair.b.id:
+        return [TextLine("A and B are the same variant", title=True, level=0)]
+    return [
+        TextLine("Why it was compiled again", title=True, level=0),
+        *_reasons(pair),
+        TextLine("What changed", title=True, level=0),
+        *_effects(pair),
+        TextLine("Was it worth it", title=True, level=0),
+        TextLine(pair.verdict),
+        *(TextLine(f"To avoid it: {remedy}") for remedy in pair.remedies),
+    ]
+
+
+def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
+    """The compilations of each kernel of a capture."""
+    lines = []
+    for kernel in kernels:
+        title = f"The whole capture: {kernel.kernel}, {compilation_totals(kernel)}"
+        lines.append(TextLine(title, title=True, level=0))
+        lines += [
+            TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
+            for line in compilation_summary(kernel)
+        ]
+    return lines
+
+
+def evidence_line(finding: Finding) -> StageLine | None:
+    """The first line that proves a finding, in B if there is one."""
+    for right, evidence in ((True, finding.evidence_b), (False, finding.evidence_a)):
+        if evidence:
+            return StageLine(evidence[0].stage, evidence[0].line, right)
+    return None
+
+
+def _reasons(pair: Comparison) -> Iterator[TextLine]:
+    a, b = pair.variants
+    if a.kernel.name != b.kernel.name:
+        yield TextLine(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
+    why = pair.recompilation
+    yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
+    for reason in why.reasons:
+        yield TextLine(reason_text(reason), 2, target=_python_line(b, reason.input))
+    if not why.reasons:
+        yield TextLine("none: Triton compiles both to one program", 2)
+    yield from (TextLine(f"unknown: {text}") for text in why.unknown)
+
+
+def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
+    """The line of the Python source that declares an input; None if the source does not."""
+    source = python_source(variant)
+    if name.kind in ("source", "helper", "line"):
+        functions = (variant.kernel.source, *variant.kernel.helpers)
+        places = [place_of(Location(f.file, f.line)) for f in functions if f.name == name.name]
+        line = source.line_of(places[0]) if places else None
+    else:
+        word = re.compile(rf"\b{re.escape(name.name)}\b")
+        found = (index for index, text in enumerate(source.lines) if name.name and word.search(text))
+        line = next(found, None)
+    return None if line is None else StageLine(PYTHON, line, True)
+
+
+def _effects(pair: Comparison) -> Iterator[TextLine]:
+    first = pair.first_difference
+    if first is not None:
+        text = f"First real difference: {first.stage} ({summarize(first)})"
+        yield TextLine(text, target=_first_change(first))
+    elif pair.stages:
+        equal = all(diff.equal for diff in pair.stages.values())
+        what = "equal" if equal else "equal except for shapes and constants"
+        yield TextLine(f"All compared stages are {what}: {', '.join(pair.stages)}")
+    # The line above and the verdict already say what these findings say.
+    findings = [finding for finding in pair.findings if finding.kind not in ("stages", "identical")]
+    yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in findings)
+    if not findings:
+        yield TextLine("No fact differs")
+
+
+def _first_change(diff: StageDiff) -> StageLine | None:
+    for row in diff.rows:
+        if row.change.structural:
+            right = row.right is not None
+            return StageLine(diff.stage, (row.right if right else row.left) or 0, right)
+    return None
