@@ -9,15 +9,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from irscope.analysis.divergence import Divergences
-from irscope.analysis.finding import Finding
-from irscope.backends import parse_target
-from irscope.diff.rows import StageDiff
-from irscope.facts.fact import Evidence, Fact, FactKind
 from irscope.model import Config, Kernel, Target, UserError, Value, Variant
-from irscope.workspace import Workspace
-from irscope.workspace.comparison import Comparison
-from irscope.workspace.table import TableSection, default_kinds
+from irscope.workspace import (
+    Comparison,
+    Divergences,
+    Evidence,
+    Fact,
+    FactKind,
+    Finding,
+    StageDiff,
+    TableSection,
+    Workspace,
+    default_kinds,
+    parse_target,
+)
 
 if TYPE_CHECKING:
     from irscope.capturing.record.in_process import CapturedBlock

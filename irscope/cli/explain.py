@@ -17,7 +17,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.glossary.glossary import GlossaryEntry
+    from irscope.workspace import GlossaryEntry
 
 NAME = "explain"
 SUMMARY = "explain a word in a stage, the table or a config"
@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the entries. Raises UserError, with similar words, if there are none."""
-    from irscope.glossary.glossary import entries
     from irscope.report.terminal.explain_text import explain_text, glossary_text
+    from irscope.workspace import glossary_entries
 
-    found = entries() if args.word is None else _entries(args.word)
+    found = glossary_entries() if args.word is None else _entries(args.word)
     if args.format == "json":
         from irscope.report.json.explain_json import explain_document
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _entries(word: str) -> Sequence[GlossaryEntry]:
-    from irscope.glossary.glossary import find_entries, similar_names
+    from irscope.workspace import find_entries, similar_names
 
     found = find_entries(word)
     if not found:

@@ -59,7 +59,7 @@ def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
 
 
 @lru_cache(maxsize=1)
-def entries() -> tuple[GlossaryEntry, ...]:
+def glossary_entries() -> tuple[GlossaryEntry, ...]:
     """All entries, by topic."""
     return tuple(entry for _, topic in topics() for entry in topic)
 
@@ -103,7 +103,7 @@ def find_entries(text: str) -> list[GlossaryEntry]:
     if entry := entry_for(text):
         return [entry]
     lower = text.lower()
-    names = [(entry, [name.lower() for name in entry.plain_names]) for entry in entries()]
+    names = [(entry, [name.lower() for name in entry.plain_names]) for entry in glossary_entries()]
     return [entry for entry, own in names if lower in own] or [
         entry for entry, own in names if any(name.startswith(lower) for name in own)
     ]
@@ -111,7 +111,7 @@ def find_entries(text: str) -> list[GlossaryEntry]:
 
 def similar_names(text: str, limit: int = 5) -> list[str]:
     """Words and names spelled similarly to `text`, the most similar first."""
-    names = {name.lower(): name for entry in entries() for name in entry.plain_names}
+    names = {name.lower(): name for entry in glossary_entries() for name in entry.plain_names}
     found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=limit, score_cutoff=60)
     return [names[name] for name, _, _ in found]
 
@@ -132,8 +132,8 @@ def _spellings(token: str) -> Iterator[str]:
 @lru_cache(maxsize=1)
 def _words() -> dict[str, GlossaryEntry]:
     """Entries by name. A word takes precedence over another entry's name."""
-    named = [(name, entry) for entry in entries() for name in entry.plain_names[1:]]
-    words = [(entry.word, entry) for entry in entries()]
+    named = [(name, entry) for entry in glossary_entries() for name in entry.plain_names[1:]]
+    words = [(entry.word, entry) for entry in glossary_entries()]
     return dict([*named, *words])
 
 
@@ -149,7 +149,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
     """The names that contain a `*`, compiled."""
     return tuple(
         (name, re.compile(re.escape(name).replace(r"\*", ".*")), entry)
-        for entry in entries()
+        for entry in glossary_entries()
         for name in entry.names
         if "*" in name
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         chartable_facts,
     )
     from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
-    from irscope.analysis.divergence import Divergence
+    from irscope.analysis.divergence import Divergence, Divergences
     from irscope.analysis.expectations import parse_expectation, unmet
     from irscope.analysis.finding import Finding
     from irscope.analysis.pass_history import PassStep
@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from irscope.diff.tokens import changed_spans
     from irscope.facts.fact import Evidence, Fact, FactKind, FactValue
     from irscope.facts.registry import FACT_KINDS, kinds_for
-    from irscope.glossary.glossary import GlossaryEntry, entries_in_line, entry_for
+    from irscope.glossary.glossary import (
+        GlossaryEntry,
+        entries_in_line,
+        entry_for,
+        find_entries,
+        glossary_entries,
+        similar_names,
+    )
     from irscope.languages.document import Document, Layout
     from irscope.languages.lexers import lexer_for
     from irscope.languages.registry import line_without_location, strip_debug
@@ -137,7 +144,7 @@ _EXPORTS = {
         "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts"
     ),
     "irscope.analysis.compilations": "Compilations compilation_summary compilation_totals",
-    "irscope.analysis.divergence": "Divergence",
+    "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.finding": "Finding",
     "irscope.analysis.pass_history": "PassStep",
@@ -150,7 +157,9 @@ _EXPORTS = {
     "irscope.diff.tokens": "changed_spans",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registry": "FACT_KINDS kinds_for",
-    "irscope.glossary.glossary": "GlossaryEntry entries_in_line entry_for",
+    "irscope.glossary.glossary": (
+        "GlossaryEntry entries_in_line entry_for find_entries glossary_entries similar_names"
+    ),
     "irscope.languages.document": "Document Layout",
     "irscope.languages.lexers": "lexer_for",
     "irscope.languages.registry": "line_without_location strip_debug",
@@ -232,6 +241,7 @@ __all__ = [
     "Detail",
     "Diagnostic",
     "Divergence",
+    "Divergences",
     "Document",
     "DrawingOptions",
     "Evidence",
@@ -318,8 +328,10 @@ __all__ = [
     "entries_in_line",
     "entry_for",
     "evidence_line",
+    "find_entries",
     "find_nvdisasm",
     "first_structural",
+    "glossary_entries",
     "hunk_range",
     "hunks",
     "instruction_counts",
@@ -349,6 +361,7 @@ __all__ = [
     "row_sides",
     "rows_at",
     "short_label",
+    "similar_names",
     "source_chains",
     "source_line_counts",
     "source_maps",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from irscope.glossary.glossary import entries
+from irscope.glossary.glossary import glossary_entries
 
 
 def test_a_word(irscope):
@@ -23,7 +23,7 @@ def test_an_unknown_word_suggests_similar_ones(irscope):
 
 
 def test_without_a_word_all_are_listed(irscope):
-    assert len(irscope("explain").stdout.splitlines()) == len(entries())
+    assert len(irscope("explain").stdout.splitlines()) == len(glossary_entries())
 
 
 def test_as_json(irscope):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from irscope.backends import STAGES
 from irscope.facts.registry import FACT_KINDS
-from irscope.glossary.glossary import entries, entry_for, find_entries, similar_names
+from irscope.glossary.glossary import entry_for, find_entries, glossary_entries, similar_names
 from irscope.model import OPTION_NAMES
 from tests.analysis.builders import STAGES as FOLDER
 
@@ -70,15 +70,15 @@ def test_every_fact_option_and_stage_is_explained():
 
 
 def test_names_are_unique_and_entries_are_complete():
-    counts = Counter(name for entry in entries() for name in (entry.word, *entry.names))
+    counts = Counter(name for entry in glossary_entries() for name in (entry.word, *entry.names))
     assert [name for name, number in counts.items() if number > 1] == []
-    for entry in entries():
+    for entry in glossary_entries():
         assert entry.text.endswith(".") and entry.stages and entry.see is not None, entry.word
         assert all(name.count("*") <= 1 for name in entry.names), entry.word
 
 
 def test_every_entry_is_found_by_each_of_its_names():
-    for entry in entries():
+    for entry in glossary_entries():
         for name in entry.plain_names:
             assert entry in find_entries(name), name
 

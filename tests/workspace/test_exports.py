@@ -38,22 +38,3 @@ def test_no_export_has_the_name_of_a_module():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing"):
         irscope.workspace.nothing  # noqa: B018
-
-
-ALLOWED = ("irscope.workspace", "irscope.model", "irscope.report", "irscope.cli")
-EXCEPTIONS = {
-    "cli": ("irscope.capturing", "irscope.tui", "irscope.learn", "irscope.glossary", "irscope.__version__"),
-    "report": ("irscope.glossary",),
-}
-
-
-@pytest.mark.parametrize("package", EXCEPTIONS)
-def test_views_import_only_the_workspace_and_the_model(package):
-    folder = Path(irscope.__file__).parent / package
-    allowed = (*ALLOWED, *EXCEPTIONS[package])
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("irscope."):
-                if path.name == "live.py":
-                    continue  # compiles for the app: part of capturing
-                assert str(node.module).startswith(allowed), f"{path} imports {node.module}"

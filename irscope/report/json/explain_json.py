@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.glossary.glossary import GlossaryEntry
+from irscope.workspace import GlossaryEntry
 
 SCHEMA = "irscope.explain/1"
 

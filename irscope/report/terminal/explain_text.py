@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from irscope.glossary.glossary import GlossaryEntry
 from irscope.report.terminal.paint import Paint
+from irscope.workspace import GlossaryEntry
 
 # Longer lines are tiring to read, even if the terminal is wider.
 _MAX_WIDTH = 100
