@@ -332,7 +332,7 @@ def test_the_command_converts_with_triton_once_and_stores_the_result(irscope: Ir
     assert irscope(*words).returncode == 0
     done = irscope("layout", "a.irscope", "#1", "#blocked")
     assert done.returncode == 0, done.stderr
-    assert f"Linear layout: Triton {installed_triton()}'s own." in done.stdout
+    assert f"Linear layout: from Triton {installed_triton()}." in done.stdout
     with CaptureReader(tmp_path / "a.irscope") as capture:
         converted = capture.layouts(capture.variants()[0])
     assert converted
