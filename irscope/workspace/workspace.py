@@ -304,12 +304,21 @@ class Workspace:
         return self._facts[variant.id]
 
     def stored_facts(self) -> dict[int, dict[str, Fact]]:
-        """The facts that the capture itself stores, by variant id and name; without evidence."""
+        """The facts that the capture itself stores, by variant id and name; without evidence.
+
+        Variants that a fact was not measured for, because it is newer, are left out.
+        """
         from irscope.facts.measure import FACTS_VERSION, from_json
+        from irscope.facts.registry import kinds_for
 
         with self._lock:
             stored = self._reader.facts(FACTS_VERSION)
-        return {variant: from_json(values) for variant, values in stored.items()}
+        names = {backend.name: {kind.name for kind in kinds_for(backend.name)} for backend in BACKENDS}
+        return {
+            variant.id: from_json(stored[variant.id])
+            for variant in self.variants
+            if stored.get(variant.id, {}).keys() >= names[variant.target.backend]
+        }
 
     def all_facts(self, variants: Iterable[Variant] | None = None) -> dict[int, Mapping[str, Fact]]:
         """The facts of `variants` (None: all) by variant id: as stored, measured where they are not.
