@@ -13,7 +13,8 @@ from irscope.model.status import parse_status
 
 __all__ = ["FACTS_VERSION", "FACT_KINDS", "from_json", "measure", "to_json"]
 
-# Count up whenever a fact is added or its JSON value changes, so that stored facts are measured again.
+# Count up whenever the JSON value of a fact changes, so that stored facts are measured again. A new fact
+# needs no new version: variants whose stored facts lack it are measured again.
 FACTS_VERSION = 3
 
 # Built once: a capture of 1,000 variants has 50,000 facts to check before the first paint.

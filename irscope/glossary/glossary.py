@@ -1,7 +1,8 @@
 """The glossary: explains terms of Triton's stages, facts, passes and tuning. The entries are in entries/*.md.
 
 Each file is a topic. Its `stage:` and `see:` lines apply to all its entries. An entry starts with `## WORD`,
-followed by optional `also:` (other names; `*` matches anything), `stage:` and `see:` lines, and the text.
+followed by optional `also:` (other names; `*` matches anything), `stage:` and `see:` lines, and the text. The
+entries of the lint rules come from the rules' own documentation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from pathlib import Path
 
 from rapidfuzz import fuzz, process
 
-_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes", "lint")
+from irscope.lint.diagnostic import Rule
+from irscope.lint.rule_pages import documented_rules
+
+_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes")
 _FIELD = re.compile(r"(also|stage|see): *(.+)")
 # Longer tokens are not matched against the patterns: untrusted IR may contain tokens of any length.
 _MAX_TOKEN = 200
@@ -55,7 +59,8 @@ def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
     """The title and the entries of each topic."""
     folder = Path(__file__).with_name("entries")
     texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _TOPICS]
-    return tuple((text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts)
+    found = [(text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts]
+    return (*found, ("Rules of irscope lint", tuple(map(_rule_entry, documented_rules()))))
 
 
 @lru_cache(maxsize=1)
@@ -153,6 +158,11 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
         for name in entry.names
         if "*" in name
     )
+
+
+def _rule_entry(rule: Rule) -> GlossaryEntry:
+    see = Reference("irscope, docs/lint.md")
+    return GlossaryEntry(rule.name, (rule.code,), ("python",), rule.explanation, see)
 
 
 def _parsed(text: str) -> Iterator[GlossaryEntry]:

@@ -46,8 +46,8 @@ class Picture:
 class KernelLayouts:
     """The layouts in one variant's TTGIR.
 
-    `recorded` are Triton's own linear layouts, `triton` is the version that compiled it, `ptx` its PTX ("" if
-    there is none), in which ldmatrix and stmatrix are looked up.
+    `recorded` are Triton's own linear layouts, `triton` is the version that compiled it, `assembly` its
+    assembly ("" if there is none), in which ldmatrix and stmatrix are looked up.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class KernelLayouts:
         ttgir: Document,
         target: Target,
         triton: str,
-        ptx: str = "",
+        assembly: str = "",
         recorded: RecordedLayouts | None = None,
     ) -> None:
         self.document, self.target = ttgir, target
         self.version = triton_version(triton)
         self.layouts = Layouts(self.version, recorded)
-        self._instructions = {name for name in _MATRIX_INSTRUCTIONS if name in ptx}
+        self._instructions = {name for name in _MATRIX_INSTRUCTIONS if name in assembly}
 
     @cached_property
     def tensors(self) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from inspect import cleandoc
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.source.python_module import PythonModule
+
+_REASON = "**Why is this bad?** "
+_BLOCK = re.compile(r"^```.*?^```$|^\S.*?(?=\n\n|\Z)", re.M | re.S)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,18 @@ class Rule:
     def body(self) -> str:
         """The page without its first line, as Markdown."""
         return cleandoc(self.page).partition("\n")[2].strip()
+
+    @property
+    def blocks(self) -> list[str]:
+        """The blocks of the body: code, and paragraphs, each on one line."""
+        found = _BLOCK.findall(self.body)
+        return [block if block.startswith("```") else " ".join(block.split("\n")) for block in found]
+
+    @property
+    def explanation(self) -> str:
+        """The summary and the reason for it, without links."""
+        reasons = [block.removeprefix(_REASON) for block in self.blocks if block.startswith(_REASON)]
+        return _LINK.sub(r"\1", " ".join([self.summary, *reasons]))
 
 
 def lines_text(lines: Collection[int]) -> str:

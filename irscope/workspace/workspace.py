@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from irscope.backends import stage_named
+from irscope.backends import BACKENDS, backend_of, stage_named
 from irscope.model import Artifact, Kernel, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, find_variant, variant_names
 from irscope.workspace.cache import SizedCache
@@ -41,7 +41,7 @@ _HELD_LINES = 50_000
 _HELD_ROWS = 240_000
 _HELD_MODULES = 128
 # Findings need the operations of these stages; of the others, views need only the rows.
-_PARSED_FOR_FINDINGS = ("ttir", "ttgir", "ptx", "amdgcn")
+_PARSED_FOR_FINDINGS = ("ttir", "ttgir", *(backend.assembly for backend in BACKENDS))
 
 Disassemble = Callable[[bytes], str]
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -304,12 +304,21 @@ class Workspace:
         return self._facts[variant.id]
 
     def stored_facts(self) -> dict[int, dict[str, Fact]]:
-        """The facts that the capture itself stores, by variant id and name; without evidence."""
+        """The facts that the capture itself stores, by variant id and name; without evidence.
+
+        Variants that a fact was not measured for, because it is newer, are left out.
+        """
         from irscope.facts.measure import FACTS_VERSION, from_json
+        from irscope.facts.registry import kinds_for
 
         with self._lock:
             stored = self._reader.facts(FACTS_VERSION)
-        return {variant: from_json(values) for variant, values in stored.items()}
+        names = {backend.name: {kind.name for kind in kinds_for(backend.name)} for backend in BACKENDS}
+        return {
+            variant.id: from_json(stored[variant.id])
+            for variant in self.variants
+            if stored.get(variant.id, {}).keys() >= names[variant.target.backend]
+        }
 
     def all_facts(self, variants: Iterable[Variant] | None = None) -> dict[int, Mapping[str, Fact]]:
         """The facts of `variants` (None: all) by variant id: as stored, measured where they are not.
@@ -381,9 +390,9 @@ class Workspace:
         from irscope.layouts.kernel_layouts import KernelLayouts
 
         version = variant.toolchain.versions.get("triton", "")
-        machine = (self.read(variant, "ptx") or b"").decode("utf-8", "replace")
+        assembly = (self.read(variant, backend_of(variant.target).assembly) or b"").decode("utf-8", "replace")
         document = self.document(variant, "ttgir")
-        return KernelLayouts(document, variant.target, version, machine, self._triton_layouts(variant))
+        return KernelLayouts(document, variant.target, version, assembly, self._triton_layouts(variant))
 
     def ask_triton_for_layouts(self, variant: Variant) -> None:
         """Has the installed Triton compute a variant's layouts if it is the one that compiled the variant.

@@ -16,7 +16,7 @@ from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import blamed, global_accesses
 from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
-from irscope.backends import backend_of
+from irscope.backends import backend_of, stage_named
 from irscope.facts.occupancy import threads_of
 from irscope.languages.registry import parse
 from irscope.lint.compiled import CompiledKernel
@@ -55,8 +55,8 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
     if threads is None or None in texts:
         return
     ttir, assembly = (
-        parse((text or b"").decode("utf-8", "replace"), language)
-        for text, language in zip(texts, ("mlir", stage), strict=True)
+        parse((text or b"").decode("utf-8", "replace"), stage_named(name).language or "")
+        for text, name in zip(texts, ("ttir", stage), strict=True)
     )
     work = instructions_by_line(assembly, stage)
     narrow = memory_use(variant, ttir, work).narrow
