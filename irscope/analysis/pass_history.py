@@ -11,7 +11,7 @@ from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import describe_layout, summarize
 from irscope.languages.document import Document
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_language, pass_name, pass_options
 

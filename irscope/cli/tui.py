@@ -22,7 +22,7 @@ from irscope.model import UserError
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.cli.live import LiveSweep
+    from irscope.cli.live_sweep import LiveSweep
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compile(args: argparse.Namespace) -> int:
     """Compiles while the app runs, then prints the path of the capture."""
-    from irscope.cli.live import LiveSweep
+    from irscope.cli.live_sweep import LiveSweep
 
     request = options.sweep_request(args, args.capture)
     _check_terminal("irscope compile works without one")

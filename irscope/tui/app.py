@@ -12,7 +12,7 @@ from textual.screen import Screen
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.live import Live, Producer
+from irscope.tui.live_connection import Live, Producer
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.settings import Settings, config_path, load

@@ -2,7 +2,7 @@
 
 from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.analysis.builders import DATA, variant
 
 REASONS = DATA / "reasons"

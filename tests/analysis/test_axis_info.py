@@ -8,7 +8,7 @@ from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import blamed, global_accesses, width_limits
 from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.diff.def_use import Definition
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.analysis.builders import stored
 from tests.analysis.reason_data import NAMES, text, ttir
 

@@ -14,7 +14,7 @@ import pytest
 
 from irscope.backends import parse_target
 from irscope.capturing.messages import SweepRequest
-from irscope.cli.live import LiveSweep
+from irscope.cli.live_sweep import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.workspace.live import (
     Ended,
@@ -172,7 +172,7 @@ import sys
 from pathlib import Path
 from queue import Queue
 from irscope.capturing.messages import SweepRequest
-from irscope.cli.live import LiveSweep
+from irscope.cli.live_sweep import LiveSweep
 from irscope.backends import parse_target
 from irscope.store import CaptureWriter
 path = Path({str(tmp_path / "x.irscope")!r})

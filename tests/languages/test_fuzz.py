@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.backends import STAGES
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 FOLDER = Path(__file__).parents[1] / "data" / "stages"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}

@@ -19,8 +19,8 @@ from irscope.report.json.records import to_json
 from irscope.report.markdown.diff_markdown import diff_markdown
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.diff_text import diff_text, diff_unified
-from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.terminal.rows_text import _window, side_by_side, unified
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.workspace import Comparison, RowSide, hunks, row_sides
 from tests.report.conftest import mlir_diff, variant
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.languages.registry import strip_debug
+from irscope.languages.language_registry import strip_debug
 
 CASES = {
     "mlir": (

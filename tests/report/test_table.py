@@ -15,7 +15,7 @@ from irscope.report.json.records import to_json
 from irscope.report.json.table_json import table_document
 from irscope.report.markdown.table_markdown import table_markdown
 from irscope.report.table_csv import table_csv
-from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text
 from irscope.workspace.table import (
     BOUND,

@@ -11,7 +11,7 @@ import pytest
 
 from irscope.model import Benchmark, Failure, Launch, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewPass
-from irscope.store.merge import merge_captures
+from irscope.store.merge_captures import merge_captures
 from tests.store.test_capture import SOURCE, new, write
 
 FAILED = Failure("timeout", "t", "t")
@@ -135,7 +135,7 @@ def test_a_damaged_input_leaves_nothing_half_written(tmp_path: Path, damage, the
 STOPS = """
 import sys, time
 from pathlib import Path
-from irscope.store.merge import merge_captures
+from irscope.store.merge_captures import merge_captures
 from irscope.store.writer import CaptureWriter
 
 add_variant = CaptureWriter.add_variant

@@ -9,7 +9,7 @@ import pytest
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import global_accesses, width_limits
 from irscope.analysis.vectorization import match_decisions, parse_decisions
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.model import Variant
 from irscope.store import CaptureReader
 from tests.conftest import Irscope

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from irscope.backends import parse_target
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.tui.live import Tell
+from irscope.tui.live_connection import Tell
 from irscope.workspace.live import Event, StageMade, Started, VariantFinished
 
 TARGET = parse_target("cuda:90")

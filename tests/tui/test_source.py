@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.analysis.source_map import SourceMap
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import Workspace

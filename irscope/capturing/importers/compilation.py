@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from irscope.backends import stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
-from irscope.capturing.importers.kernel_source import (
+from irscope.capturing.importers.find_source import (
     KernelHeader,
     PythonFiles,
     PythonFunction,

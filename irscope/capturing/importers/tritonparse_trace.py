@@ -26,10 +26,10 @@ from irscope.capturing.importers.compilation import (
     hash_of,
     target_of,
 )
-from irscope.capturing.importers.kernel_source import PythonFiles, PythonFunction, functions_in
+from irscope.capturing.importers.find_source import PythonFiles, PythonFunction, functions_in
 from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
 from irscope.model import Value, parse_value
-from irscope.model.config import DTYPE_NAMES, Dtype
+from irscope.model.tuning_config import DTYPE_NAMES, Dtype
 
 _GZIP_MAGIC = b"\x1f\x8b"
 # The keys that tritonparse adds to Triton's own metadata.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.report.terminal.paint import Paint
 from irscope.report.terminal.rows_text import rows_text
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import (
     OperationEvent,
     PassChange,

@@ -12,7 +12,7 @@ from functools import cached_property
 from rich.cells import cell_len
 
 from irscope.model.text import one_line, pluralize
-from irscope.report.terminal.paint import Paint
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import FactColumn, TableView
 
 _GAP = "  "

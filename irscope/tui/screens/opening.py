@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from irscope.model.text import display_line
 from irscope.tui import keys
-from irscope.tui.live import Live
+from irscope.tui.live_connection import Live
 from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace.live import Planned, Refused, Unchanged
 

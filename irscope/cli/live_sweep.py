@@ -21,7 +21,7 @@ from irscope.capturing.compile.sweep import (
 )
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import UserError
-from irscope.tui.live import Tell
+from irscope.tui.live_connection import Tell
 from irscope.workspace import CaptureWriter
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
