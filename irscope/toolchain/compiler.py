@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.backends import CUDA
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.job import (
@@ -215,11 +216,11 @@ class _StageWatch:
         printed = io.StringIO()
         start = time.perf_counter()
         # Triton prints the ptxas log from Python; nothing else prints to stdout during that stage.
-        with contextlib.redirect_stdout(printed) if name == "cubin" else contextlib.nullcontext():
+        with contextlib.redirect_stdout(printed) if name == CUDA.binary else contextlib.nullcontext():
             output = run(module, metadata)
         seconds = self.seconds[name] = time.perf_counter() - start
         changed = {k: v for k, v in metadata.items() if k not in before or before[k] is not v}
-        log = printed.getvalue() if name == "cubin" else None
+        log = printed.getvalue() if name == CUDA.binary else None
         return _StageResult(output, changed, log, self._passes.passes[first_pass:]), seconds
 
     def _report(self, entry: NewPass) -> None:

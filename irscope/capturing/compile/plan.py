@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import irscope
+from irscope.backends import CUDA
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.model.errors import ArgumentError
@@ -79,7 +80,7 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
         "triton": triton.__version__,
     }
     for target in targets:
-        if target.backend == "cuda":
+        if target.backend == CUDA.name:
             # The last line that `ptxas --version` prints names the release.
             found["ptxas"] = get_ptxas_version(int(target.arch)).strip().splitlines()[-1]
     try:
