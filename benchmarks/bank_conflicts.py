@@ -179,11 +179,11 @@ def main() -> None:
     print(f"{'':46}{'irscope':>28}{'ncu':>22}")
     print(f"{'':46}{'bytes':>8}{'ways':>8}{'turns':>12}{'wavefronts':>12}{'conflicts':>10}")
     for case, kernel, real in zip(CASES, kernels, measured(), strict=True):
-        told = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
-        width = f"{told.width}{' m' if told.kind == 'matrix' else ''}"
-        same = "equal" if told.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
+        predicted = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
+        width = f"{predicted.width}{' m' if predicted.kind == 'matrix' else ''}"
+        same = "equal" if predicted.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
         print(
-            f"{case.name:46}{width:>8}{told.ways:>8}{told.wavefronts:>12}"
+            f"{case.name:46}{width:>8}{predicted.ways:>8}{predicted.wavefronts:>12}"
             f"{real[WAVEFRONTS]:>12.0f}{real[CONFLICTS]:>10.0f}  {same}"
         )
 

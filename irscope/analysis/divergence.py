@@ -77,7 +77,7 @@ class Divergences:
 
     @property
     def first(self) -> Divergence | None:
-        """The first real difference: of operations or layouts; of attributes if there is no other."""
+        """The first real difference: of operations or layouts; else of attributes."""
         found = [one for one in (self.operations, self.layouts) if one is not None]
         return min(found, key=_first_step, default=self.attributes)
 

@@ -1,4 +1,4 @@
-"""What each compiler pass did to one variant, from the modules between the passes."""
+"""The changes of each compiler pass to one variant, from the modules between the passes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def steps(passes: Sequence[Pass]) -> list[PassStep]:
 
 
 def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
-    """What a pass changed; None if it changed nothing or translated the module to another language."""
+    """The diff of a pass; None if it changed nothing or translated the module to another language."""
     if step.before is None or step.after is None or not step.changed:
         return None
     if step.before.language != step.after.language:
@@ -98,7 +98,7 @@ def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
 
 
 def summary(step: PassStep, document: Documents) -> str:
-    """What a pass did, in one line: operations added and removed, layouts, attributes."""
+    """The changes of a pass in one line: operations added and removed, layouts, attributes."""
     if step.failed:
         return "failed"
     if not step.changed or step.before is None or step.after is None:
@@ -172,7 +172,7 @@ def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class PassEvent:
-    """What a pass did to one operation; `line` is its line after the pass, counted from 0."""
+    """The change of a pass to one operation; `line` is its line after the pass, counted from 0."""
 
     step: PassStep
     change: Change

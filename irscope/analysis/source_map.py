@@ -16,7 +16,7 @@ SourcePlace = tuple[str, int]
 
 
 def place_of(location: Location) -> SourcePlace:
-    """The place of a location itself, not of what it is inlined into."""
+    """The place of a location itself, before inlining."""
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
 

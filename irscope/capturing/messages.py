@@ -20,7 +20,7 @@ from irscope.toolchain.job import CompilerEvent, Job
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """What the user asked to compile.
+    """A request to compile.
 
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
     product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
@@ -74,7 +74,7 @@ class JobFailed:
 
 @dataclass(frozen=True, slots=True)
 class RecordedJob(Job):
-    """A job for a compilation that a program asked for; `number` is that of the recorded compilation."""
+    """A job for a compilation that a program asked for; `number` identifies the recorded compilation."""
 
     number: int = 0
 

@@ -209,7 +209,7 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
 
 
 def check_positive(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError if one of these options is less than 1; "-j" stands for --jobs."""
+    """Raises UserError if one of these options is less than 1; "-j" means --jobs."""
     from irscope.model import UserError
 
     for option in options:

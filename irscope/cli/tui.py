@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the app until the user quits. Raises UserError if there is no terminal or no capture."""
+    """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
     if args.capture.partition("::")[0].endswith(".py"):
         return _compile(args)
     for name in _COMPILING:
@@ -84,7 +84,7 @@ def _compile(args: argparse.Namespace) -> int:
 
 
 def _check_terminal(instead: str) -> None:
-    """Raises UserError, which suggests what to do `instead`, if there is no terminal."""
+    """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
     # textual-serve runs the app on pipes, with a driver of its own.
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise UserError(f"the app needs a terminal; {instead}")

@@ -1,4 +1,4 @@
-"""What a rule about a capture gets: one kernel, compiled for one target."""
+"""The input of a rule about a capture: one kernel, compiled for one target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules run (`--select`, `--ignore`), and `# irscope: ignore[rule]` comments in the source."""
+"""Selects the rules that run (`--select`, `--ignore`), and reads `# irscope: ignore[rule]` comments."""
 
 from __future__ import annotations
 

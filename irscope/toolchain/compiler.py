@@ -77,7 +77,7 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
 
 
 def source_of(function: Any, job: Job) -> tuple[Any, Any]:
-    """What the JIT would compile for `job`: an ASTSource of the kernel and the backend's parsed options."""
+    """The JIT's input for `job`: an ASTSource of the kernel and the backend's parsed options."""
     from triton.compiler import ASTSource, make_backend
 
     backend = make_backend(gpu_target(job.target))

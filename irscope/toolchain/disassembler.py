@@ -28,7 +28,7 @@ def find_nvdisasm() -> Path | None:
 def disassemble(cubin: bytes) -> str:
     """The SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
 
-    Raises UserError if there is no nvdisasm or it rejects the cubin.
+    Raises UserError if nvdisasm is missing or rejects the cubin.
     """
     program = find_nvdisasm()
     if program is None:

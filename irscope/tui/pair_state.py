@@ -144,7 +144,7 @@ class PairState:
         return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
-        """What differs in a stage, in one line."""
+        """The differences in a stage, in one line."""
         if stage == PYTHON or self.single:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
@@ -230,7 +230,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 
 
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
-    """What a variant shows in a tab: the text, or why there is none."""
+    """The content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
         source = python_source(variant)
         return PageSide(source.lines, "python", source.numbers)

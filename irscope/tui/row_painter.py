@@ -29,7 +29,7 @@ Highlighted = tuple[frozenset[int], frozenset[int]]
 
 @dataclass(frozen=True)
 class _Half:
-    """One side of a row: a line of its text, and where that differs from the other side."""
+    """One side of a row: a line of its text, and its spans that differ from the other side."""
 
     side: PageSide
     line: int
@@ -166,7 +166,7 @@ def _changed_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Se
 
 
 def _raw_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
-    """What is between the common start and the common end of two lines."""
+    """The parts between the common start and the common end of two lines."""
     head = _common(left, right)
     tail = _common(left[head:][::-1], right[head:][::-1])
     return ((head, len(left) - tail),), ((head, len(right) - tail),)

@@ -12,7 +12,7 @@ from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 
 COUNTS = (1, 2, 7, 50)
 
-# Changes of an operation whose operand's definition is gone: an outer name may stand for it then.
+# Changes of an operation whose operand's definition is gone: an outer name may replace it.
 USERS = {Change.OPERANDS, Change.CONSTANT}
 
 

@@ -18,7 +18,7 @@ STAGES = sorted(
     for path in (Path(__file__).parents[1] / "data" / "stages").iterdir()
     if path.suffix in (".source", ".glir", ".ttir", ".ttgir")
 )
-# Lines that are no operation of their own: alias tables, comments, labels, the rest of a region operation.
+# Lines that are not operations: alias tables, comments, labels, the rest of a region operation.
 STRUCTURE = re.compile(r"\s*(?:$|[#!][\w$.-]+ = |//|\^|\}|(?:default|partition\d+|case)\b.*\{$)")
 
 

@@ -135,7 +135,7 @@ def test_the_text_report():
     assert " \u2502 " in list(diff_text(pair(), 140, 1, PLAIN))[-2]
 
 
-def test_unified_has_nothing_but_the_rows():
+def test_unified_has_only_the_rows():
     lines = list(diff_unified(pair(), 3, PLAIN))
     assert lines[:2] == ["--- #1 BLOCK=64 ttgir", "+++ #2 BLOCK=128 ttgir"]
     assert {line[0] for line in lines[2:]} == set("@-+ ")

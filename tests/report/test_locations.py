@@ -1,4 +1,4 @@
-"""Stages without their source locations, one text a language."""
+"""Stages without their source locations, one text per language."""
 
 from __future__ import annotations
 

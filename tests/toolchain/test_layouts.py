@@ -1,4 +1,4 @@
-"""The linear layouts that irscope computes have the same bases as those of the installed Triton."""
+"""The linear layouts that irscope computes have the same bases as the installed Triton's."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _summary(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """The texts of the error and its causes, and where it was raised."""
+    """The texts of the error and its causes, and its traceback location."""
     texts = [str(error) or type(error).__name__]
     cause = error.__cause__
     while cause is not None:

@@ -109,7 +109,7 @@ def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _function(python: Any) -> PythonFunction | None:
-    """The kernel's Python function, from its own text or from that of its whole file and its first line."""
+    """The kernel's Python function, from its own text or from the text of its file and its first line."""
     match python:
         case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
             wanted = python.get("function_start_line", first)
@@ -165,5 +165,5 @@ def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_trace_name(name: str) -> bool:
-    """Whether a file name is that of a tritonparse trace."""
+    """Whether a tritonparse trace has such a file name."""
     return name.endswith((".ndjson", ".ndjson.gz"))

@@ -124,7 +124,7 @@ def main(descriptor: int) -> int:
 
     from irscope.capturing.record.session import recording
 
-    # Makes torch.compile compile its kernels in this process, where they are recorded, not in workers.
+    # Makes torch.compile compile its kernels in this process, which records them, instead of in workers.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     try:
         with recording(start.subprocesses.options, link) as fork_hooks:

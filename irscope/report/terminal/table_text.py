@@ -139,7 +139,7 @@ def _footnotes(view: TableView, facts: Sequence[_Column], shown: Sequence[_Colum
 
 
 def _stage_reuse(view: TableView) -> Iterator[str]:
-    """What compiling equal TTGIR only once saved."""
+    """The time saved by compiling equal TTGIR only once."""
     reuse = view.stage_reuse
     if reuse.variants:
         saved = "" if reuse.seconds is None else f", which saved about {reuse.seconds:.2g} s"

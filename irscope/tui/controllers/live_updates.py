@@ -8,7 +8,7 @@ from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import Live
+from irscope.tui.live_connection import LiveConnection
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace import LiveUpdates, apply_events
@@ -21,7 +21,7 @@ class LiveController:
     """Updates the screen as variants are compiled; the user's choices are kept."""
 
     def __init__(
-        self, screen: MainScreen, stages: StageController, title: TitleBar, live: Live | None
+        self, screen: MainScreen, stages: StageController, title: TitleBar, live: LiveConnection | None
     ) -> None:
         self._screen = screen
         self._stages = stages
@@ -41,7 +41,7 @@ class LiveController:
             self._live.request()
             self.start()
 
-    async def _follow(self, live: Live) -> None:
+    async def _follow(self, live: LiveConnection) -> None:
         """Applies events until nothing is being compiled."""
         while live.requested or self._screen.workspace.in_progress:
             updates = apply_events(self._screen.workspace, await live.take_all())

@@ -89,7 +89,7 @@ class StageController:
             self.start_comparing()
 
     def show(self, stage: str) -> None:
-        """Shows a stage: the cursor where it was left, else on the first change."""
+        """Shows a stage with the cursor at its last line, or on the first change."""
         texts, page = self._screen.texts, self.pair.page(stage, self.detail)
         if stage != self._shown:
             self._places[self._shown] = texts.place

@@ -134,7 +134,7 @@ class LineView(ScrollView, can_focus=True):
         return self.get_component_rich_style(*names)
 
     def ink(self, name: str) -> Style:
-        """What a component class itself sets, to add to another style."""
+        """The attributes that a component class itself sets, to add to another style."""
         ink = self._inks.get(name)
         if ink is None:
             own = self.get_component_rich_style(name, partial=True)

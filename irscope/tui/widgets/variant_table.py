@@ -308,7 +308,7 @@ class VariantTable(LineView):
         return Strip(fitted(segments, width, base), width)
 
     def _heat(self, place: int, variant: Variant) -> tuple[str, str]:
-        """The sign and style class of a value that stands out."""
+        """The sign and style class of a highlighted value."""
         column = self._columns[place]
         number = column.number(variant) if column.fact and variant.id in self._facts else None
         return ("", "") if number is None else self._heatmaps[place].mark(number)
