@@ -192,7 +192,7 @@ def page_down_bytes(view: str, capture: Path) -> float:
 
 
 def _drain(terminal: int, patience: float) -> int:
-    """Reads what comes until nothing has come for `patience` seconds; how many bytes that were."""
+    """Reads until no output comes for `patience` seconds; returns the number of bytes."""
     count = 0
     while select.select([terminal], [], [], patience)[0]:
         count += len(os.read(terminal, 1 << 16))

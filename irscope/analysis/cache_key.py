@@ -109,7 +109,7 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
 
 
 def _fixed(path: str, name: str, text: str) -> str:
-    """A constant as text, with its place where the parameter is a tuple."""
+    """A constant as text, with its index if the parameter is a tuple."""
     return text if path == name else f"{path[len(name) + 1 :]} = {text}"
 
 
@@ -119,7 +119,7 @@ def belongs(path: str, name: str) -> bool:
 
 
 def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
-    """The attributes in words by parameter ("x", "x.0" in a tuple); none where the text cannot be read."""
+    """The attributes in words by parameter ("x", "x.0" in a tuple); empty if the text cannot be parsed."""
     try:
         known = ast.literal_eval(text)
         return {

@@ -50,7 +50,7 @@ class ChangedInput:
 class Recompilation:
     """Why B was compiled separately from A.
 
-    `whole`: both have Triton's whole cache key; if not, `unknown` lists what was not compared.
+    `whole`: both have Triton's whole cache key; if not, `unknown` lists the inputs that were not compared.
     """
 
     reasons: tuple[ChangedInput, ...]

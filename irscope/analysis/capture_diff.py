@@ -27,7 +27,7 @@ from irscope.model import Kernel, Status, Variant
 FactsById = Mapping[int, Facts]
 
 # The facts that can get better or worse. Times are not among them: those of the autotuner may be for other
-# problems, and compile times are noisy and have a threshold of their own.
+# problems, and compile times are noisy and have a separate threshold.
 _COMPARED = tuple(kind for kind in FACT_KINDS if kind.weight and kind.better and kind not in (MS, SECONDS))
 # A smaller relative change of the number of instructions is not reported.
 _MIN_INSTRUCTION_CHANGE = 0.05
@@ -74,7 +74,7 @@ class MatchedVariants:
 
     @property
     def weight(self) -> float:
-        """How much worse it got; improvements do not count."""
+        """The size of the regression; improvements do not count."""
         return sum(change.weight for change in self.worse)
 
 

@@ -135,7 +135,7 @@ _MAX_SETS = 20
 
 
 def compilation_totals(kernel: Compilations) -> str:
-    """How often the kernel was compiled, and how long that took."""
+    """The number of compilations of the kernel, and their time."""
     number = len(kernel.variants)
     parts = [f"compiled {pluralize(number, 'time')}"]
     if kernel.timed:

@@ -39,7 +39,7 @@ _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
 _WARPS = 64
 # Above everything that follows from it: a pass is the closest to a cause that can be named.
 _DIVERGENCE_WEIGHT = 6.0
-# Facts that a finding of their own covers, and times, which a compilation does not determine.
+# Facts that have a separate finding, and times, which a compilation does not determine.
 _COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS])
 _COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
 

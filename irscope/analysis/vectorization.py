@@ -132,8 +132,8 @@ class CoalescingDecision:
     """The compiler's knowledge about the pointer of one operation, and its decision.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.
-    `pointer_limit` is how many elements one thread may access at once by that, `per_thread` how many
-    the layout gives it: no more than there are for each thread.
+    They allow one thread to access `pointer_limit` elements at once; the layout gives it `per_thread`
+    elements, but no more than its share of the tensor.
     """
 
     opcode: str

@@ -14,8 +14,8 @@ _NOBITS = 8  # SHT_NOBITS: a section that takes no room in the file
 
 
 # The parts of a cubin or code object that a device loads: the instructions, constants and initialized data,
-# the kernel descriptor (.rodata of a code object) and the size of static shared memory. Not debug
-# information and line tables, which change with a path; not symbols, notes and .nv.info, which repeat
+# the kernel descriptor (.rodata of a code object) and the size of static shared memory. Excluded are debug
+# information and line tables, which change with a path; symbols, notes and .nv.info, which repeat
 # names; what .nv.info says of a launch (registers, stack) is compared as facts.
 _LOADED = (".text", ".rodata", ".data", ".nv.constant", ".nv.global", ".nv.shared")
 

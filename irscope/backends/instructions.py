@@ -34,8 +34,8 @@ class InstructionSet:
     """How to recognize instructions in an assembly text.
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.
-    `kinds` says what the instruction with this opcode on this line does: nothing of note, or one or two
-    things.
+    `kinds` says what the instruction with this opcode on this line does: none,
+    one or two effects.
     """
 
     pattern: re.Pattern[str]

@@ -1,7 +1,7 @@
 """Every message that irscope's processes send each other, and the functions that send and receive one.
 
 Two conversations use them. A worker receives a SweepRequest or a Job and answers with a Plan, or with
-compiler events and JobDone. A running program receives a StartProgram and sends what it compiles to the
+compiler events and JobDone. A running program receives a StartProgram and sends its compilations to the
 process that writes the capture; it waits for an Answer after each Question.
 """
 

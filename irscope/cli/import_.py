@@ -40,7 +40,7 @@ _MAX_LISTED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares PATH and where the capture goes."""
+    """Declares PATH and the output options."""
     parser.add_argument("path", metavar="PATH", type=Path, help="the folder or trace")
     options.add_output(parser, "NAME.irscope")
 

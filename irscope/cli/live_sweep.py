@@ -69,7 +69,7 @@ class LiveSweep:
         try:
             with planned(self._request, self._processes, stop) as (plan, workers):
                 if plan == self._plan:
-                    publish(Unchanged(f"{plan.source.name} and what it calls are as they were"))
+                    publish(Unchanged(f"{plan.source.name} and the functions it calls have not changed"))
                     return
                 _end(before)
                 with CaptureWriter.resume(self._path) as writer:

@@ -85,7 +85,7 @@ def _compile(args: argparse.Namespace) -> int:
 
 def _check_terminal(instead: str) -> None:
     """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
-    # textual-serve runs the app on pipes, with a driver of its own.
+    # textual-serve runs the app on pipes, with its own driver.
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise UserError(f"the app needs a terminal; {instead}")
 

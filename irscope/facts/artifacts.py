@@ -52,7 +52,7 @@ class VariantArtifacts:
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
-        """How many blocks are resident at once."""
+        """The number of blocks that are resident at once."""
         variant, resources = self.variant, self.resources
         shared, warps = self.count("shared"), self.count("num_warps")
         device = device_of(variant.target, variant.metadata)

@@ -38,7 +38,7 @@ class Measured:
 
 
 def format_value(value: FactValue) -> str:
-    """A value without a unit of its own: "24,576", "0.125", "yes"; "?" if it is unknown."""
+    """A value without its unit: "24,576", "0.125", "yes"; "?" if it is unknown."""
     if value is None:
         return "?"
     if isinstance(value, float):

@@ -166,7 +166,7 @@ class Kind(enum.Enum):
 
 
 class ScreenLine(NamedTuple):
-    """A line on the screen: what it shows of which row. A fold replaces `folded` rows from `row` on."""
+    """A line on the screen: a row and its visible part. A fold replaces `folded` rows from `row` on."""
 
     row: int
     kind: Kind

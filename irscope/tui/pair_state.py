@@ -87,7 +87,7 @@ class PairState:
                 yield stage
 
     def compare_stage(self, stage: str) -> StageDiff | None:
-        """Derives missing texts and compares them; None if there is nothing to compare.
+        """Derives missing texts and compares them; None without a pair to compare.
 
         Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
         """

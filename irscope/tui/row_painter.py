@@ -143,7 +143,7 @@ class RowPainter:
         return fitted(segments, width, base, gutter + room)
 
     def _tinted(self, change: Change, right: bool) -> Style:
-        """The background of a row; real changes are tinted, of which there are few."""
+        """The background of a row; real changes, which are few, are tinted."""
         if change & Change.ADDED:
             return self.styles.style("row--added")
         if change & Change.REMOVED:

@@ -91,7 +91,7 @@ def spawn(pipe: socket.socket, printed: IO[bytes]) -> Process:
         stdout=printed,
         stderr=printed,
         pass_fds=[pipe.fileno()],
-        start_new_session=True,  # Ctrl-C goes only to the parent, which stops its workers
+        start_new_session=True,  # the terminal sends Ctrl-C only to the parent, which stops its workers
     )
 
 

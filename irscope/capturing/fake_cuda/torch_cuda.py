@@ -55,7 +55,7 @@ Replacement = tuple[Any, str, Any]
 
 
 def _cuda_replacements(target: Target) -> Iterator[Replacement]:
-    """The replacements in `torch.cuda`; torch._dynamo needs each function to be an object of its own."""
+    """The replacements in `torch.cuda`; torch._dynamo needs each function to be a distinct object."""
     cuda, properties = torch.cuda, device_properties(target)
     memory = (properties.total_memory, properties.total_memory)
     for name in _NO_OPS:

@@ -44,7 +44,7 @@ class WrittenCounts:
 
 
 def summary(path: Path, written: WrittenCounts) -> str:
-    """One line that says what was captured."""
+    """One line that summarizes the capture."""
     name = shlex.quote(str(path))
     if not written.kernels:
         return f"{name}: no Triton kernel was captured"

@@ -1,4 +1,4 @@
-"""Runs the user's program in a process of its own and captures it there; the parent writes the capture.
+"""Runs and captures the user's program in a separate process; the parent writes the capture.
 
 The parent's half is `run_captured`. It starts the child as `python -m irscope.capturing.record.program FD`,
 which runs the program as Python itself would: with its own `__main__`, arguments, path and exit code.

@@ -45,7 +45,7 @@ DEFAULT_TARGET = parse_target("cuda:90")
 
 
 class Link(Protocol):
-    """Where the records of this process go."""
+    """The destination of this process's records."""
 
     def put(self, record: Record) -> None:
         """Sends a record."""
@@ -186,7 +186,7 @@ def _compile(compilations: list[RecordedCompilation], options: RunOptions, link:
 
 @contextmanager
 def _swept_at_end(recorder: Recorder, link: Link) -> Iterator[None]:
-    """Compiles what was recorded within the block with the values of the sweep, when the block ends."""
+    """Compiles the kernels recorded within the block with the values of the sweep, when the block ends."""
     try:
         yield
     finally:

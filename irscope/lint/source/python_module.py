@@ -148,7 +148,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                # Some projects re-export Triton from a module of their own, in case it is not installed.
+                # Some projects re-export Triton from their own module, in case it is not installed.
                 reexported = _REEXPORTED.get(alias.name)
                 yield alias.asname or alias.name, reexported or f"{node.module or ''}.{alias.name}"
 

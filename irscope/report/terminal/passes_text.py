@@ -1,4 +1,4 @@
-"""`irscope passes` for a person: where two variants diverge, then a line per pass."""
+"""`irscope passes` for a person: the diverging pass of two variants, then a line per pass."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ class StageController:
         # Whether to switch to the first stage that differs, which is until the user picks one.
         self._choosing = not wanted
         self._shown = ""
-        # Where the cursor was put, and whether the user moved it since.
+        # The initial position of the cursor, and whether the user moved it since.
         self._placed_at = _START
         self._moved = False
-        # Where the cursor was in the other stages.
+        # The cursor's positions in the other stages.
         self._places: dict[str, tuple[int, bool]] = {}
 
     # A and B.

@@ -114,7 +114,7 @@ class StageTabs(Bar):
         self._notes: Mapping[str, str] = {}
 
     def set_stages(self, stages: Sequence[str], notes: Mapping[str, str]) -> None:
-        """Shows these stages; a note says what differs ("" if there is nothing to compare)."""
+        """Shows these stages; a note says what differs ("" without a pair)."""
         self.stages, self._notes = stages, dict(notes)
         self.refresh()
 

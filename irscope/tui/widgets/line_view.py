@@ -1,4 +1,4 @@
-"""A panel of lines with a heading and a cursor, which draws only what is on screen."""
+"""A panel of lines with a heading and a cursor, which draws only visible lines."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class VariantTable(LineView):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Sorts and filters by what is known so far; the cursor stays on its variant."""
+        """Sorts and filters by the facts known so far; the cursor stays on its variant."""
         here = self.current
         if self._sorted is not None:
             column, down = self._sorted
