@@ -17,7 +17,7 @@ from pathlib import Path
 from irscope.backends import STAGES
 from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.languages.document import Document, Location, Operation
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 
 @dataclass

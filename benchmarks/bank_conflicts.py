@@ -137,7 +137,7 @@ def launch(case: Case) -> Any:
 def counted(ttgir: str, ptx: str) -> Any:
     """The conflicts that irscope computes for the load in a compiled kernel."""
     from irscope.backends import parse_target
-    from irscope.languages.registry import parse
+    from irscope.languages.language_registry import parse
     from irscope.layouts.kernel_layouts import KernelLayouts
 
     kernel = KernelLayouts(parse(ttgir, "mlir"), parse_target("cuda:90"), triton.__version__, ptx)
@@ -179,11 +179,11 @@ def main() -> None:
     print(f"{'':46}{'irscope':>28}{'ncu':>22}")
     print(f"{'':46}{'bytes':>8}{'ways':>8}{'turns':>12}{'wavefronts':>12}{'conflicts':>10}")
     for case, kernel, real in zip(CASES, kernels, measured(), strict=True):
-        told = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
-        width = f"{told.width}{' m' if told.kind == 'matrix' else ''}"
-        same = "equal" if told.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
+        predicted = counted(kernel.asm["ttgir"], kernel.asm["ptx"])
+        width = f"{predicted.width}{' m' if predicted.kind == 'matrix' else ''}"
+        same = "equal" if predicted.wavefronts == real[WAVEFRONTS] else "DIFFERENT"
         print(
-            f"{case.name:46}{width:>8}{told.ways:>8}{told.wavefronts:>12}"
+            f"{case.name:46}{width:>8}{predicted.ways:>8}{predicted.wavefronts:>12}"
             f"{real[WAVEFRONTS]:>12.0f}{real[CONFLICTS]:>10.0f}  {same}"
         )
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from irscope.diff.align import common_blocks
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
 CASES = (

@@ -55,12 +55,12 @@ def measured(case: str, target: str, rounds: int) -> str:
             times["start"].append(cpu_seconds(command, f"{folder}/plain{number}"))
             plain = capture.stat().st_size
             times["passes"].append(cpu_seconds([*command, "--passes"], f"{folder}/passes{number}"))
-            told = capture.stat().st_size
+            with_passes = capture.stat().st_size
     start, without, with_ = (min(values) for values in times.values())
     ratio = (with_ - start) / (without - start)
     return (
         f"{case:<8} {target:<11} {without - start:6.2f} s, with passes {with_ - start:6.2f} s: {ratio:.2f}x; "
-        f"capture {plain / 1e6:.2f} MB, with passes {told / 1e6:.2f} MB"
+        f"capture {plain / 1e6:.2f} MB, with passes {with_passes / 1e6:.2f} MB"
     )
 
 

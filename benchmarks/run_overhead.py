@@ -1,11 +1,11 @@
-"""Measures the overhead of recording on a GPU: a program alone, alone again, and under `irscope run`.
+"""Measures the overhead of recording on a GPU: a program without irscope, twice, and under `irscope run`.
 
     python benchmarks/run_overhead.py [--rounds N] [--also CHECKOUT...]
 
 The program times its own compilations (24 of a matmul, an empty cache each time) and launches that compile
-nothing (20 batches of 500). The difference of the second run alone is the noise of the measurement. CHECKOUTs
-are other versions of irscope to compare with. On an H200, a round takes 15 s per way of running. Prints the
-figures after every round.
+nothing (20 batches of 500). The difference between the two runs without irscope is the noise of the
+measurement. CHECKOUTs are other versions of irscope to compare with. On an H200, each of these runs takes
+15 s per round. Prints the figures after every round.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def timed(times, config):
     return seconds
 
 
-launch(16, 16, 16, 4)  # what is paid once: the driver, hashing libtriton
+launch(16, 16, 16, 4)  # one-time costs: the driver, hashing libtriton
 torch.cuda.synchronize()
 begin = time.process_time()
 compiling = [timed(1, config) for config in configs]
 cpu = time.process_time() - begin
-time.sleep(1)  # whoever writes the capture has done so
+time.sleep(1)  # the capture is written by now
 launching = [timed({batch}, configs[0]) / {batch} for _ in range({batches} + 5)][5:]
 print(json.dumps([compiling, cpu, statistics.median(launching) * 1e6, min(launching) * 1e6]))
 """
@@ -71,7 +71,7 @@ class Times(NamedTuple):
 
 
 def once(script: Path, capture: Path, checkout: Path | None) -> Times:
-    """The program's times, recorded by the irscope of `checkout` (None: alone)."""
+    """The program's times, recorded by the irscope of `checkout` (None: without irscope)."""
     words = ["-m", "irscope", "run", "--force", "-o", str(capture)] if checkout else []
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"TRITON_CACHE_DIR": cache}
@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--also", metavar="CHECKOUT", type=Path, nargs="*", default=[])
     args = parser.parse_args()
-    ways: dict[str, Path | None] = {"alone": None, "alone again": None, "recorded": HERE}
+    ways: dict[str, Path | None] = {"without": None, "without again": None, "recorded": HERE}
     ways |= {f"recorded, {checkout.name}": checkout.resolve() for checkout in args.also}
     measured: dict[str, list[Times]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:

@@ -43,7 +43,7 @@ class Source:
 
     @property
     def lines(self) -> int:
-        """How many lines the file has."""
+        """The number of lines of the file."""
         return self.text.count("\n")
 
 

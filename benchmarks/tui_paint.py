@@ -192,7 +192,7 @@ def page_down_bytes(view: str, capture: Path) -> float:
 
 
 def _drain(terminal: int, patience: float) -> int:
-    """Reads what comes until nothing has come for `patience` seconds; how many bytes that were."""
+    """Reads until no output comes for `patience` seconds; returns the number of bytes."""
     count = 0
     while select.select([terminal], [], [], patience)[0]:
         count += len(os.read(terminal, 1 << 16))
@@ -225,7 +225,7 @@ def report_texts(folder: Path, rounds: int) -> None:
     """Both views of both kinds of text."""
     titles = ("first paint", "diff there", "key p95", "peak", "PageDown")
     print(f"{'text':6} {'view':9}", *(f"{title:>12}" for title in titles))
-    told = []
+    limited = []
     for kind in KINDS:
         capture = folder / f"{kind}.irscope"
         write_capture(kind, capture)
@@ -238,19 +238,24 @@ def report_texts(folder: Path, rounds: int) -> None:
             )  # fmt: skip
             print(f"{kind:6} {view:9}", *(f"{cell:>12}" for cell in cells), flush=True)
         ours, theirs = both
-        told += [
-            (f"{kind}: first paint beside TextArea", ours["first"] / theirs["first"], MOST["first"], "x"),
+        limited += [
+            (
+                f"{kind}: first paint relative to TextArea",
+                ours["first"] / theirs["first"],
+                MOST["first"],
+                "x",
+            ),
             (f"{kind}: key press, 95th percentile", ours["key"], MOST["key"], " ms"),
             (f"{kind}: memory", ours["peak"], MOST["peak"], " MB"),
             (f"{kind}: PageDown", ours["page"], MOST["page"], " kB"),
         ]
     print()
-    for line in told:
+    for line in limited:
         verdict(*line)
 
 
 def report_table(folder: Path, rounds: int) -> None:
-    """1,000 variants beside 20."""
+    """Compares 1,000 variants with 20."""
     captures = [folder / f"{size}.irscope" for size in TABLE_SIZES]
     for size, capture in zip(TABLE_SIZES, captures, strict=True):
         write_table(size, capture)

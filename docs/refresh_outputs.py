@@ -104,7 +104,7 @@ def elide(shown: list[str], printed: list[str]) -> list[str]:
 
 
 def _best_place(part: list[str], printed: list[str], start: int, end: int) -> int:
-    """Where, from `start` on, the printed lines resemble `part` most."""
+    """The index, from `start` on, of the printed lines that resemble `part` most."""
 
     def likeness(place: int) -> float:
         pairs = zip(part, printed[place:end], strict=False)

@@ -74,7 +74,7 @@ class CaptureBlock:
         return self._block.path
 
     def open(self) -> Capture:
-        """Opens what was captured. Raises UserError if the file cannot be read."""
+        """Opens the capture. Raises UserError if the file cannot be read."""
         return Capture(self.path)
 
     def __enter__(self) -> CaptureBlock:
@@ -144,8 +144,8 @@ def compile(  # noqa: A001 - it is irscope.compile
     """Compiles a kernel under each of its configs into a capture at `path` and opens it.
 
     `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. `signature` is
-    Triton's ahead-of-time notation ("*fp32:16, i32"); `config` gives values for each name, of which the
-    product is compiled; `const` fixes constexpr parameters; `target` is one or several targets; `jobs` are
+    Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to values, whose product is
+    compiled; `const` fixes constexpr parameters; `target` is one or several targets; `jobs` are
     compile processes (None: one per core); `timeout` is in seconds per variant.
 
     Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), or no variant

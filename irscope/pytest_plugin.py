@@ -1,4 +1,4 @@
-"""A pytest fixture that checks captures. Imports nothing but pytest until a test asks for it."""
+"""A pytest fixture that checks captures. Imports only pytest until a test requests it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _stay_on_one_core() -> None:
     """Keeps each pytest-xdist worker on a core of its own, if there is one for each.
 
     irscope starts a compiling process per core that it may use: the tests of several workers at once would
-    start several per core, each of which imports Triton.
+    start several per core, and each imports Triton.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if worker.isdecimal() and hasattr(os, "sched_setaffinity"):

@@ -1,6 +1,6 @@
 """Axis info: how contiguous, divisible and constant the values of a tensor are along each dimension.
 
-What Triton's AxisInfoAnalysis derives (lib/Analysis/AxisInfo.cpp), and its rule for each operation.
+Implements Triton's AxisInfoAnalysis (lib/Analysis/AxisInfo.cpp) and its rule for each operation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AxisInfo:
         return AxisInfo(self.shape, constant=self.constant, **known)
 
     def join(self, other: AxisInfo) -> AxisInfo:
-        """What is known about a value that is one of two."""
+        """The info that holds for either of two values."""
         if self.shape != other.shape:
             return unknown(self.shape)
         return AxisInfo(
@@ -53,7 +53,7 @@ class AxisInfo:
 
 
 def unknown(shape: tuple[int, ...]) -> AxisInfo:
-    """The info of a value of which only the shape is known."""
+    """The info of a value if only its shape is known."""
     ones = (1,) * len(shape)
     return AxisInfo(shape, ones, ones, ones)
 
@@ -93,7 +93,7 @@ _Rule = Callable[[str, tuple[int, ...], Sequence[AxisInfo]], AxisInfo | None]
 
 
 def transfer(opcode: str, text: str, operands: Sequence[AxisInfo | None]) -> AxisInfo:
-    """What is known about the result of an operation. `text` is the operation with its types."""
+    """The info of the result of an operation. `text` is the operation with its types."""
     shape = shape_of(text)
     rule = _RULES.get(opcode)
     known = [operand for operand in operands if operand is not None]

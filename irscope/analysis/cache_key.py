@@ -1,4 +1,4 @@
-"""What a compilation depends on, by name: the inputs of Triton's cache key.
+"""The named inputs of Triton's cache key, which a compilation depends on.
 
 Triton's key (runtime/cache.py, get_cache_key, 3.6 to 3.9) is made of the compiler, the source with what
 it calls and reads, the types, constants and attributes of the arguments, the backend with its options,
@@ -53,7 +53,7 @@ def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
 
 @lru_cache(maxsize=256)
 def constexpr_parameters(source: str) -> frozenset[str]:
-    """The parameters that a kernel's Python text annotates as constexpr; none where it cannot be read."""
+    """The parameters that a kernel's Python text annotates as constexpr; empty if it cannot be parsed."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -101,15 +101,15 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
     values = {}
     for name in dict.fromkeys([*types, *(path.partition(".")[0] for path in [*constants, *attributes])]):
         fixed = [_fixed(path, name, text) for path, text in constants.items() if belongs(path, name)]
-        said = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
+        listed = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
         type_ = "" if fixed and types.get(name) == "constexpr" else types.get(name, "")
         kind = "constexpr" if name in chosen else "argument"
-        values[CacheKeyInput(kind, name)] = " ".join(filter(None, [type_, *fixed, *said]))
+        values[CacheKeyInput(kind, name)] = " ".join(filter(None, [type_, *fixed, *listed]))
     return values
 
 
 def _fixed(path: str, name: str, text: str) -> str:
-    """A constant as text, with its place where the parameter is a tuple."""
+    """A constant as text, with its index if the parameter is a tuple."""
     return text if path == name else f"{path[len(name) + 1 :]} = {text}"
 
 
@@ -119,7 +119,7 @@ def belongs(path: str, name: str) -> bool:
 
 
 def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
-    """The attributes in words by parameter ("x", "x.0" in a tuple); none where the text cannot be read."""
+    """The attributes in words by parameter ("x", "x.0" in a tuple); empty if the text cannot be parsed."""
     try:
         known = ast.literal_eval(text)
         return {
@@ -134,7 +134,7 @@ def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
-    """The inputs that a variant itself shows, where there is no key."""
+    """The inputs that the variant itself records, if it has no cache key."""
     chosen = _constexprs(variant)
     values: dict[CacheKeyInput, str] = {}
     for argument in variant.specialization:

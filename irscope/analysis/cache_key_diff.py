@@ -50,7 +50,7 @@ class ChangedInput:
 class Recompilation:
     """Why B was compiled separately from A.
 
-    `whole`: both have Triton's whole cache key; if not, `unknown` lists what was not compared.
+    `whole`: both have Triton's whole cache key; if not, `unknown` lists the inputs that were not compared.
     """
 
     reasons: tuple[ChangedInput, ...]
@@ -66,7 +66,7 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     # Without a counterpart, the function itself is the difference, not its first line.
     differing = [name for name in differing if name.kind != "line" or (name in ours and name in theirs)]
     if whole and a.cache_key["source"] == b.cache_key["source"]:
-        # Some lines are not in the key, such as that of a function which is the value of a constant.
+        # The key lacks some lines, for example of a function that is the value of a constant.
         differing = [name for name in differing if name.kind not in ("source", "line")]
     following = _following(differing, a, b, frozenset(ours.keys() & theirs.keys()))
     followers = {name for names in following.values() for name in names}
@@ -229,7 +229,7 @@ def key_sentence(why: Recompilation, number: int) -> str:
 def _arrow(reason: ChangedInput) -> str:
     a, b = value_text(reason.input, reason.a), value_text(reason.input, reason.b)
     if a == b and reason.a is not None and reason.b is not None:
-        # They only differ after the point where they were cut.
+        # The texts differ only after the cut.
         a, b = _around_difference(reason.a, reason.b)
     return f"{a} -> {b}"
 

@@ -27,7 +27,7 @@ from irscope.model import Kernel, Status, Variant
 FactsById = Mapping[int, Facts]
 
 # The facts that can get better or worse. Times are not among them: those of the autotuner may be for other
-# problems, and compile times are noisy and have a threshold of their own.
+# problems, and compile times are noisy and have a separate threshold.
 _COMPARED = tuple(kind for kind in FACT_KINDS if kind.weight and kind.better and kind not in (MS, SECONDS))
 # A smaller relative change of the number of instructions is not reported.
 _MIN_INSTRUCTION_CHANGE = 0.05
@@ -64,17 +64,17 @@ class MatchedVariants:
 
     @property
     def worse(self) -> tuple[FactChange, ...]:
-        """What got worse."""
+        """The facts that got worse."""
         return tuple(change for change in self.changes if change.worse)
 
     @property
     def better(self) -> tuple[FactChange, ...]:
-        """What got better."""
+        """The facts that got better."""
         return tuple(change for change in self.changes if not change.worse)
 
     @property
     def weight(self) -> float:
-        """How much worse it got; improvements do not count."""
+        """The size of the regression; improvements do not count."""
         return sum(change.weight for change in self.worse)
 
 
@@ -99,7 +99,7 @@ class CaptureDiff:
 def compare_captures(
     a: Sequence[Variant], b: Sequence[Variant], facts_a: FactsById, facts_b: FactsById
 ) -> CaptureDiff:
-    """Matches the variants of OLD (`a`) with those of NEW (`b`) and compares each pair; facts by variant id.
+    """Matches the variants of OLD (`a`) and NEW (`b`) and compares each pair; facts by variant id.
 
     Variants match by kernel, specialization and config, and by target unless the captures have none in
     common.
@@ -131,7 +131,7 @@ def compare_captures(
 
 
 def _identity(variant: Variant, kernel: str, by_target: bool) -> Hashable:
-    """What a variant shares with its counterpart. Values are compared as text: True is not 1."""
+    """The properties that identify a variant's counterpart. Values are compared as text: True is not 1."""
     config = frozenset((name, repr(value)) for name, value in variant.config.values)
     arguments = frozenset(map(repr, variant.specialization))
     return kernel, arguments, config, variant.target if by_target else None
@@ -198,12 +198,12 @@ def _moved(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
         a, b = number_of(facts_a, kind), number_of(facts_b, kind)
         if a is None or b is None or a == b:
             continue
-        # Without any load there is no width to compare.
+        # Without loads the width cannot be compared.
         if kind in (LOAD_WIDTH, STORE_WIDTH) and 0 in (a, b):
             continue
         if kind is INSTRUCTIONS and abs(b - a) < _MIN_INSTRUCTION_CHANGE * a:
             continue
-        # A fraction in terms of 64 warps: the effect is that of the number of warps.
+        # A fraction in terms of 64 warps: its effect is the effect of the number of warps.
         scale = 64 if kind is OCCUPANCY else 1
         worse = b < a if kind.better == "high" else b > a
         yield FactChange(kind.name, a, b, worse, weight=kind.weight * effect(a * scale, b * scale))

@@ -17,7 +17,7 @@ Axis = Callable[[Variant], Value]
 
 # No real fact is as large; captures are untrusted.
 _MAX_NUMBER = 1e18
-# The axis on which each variant has a tick of its own, the best first.
+# The axis with one tick per variant, the best first.
 EACH = "variant"
 
 

@@ -107,7 +107,7 @@ def _varied(
 def _argument_sets(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
 ) -> tuple[ArgumentSet, ...]:
-    """What a warm-up has to call the kernel with: arguments, and constants that no config sets."""
+    """The values that a warm-up must pass: arguments, and constants that no config sets."""
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     names = [
         one.input
@@ -135,7 +135,7 @@ _MAX_SETS = 20
 
 
 def compilation_totals(kernel: Compilations) -> str:
-    """How often the kernel was compiled, and how long that took."""
+    """The number of compilations of the kernel, and their time."""
     number = len(kernel.variants)
     parts = [f"compiled {pluralize(number, 'time')}"]
     if kernel.timed:

@@ -1,4 +1,4 @@
-"""Where in the compiler two variants diverge: their passes side by side, and the first that matters."""
+"""Finds the pass in which two variants diverge: their passes side by side, and the first that matters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Divergences:
-    """Where two variants diverge for good, by kind of difference; None if they do not differ in that way.
+    """The pass pairs from which on two variants differ, by kind of difference; None if they never do.
 
     `operations`: operations that only one has, or that have other operands. `layouts`: layouts.
     `attributes`: what a pass notes on an operation for later passes. Shapes, constants and differences
@@ -77,7 +77,7 @@ class Divergences:
 
     @property
     def first(self) -> Divergence | None:
-        """The first real difference: of operations or layouts; of attributes if there is no other."""
+        """The first real difference: of operations or layouts; else of attributes."""
         found = [one for one in (self.operations, self.layouts) if one is not None]
         return min(found, key=_first_step, default=self.attributes)
 

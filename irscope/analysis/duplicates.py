@@ -54,7 +54,7 @@ class StageReuse:
 
 
 def stage_reuse(variants: Sequence[Variant], facts: Mapping[int, Facts]) -> StageReuse:
-    """Which of `variants` reused stages; `facts` by variant id.
+    """The variants that reused stages; `facts` by variant id.
 
     A reused stage has no compile time. A variant from Triton's cache was not compiled in this sweep and
     is not counted.

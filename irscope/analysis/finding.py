@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PairContext:
-    """Two variants and what is known about them: the only input of a finding.
+    """Two variants with their facts and stages: the only input of a finding.
 
     `diffs` are the stages that were compared, by name. `divergences` says where the passes of both
     diverge; None if the capture does not have the passes.

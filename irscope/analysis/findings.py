@@ -1,4 +1,4 @@
-"""What matters about two variants, in sentences, most important first.
+"""The important differences of two variants in sentences, most important first.
 
 To add a finding, write one function and add it to FINDINGS: every view shows it. A function yields nothing
 if a fact that it needs is unknown on one side.
@@ -35,17 +35,17 @@ __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
 _MAX_REGISTERS = 255
 _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
-# A fraction of occupancy in terms of warps, so that its effect is that of the number of warps.
+# A fraction of occupancy in terms of warps, so that its effect is the effect of the number of warps.
 _WARPS = 64
 # Above everything that follows from it: a pass is the closest to a cause that can be named.
 _DIVERGENCE_WEIGHT = 6.0
-# Facts that a finding of their own covers, and times, which a compilation does not determine.
+# Facts that have a separate finding, and times, which a compilation does not determine.
 _COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS])
 _COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
 
 
 def findings(pair: PairContext) -> list[Finding]:
-    """What matters about B compared with A, most important first."""
+    """The findings about B compared with A, most important first."""
     found = [finding for find in FINDINGS for finding in find(pair)]
     return sorted(found, key=lambda finding: -finding.weight)
 
@@ -201,7 +201,7 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
 
 
 def _counts_text(diff: StageDiff) -> str:
-    """What changed: "17 layout changes, 1 attribute change, 2 changed layouts"."""
+    """The changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
     counts = [
         pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
         for kind, number in diff.counts.items()

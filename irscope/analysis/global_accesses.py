@@ -1,4 +1,4 @@
-"""The global loads and stores of TTIR, and what limits how many elements a thread accesses at once.
+"""The global loads and stores of TTIR, and the limit on how many elements each thread accesses at once.
 
 One instruction moves at most 16 bytes per thread, and no more than the pointer's contiguity and
 divisibility, the mask's constancy and the number of elements per thread allow (lib/Dialect/TritonGPU

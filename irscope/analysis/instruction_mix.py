@@ -1,4 +1,4 @@
-"""What the instructions of one line of the kernel do, and how to name such a line."""
+"""Counts the instructions of one line of the kernel by kind, and names the line after them."""
 
 from __future__ import annotations
 

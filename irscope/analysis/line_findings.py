@@ -30,7 +30,7 @@ from irscope.facts.registry import (
 )
 from irscope.languages.document import Document
 
-# How much a doubling of each kind of instruction matters, and its name.
+# The weight of a doubling of each kind of instruction, and its name.
 _KINDS = {
     "global load": (LOAD_WIDTH.weight, GLOBAL_LOADS.label),
     "global store": (STORE_WIDTH.weight, GLOBAL_STORES.label),

@@ -108,5 +108,5 @@ def _time(a: Facts, b: Facts) -> float:
     was, now = number_of(a, MS), number_of(b, MS)
     if was is None or now is None or value_of(a, MS_KEY) != value_of(b, MS_KEY):
         return 0
-    # In nanoseconds, because `effect` takes anything below a half for nothing.
+    # In nanoseconds, because `effect` ignores values below a half.
     return MS.weight * effect(was * 1e6, now * 1e6)

@@ -1,4 +1,4 @@
-"""What each compiler pass did to one variant, from the modules between the passes."""
+"""The changes of each compiler pass to one variant, from the modules between the passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import describe_layout, summarize
 from irscope.languages.document import Document
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_language, pass_name, pass_options
 
@@ -89,7 +89,7 @@ def steps(passes: Sequence[Pass]) -> list[PassStep]:
 
 
 def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
-    """What a pass changed; None if it changed nothing or translated the module to another language."""
+    """The diff of a pass; None if it changed nothing or translated the module to another language."""
     if step.before is None or step.after is None or not step.changed:
         return None
     if step.before.language != step.after.language:
@@ -98,7 +98,7 @@ def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
 
 
 def summary(step: PassStep, document: Documents) -> str:
-    """What a pass did, in one line: operations added and removed, layouts, attributes."""
+    """The changes of a pass in one line: operations added and removed, layouts, attributes."""
     if step.failed:
         return "failed"
     if not step.changed or step.before is None or step.after is None:
@@ -172,7 +172,7 @@ def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class PassEvent:
-    """What a pass did to one operation; `line` is its line after the pass, counted from 0."""
+    """The change of a pass to one operation; `line` is its line after the pass, counted from 0."""
 
     step: PassStep
     change: Change

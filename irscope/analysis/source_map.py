@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.languages.document import OPAQUE, Document, Location
-from irscope.languages.registry import language_named
+from irscope.languages.language_registry import language_named
 from irscope.model import Kernel
 
 # A file name without its path, because captures move between machines, and a line from 1.
@@ -16,7 +16,7 @@ SourcePlace = tuple[str, int]
 
 
 def place_of(location: Location) -> SourcePlace:
-    """The place of a location itself, not of what it is inlined into."""
+    """The place of a location itself, before inlining."""
     return location.file.replace("\\", "/").rpartition("/")[2], location.line
 
 

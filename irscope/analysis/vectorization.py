@@ -37,7 +37,7 @@ class MemoryUse:
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"); `narrow` says why they
-    move less than 16 bytes at once, where that is known.
+    move less than 16 bytes at once, if known.
     """
 
     pointers: Mapping[Key, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def _blame_text(blame: Blame) -> str:
 
 
 def _knew_text(access: GlobalAccess, reason: CoalescingDecision) -> str:
-    """What limited the access of all that the compiler knew about the pointer."""
+    """The property of the pointer that limited the access."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"
     known = [
@@ -129,11 +129,11 @@ _PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
 
 @dataclass(frozen=True, slots=True)
 class CoalescingDecision:
-    """What the compiler knew about the pointer of one operation, and what it decided.
+    """The compiler's knowledge about the pointer of one operation, and its decision.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.
-    `pointer_limit` is how many elements one thread may access at once by that, `per_thread` how many
-    the layout gives it: no more than there are for each thread.
+    They allow one thread to access `pointer_limit` elements at once; the layout gives it `per_thread`
+    elements, but no more than its share of the tensor.
     """
 
     opcode: str

@@ -1,4 +1,4 @@
-"""What each AMDGCN instruction does: memory accesses, matrix instructions and copies."""
+"""Classifies AMDGCN instructions: memory accesses, matrix instructions and copies."""
 
 from __future__ import annotations
 

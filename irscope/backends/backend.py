@@ -1,4 +1,4 @@
-"""What a backend is: its stages, targets, devices, and how to read its artifacts."""
+"""Defines a backend: its stages, targets, devices, and how to read its artifacts."""
 
 from __future__ import annotations
 

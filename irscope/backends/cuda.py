@@ -19,7 +19,7 @@ _NAME = "cuda"
 _WARP_SIZE = 32
 
 # Attributes of .nv.info sections by NVIDIA's names, which `cuobjdump -elf` prints: a format byte, the
-# attribute, then two bytes that are the value itself or, in format 4 (SVAL), the size of what follows.
+# attribute, then two bytes that are the value itself or, in format 4 (SVAL), the size of the data after them.
 _SVAL, _BVAL = 4, 2
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE, _NUM_BARRIERS = 0x2F, 0x11, 0x12, 0x4C
 _SYMBOL = struct.Struct("<IB19x")  # the name and kind of an Elf64_Sym
@@ -94,7 +94,7 @@ _REFERENCE_DEVICES = {
 
 @dataclass(frozen=True)
 class KernelInfo:
-    """What a cubin says about one kernel: registers and stack bytes per thread, barriers per block.
+    """The resources of one kernel in a cubin: registers and stack bytes per thread, barriers per block.
 
     None if the cubin does not say.
     """
@@ -105,7 +105,7 @@ class KernelInfo:
 
 
 def kernel_info(content: bytes, kernel: str) -> KernelInfo:
-    """What the cubin `content` says about the kernel named `kernel`. Raises ValueError if it is damaged."""
+    """The resources of the kernel named `kernel` in a cubin. Raises ValueError if `content` is damaged."""
     from irscope.backends.elf import sections
 
     by_name = {section.name: section for section in sections(content)}

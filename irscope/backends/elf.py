@@ -13,9 +13,9 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
 _NOBITS = 8  # SHT_NOBITS: a section that takes no room in the file
 
 
-# What a device loads of a cubin or code object: the instructions, constants and initialised data, the
-# kernel descriptor (.rodata of a code object) and how much static shared memory there is. Not debug
-# information and line tables, which change with a path; not symbols, notes and .nv.info, which repeat
+# The parts of a cubin or code object that a device loads: the instructions, constants and initialized data,
+# the kernel descriptor (.rodata of a code object) and the size of static shared memory. Excluded are debug
+# information and line tables, which change with a path; symbols, notes and .nv.info, which repeat
 # names; what .nv.info says of a launch (registers, stack) is compared as facts.
 _LOADED = (".text", ".rodata", ".data", ".nv.constant", ".nv.global", ".nv.shared")
 
@@ -50,8 +50,8 @@ def sections(content: bytes) -> list[ElfSection]:
 def code_digest(content: bytes) -> str:
     """The sha256 (hex) of the machine code in a cubin or code object: equal for equal instructions.
 
-    Names are left out, so a renamed kernel has an equal digest. Raises ValueError where `content` is no
-    sound ELF file.
+    Names are left out, so a renamed kernel has an equal digest. Raises ValueError if `content` is not
+    a valid ELF file.
     """
     import hashlib  # here, because listing a capture needs the backends and not this
 

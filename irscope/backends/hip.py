@@ -30,7 +30,7 @@ _CDNA = Device(
 _CDNA4 = replace(_CDNA, shared=160 * KIB, block_shared=160 * KIB, shared_unit=1280)
 
 # RDNA 3 and 4: a work-group processor of 4 SIMDs, 16 waves each, 1,536 vector registers a lane in units
-# of 24 for waves of 32; 32 barriers; 128 KiB of LDS of which a work-group can address 64 KiB (the same
+# of 24 for waves of 32; 32 barriers; 128 KiB of LDS, but a work-group can address only 64 KiB (the same
 # places in LLVM, features of gfx1100 and gfx1200; LDS in units of 1,024 bytes from GFX10.3 on).
 _RDNA = Device(
     warps=64, blocks=64, shared=128 * KIB, block_shared=64 * KIB, shared_unit=1024,

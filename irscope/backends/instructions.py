@@ -1,4 +1,4 @@
-"""What the instructions of an assembly text do: one pass over the lines, without parsing."""
+"""Classifies the instructions of an assembly text in one pass over the lines, without parsing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class InstructionKind:
-    """What an instruction does.
+    """The effect of an instruction.
 
     `kind` is "global load", "global store", "shared load", "shared store", "local load", "local store",
     "matrix", "async copy" or "ldmatrix". `name` is a matrix instruction's kind and shape, or how an
@@ -34,8 +34,8 @@ class InstructionSet:
     """How to recognize instructions in an assembly text.
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.
-    `kinds` says what the instruction with this opcode on this line does: nothing of note, or one or two
-    things.
+    `kinds` says what the instruction with this opcode on this line does: none,
+    one or two effects.
     """
 
     pattern: re.Pattern[str]
@@ -43,7 +43,7 @@ class InstructionSet:
 
 
 def scan(text: str, instruction_set: InstructionSet) -> Scan:
-    """What the instructions of `text` do, in one pass over its lines."""
+    """The instructions of `text` by kind, from one pass over its lines."""
     match_line, kinds_of = instruction_set.pattern.match, instruction_set.kinds
     instructions = 0
     lines: dict[InstructionKind, list[int]] = {}

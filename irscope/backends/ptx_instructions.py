@@ -1,4 +1,4 @@
-"""What each PTX instruction does: memory accesses, matrix instructions and copies."""
+"""Classifies PTX instructions: memory accesses, matrix instructions and copies."""
 
 from __future__ import annotations
 

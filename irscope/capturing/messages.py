@@ -1,7 +1,7 @@
 """Every message that irscope's processes send each other, and the functions that send and receive one.
 
 Two conversations use them. A worker receives a SweepRequest or a Job and answers with a Plan, or with
-compiler events and JobDone. A running program receives a StartProgram and sends what it compiles to the
+compiler events and JobDone. A running program receives a StartProgram and sends its compilations to the
 process that writes the capture; it waits for an Answer after each Question.
 """
 
@@ -20,7 +20,7 @@ from irscope.toolchain.job import CompilerEvent, Job
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """What the user asked to compile.
+    """A request to compile.
 
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
     product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
@@ -74,7 +74,7 @@ class JobFailed:
 
 @dataclass(frozen=True, slots=True)
 class RecordedJob(Job):
-    """A job for a compilation that a program asked for; `number` is that of the recorded compilation."""
+    """A job for a compilation that a program asked for; `number` identifies the recorded compilation."""
 
     number: int = 0
 

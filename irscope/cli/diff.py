@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the comparison. Raises UserError if there is no such variant, stage or capture."""
+    """Prints the comparison. Raises UserError if the variant, stage or capture does not exist."""
     if args.b is None:
         return _captures(args)
     from irscope.report.pair_report import pair_report

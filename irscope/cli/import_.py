@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "import"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
 
-# What each kind of source lacks, by the name of the kind.
+# The data that each kind of source lacks, by the name of the kind.
 _LACKS = {
     "Triton cache": "constexpr values except those that tl.arange shows; arguments equal to 1; signedness",
     "TRITON_KERNEL_DUMP folder": (
@@ -40,7 +40,7 @@ _MAX_LISTED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares PATH and where the capture goes."""
+    """Declares PATH and the output options."""
     parser.add_argument("path", metavar="PATH", type=Path, help="the folder or trace")
     options.add_output(parser, "NAME.irscope")
 

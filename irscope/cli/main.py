@@ -1,8 +1,8 @@
-"""The command line: a flat list of commands, of which only the requested one is imported.
+"""The command line: a flat list of commands; only the requested one is imported.
 
 A command is a module of this package with NAME and SUMMARY (string literals on one line),
 `add_arguments(parser)`, and `run(args)`, which returns the exit code and may raise UserError. Its
-docstring is its help. To add a command, add such a module.
+docstring is its help. To add a command, add a module.
 """
 
 from __future__ import annotations

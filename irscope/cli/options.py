@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from irscope.capturing.messages import SweepRequest
     from irscope.model import Target, Value
-    from irscope.report.terminal.paint import Paint
+    from irscope.report.terminal.styles import Paint
     from irscope.workspace import CaptureWriter
 
 # A parser, or a group of its arguments.
@@ -89,7 +89,7 @@ def paint(file: TextIO | None = None) -> Paint:
 
     NO_COLOR (https://no-color.org) removes colors, but not bold and reverse.
     """
-    from irscope.report.terminal.paint import Paint
+    from irscope.report.terminal.styles import Paint
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
@@ -209,7 +209,7 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
 
 
 def check_positive(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError if one of these options is less than 1; "-j" stands for --jobs."""
+    """Raises UserError if one of these options is less than 1; "-j" means --jobs."""
     from irscope.model import UserError
 
     for option in options:

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError if there is no such variant, or its passes were not recorded."""
+    """Prints the report. Raises UserError if the variant does not exist or its passes were not recorded."""
     from irscope.report.terminal.passes_text import operation_text
 
     with Workspace(args.capture) as workspace:

@@ -22,7 +22,7 @@ from irscope.model import UserError
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.cli.live import LiveSweep
+    from irscope.cli.live_sweep import LiveSweep
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the app until the user quits. Raises UserError if there is no terminal or no capture."""
+    """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
     if args.capture.partition("::")[0].endswith(".py"):
         return _compile(args)
     for name in _COMPILING:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compile(args: argparse.Namespace) -> int:
     """Compiles while the app runs, then prints the path of the capture."""
-    from irscope.cli.live import LiveSweep
+    from irscope.cli.live_sweep import LiveSweep
 
     request = options.sweep_request(args, args.capture)
     _check_terminal("irscope compile works without one")
@@ -84,8 +84,8 @@ def _compile(args: argparse.Namespace) -> int:
 
 
 def _check_terminal(instead: str) -> None:
-    """Raises UserError, which suggests what to do `instead`, if there is no terminal."""
-    # textual-serve runs the app on pipes, with a driver of its own.
+    """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
+    # textual-serve runs the app on pipes, with its own driver.
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise UserError(f"the app needs a terminal; {instead}")
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError if there is no such variant."""
+    """Prints the report. Raises UserError if the variant does not exist."""
     if args.a is not None and args.b is None:
         raise UserError("name two variants, or none for the whole capture")
     with Workspace(args.capture) as workspace:

@@ -20,7 +20,7 @@ from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
 from irscope.languages.document import Document, Operation
 from irscope.languages.language import Language
-from irscope.languages.registry import language_named
+from irscope.languages.language_registry import language_named
 
 # A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]

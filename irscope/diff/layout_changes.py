@@ -48,7 +48,7 @@ def layouts_in_use(document: Document) -> list[Hashable]:
 
 
 class LayoutMatch:
-    """Which layout of the left document corresponds to which one of the right."""
+    """Matches the layouts of the left document with layouts of the right one."""
 
     def __init__(self, left: Document, right: Document, matches: Sequence[int]) -> None:
         self._left, self._right = left.layouts, right.layouts

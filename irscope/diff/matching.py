@@ -19,7 +19,7 @@ from itertools import groupby
 from sys import intern
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
-from irscope.diff.locations import NO_LOCATION, LocationNumbers, number_locations
+from irscope.diff.location_numbers import NO_LOCATION, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
 
 UNMATCHED = -1

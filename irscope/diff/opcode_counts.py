@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from irscope.diff.rows import StageDiff
 from irscope.languages.document import OPAQUE, Document
 from irscope.languages.language import Language
-from irscope.languages.registry import language_named
+from irscope.languages.language_registry import language_named
 
 
 @dataclass(frozen=True, slots=True)

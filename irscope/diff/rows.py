@@ -110,7 +110,7 @@ class StageDiff:
 
     @property
     def constants_only(self) -> bool:
-        """Whether constants were added or removed, and nothing differs but their users' operands.
+        """Whether constants were added or removed, and only their users' operands differ.
 
         Two constants that become equal are merged into one, so another value can change the number of
         operations without being a real change.

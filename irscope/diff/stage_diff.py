@@ -18,7 +18,7 @@ _CHANGES = [change for change in Change if change]
 
 
 def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
-    """The diff of two documents of one language. Takes nearly linear time, whatever the texts are."""
+    """The diff of two documents of one language. Takes nearly linear time for any texts."""
     matches = match_operations(left, right)
     operands = _fix_sliders_and_compare_operands(left, right, matches)
     layouts = LayoutMatch(left, right, matches)

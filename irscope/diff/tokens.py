@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from rapidfuzz.distance import Indel
 
-from irscope.languages.registry import LANGUAGES, language_named
+from irscope.languages.language_registry import LANGUAGES, language_named
 
 # A stage has a few thousand distinct tokens.
 _CACHED_TOKENS = 65536

@@ -31,17 +31,17 @@ class VariantArtifacts:
 
     @cached_property
     def binary(self) -> bytes | None:
-        """What the device loads: a cubin or code object."""
+        """The file that the device loads: a cubin or code object."""
         return self._read(self._backend.binary)
 
     @cached_property
     def resources(self) -> Resources:
-        """What the kernel takes from a multiprocessor."""
+        """The kernel's share of a multiprocessor's resources."""
         return self._backend.resources(self.variant, self.binary, self.assembly)
 
     @cached_property
     def scan(self) -> Scan | None:
-        """What the instructions of the assembly do."""
+        """The instructions of the assembly by kind."""
         return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
 
     @cached_property
@@ -52,7 +52,7 @@ class VariantArtifacts:
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
-        """How many blocks are resident at once."""
+        """The number of blocks that are resident at once."""
         variant, resources = self.variant, self.resources
         shared, warps = self.count("shared"), self.count("num_warps")
         device = device_of(variant.target, variant.metadata)
@@ -133,7 +133,7 @@ _BUFFER_OF = re.compile(
 
 @dataclass(frozen=True)
 class TtgirScan:
-    """What TTGIR text contains, with the lines (index from 0) that show it.
+    """The contents of TTGIR text, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of
     `ttg.convert_layout`. `buffers` is the maximum number of copies of one tile in shared memory, or 0 if

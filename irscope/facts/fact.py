@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FactValue = int | float | str | Status | None
 
-# Reads a stage of a variant: its content, or None if the variant does not have it.
+# Reads one stage: its content, or None if the variant lacks it.
 ReadStage = Callable[[str], bytes | None]
 
 # Units that a sentence needs after a number; the labels name the others.
@@ -38,7 +38,7 @@ class Measured:
 
 
 def format_value(value: FactValue) -> str:
-    """A value without a unit of its own: "24,576", "0.125", "yes"; "?" if it is unknown."""
+    """A value without its unit: "24,576", "0.125", "yes"; "?" if it is unknown."""
     if value is None:
         return "?"
     if isinstance(value, float):
@@ -57,7 +57,7 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
 
 @dataclass(frozen=True)
 class FactKind:
-    """What a fact is: a column of the table.
+    """Defines a fact: a column of the table.
 
     `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence and
     `unit` what a value counts ("" for text). `better` is the direction that is good: "low", "high", or

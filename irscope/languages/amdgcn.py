@@ -38,13 +38,13 @@ def parse(text: str) -> Document:
     Directives, labels, comments and the metadata at the end are skipped. Any other line that is not an
     instruction is an OPAQUE operation. Never fails; takes time linear in the text.
     """
-    reader = _Reader(text)
+    reader = _AmdgcnReader(text)
     for index, line in enumerate(text.split("\n")):
         reader.read(index, line.strip())
     return Document("amdgcn", text, reader.operations, reader.functions)
 
 
-class _Reader:
+class _AmdgcnReader:
     """Reads AMDGCN line by line and tracks the current function and location."""
 
     def __init__(self, text: str) -> None:

@@ -45,7 +45,7 @@ class SourceLines:
     def location(self, line: str, back: int = 0) -> Location | None:
         """The location that a `.loc FILE LINE COLUMN ...` line names, moved up by `back` lines.
 
-        Code of line 0 belongs to the call through which it was inlined. None if there is no such call, and
+        Code of line 0 belongs to the call through which it was inlined. None if that call is unknown, and
         for any other text.
         """
         match = _LOC.match(line)
@@ -84,7 +84,7 @@ def inlined_location(positions: Sequence[tuple[str, int, int]]) -> Location | No
 
 
 def principal_mnemonic(assembly: str) -> str:
-    """The mnemonic of the instruction that inline assembly exists for; "" if there is no instruction.
+    """The mnemonic of the instruction that inline assembly exists for; "" without any.
 
     It is the first one that does more than prepare, test or loop: `ld.global.v4.b32` for four `mov.u32`
     and a predicated load.

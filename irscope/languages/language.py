@@ -34,7 +34,7 @@ class Language:
       strip_location: a single line without the location or debug id at its end.
 
     Comparing:
-      names_are_values: whether a name stands for a value. False for physical registers, because a name does
+      names_are_values: whether a name denotes a value. False for physical registers, because a name does
         not say which instruction wrote the part of a wide register that another one reads.
       register: a regular expression of the physical registers as printed.
       register_classes: the physical registers as normalized text has them ("R", "v").

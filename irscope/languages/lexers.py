@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pygments.lexer import Lexer
 
-from irscope.languages.registry import language_named
+from irscope.languages.language_registry import language_named
 
 # The entry points of pyproject.toml: `pygmentize -l ttgir` works for the languages that Pygments lacks.
 TritonMlirLexer = language_named("mlir").lexer()

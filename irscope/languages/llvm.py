@@ -43,14 +43,14 @@ def parse(text: str) -> Document:
     time linear in the text.
     """
     lines = text.split("\n")
-    reader = _Reader(DebugLocations(lines))
+    reader = _LlvmReader(DebugLocations(lines))
     index = 0
     while index < len(lines):
         index = reader.read(lines, index)
     return Document("llvm", text, reader.operations, reader.functions)
 
 
-class _Reader:
+class _LlvmReader:
     """Reads LLVM IR line by line."""
 
     def __init__(self, debug: DebugLocations) -> None:

@@ -27,7 +27,7 @@ class DebugLocations:
     def location(self, number: str) -> Location | None:
         """The location that `!NUMBER` names, with its inlined-at chain; None if it names none.
 
-        Code of line 0 belongs to the call through which it was inlined. A cycle ends where it closes.
+        Code of line 0 belongs to the call through which it was inlined. A cycle ends after one round.
         """
         pending = []
         at: str | None = number

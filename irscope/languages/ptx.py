@@ -32,13 +32,13 @@ def parse(text: str) -> Document:
     Directives, labels, comments and braces are skipped. Any other line that is not an instruction is an
     OPAQUE operation. Never fails; takes time linear in the text.
     """
-    reader = _Reader(text)
+    reader = _PtxReader(text)
     for index, line in enumerate(text.split("\n")):
         reader.read(index, line.strip())
     return Document("ptx", text, reader.operations, reader.functions)
 
 
-class _Reader:
+class _PtxReader:
     """Reads PTX line by line and tracks the current function and location."""
 
     def __init__(self, text: str) -> None:

@@ -22,7 +22,7 @@ class Attribute:
     fields: dict[str, str]
 
     def numbers(self, name: str) -> list[int]:
-        """A list of numbers. Raises UnknownLayoutError if the field is missing or not such a list."""
+        """A list of numbers. Raises UnknownLayoutError if the field is missing or not a list of numbers."""
         value = self._json(name)
         if isinstance(value, list) and all(type(item) is int for item in value):
             return value

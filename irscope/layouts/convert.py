@@ -53,7 +53,7 @@ def _blocked_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, 
 
 
 def _linear(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`_blocked` for a layout that is given by its bases, those of the blocks included."""
+    """`_blocked` for a layout that is given by its bases, including the block bases."""
     tile = Tile(len(shape), "register", "lane", "warp", "block")
     for name in ("register", "lane", "warp", "block"):
         for vector in attribute.vectors(name):

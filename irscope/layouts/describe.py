@@ -39,7 +39,7 @@ def _in_registers(tensor: Tensor, layout: LinearLayout) -> list[str]:
     else:
         text.append("No two neighbors in consecutive registers.")
     if owned.owners > 1:
-        text.append(f"Each element is held by {owned.owners} threads.")
+        text.append(f"{owned.owners} threads hold each element.")
     if owned.repeats > 1:
         text.append(f"Each thread holds each of its elements {owned.repeats} times.")
     return text
@@ -78,7 +78,7 @@ def _in_shared_memory(tensor: Tensor, layout: LinearLayout) -> list[str]:
 def describe_thread(layout: LinearLayout, thread: int) -> list[str]:
     """The elements that one thread of the block holds, register by register; a run of neighbors per line.
 
-    Raises UnknownLayoutError if there is no such thread.
+    Raises UnknownLayoutError if the thread does not exist.
     """
     warp, lane = divmod(thread, layout.size("lane"))
     elements = thread_elements(layout, warp, lane)

@@ -104,7 +104,7 @@ class KernelLayouts:
     ) -> Picture:
         """The picture of a tensor, with `thread` marked; `swizzle` False draws it without its swizzle.
 
-        Raises UnknownLayoutError if the layout is not supported, or nothing is to be drawn.
+        Raises UnknownLayoutError if the layout is not supported, or if the drawing is empty.
         """
         if swizzle:
             layout = self.layouts.of(tensor)

@@ -26,7 +26,7 @@ class RegisterPosition:
 class OwnershipSummary:
     """The dimensions of a register layout.
 
-    `registers` are per thread, `lanes` per warp, `warps` per block. Each element is held by `owners` threads,
+    `registers` are per thread, `lanes` per warp, `warps` per block. `owners` threads hold each element,
     `repeats` times in each. `run` neighbors along `dimension` are in consecutive registers.
     """
 
@@ -108,7 +108,7 @@ def longest_run(layout: LinearLayout) -> tuple[int, int]:
 def repeating_part(layout: LinearLayout) -> Vector:
     """The shape of the part that repeats: beyond it, the same threads hold elements in further registers.
 
-    A dimension ends where all bases that reach further are those of registers along only this dimension.
+    A dimension ends where all bases that reach further are register bases along only this dimension.
     """
     sizes = []
     for dimension, size in enumerate(layout.shape):

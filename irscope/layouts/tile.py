@@ -54,7 +54,7 @@ class Tile:
     def fit(self, shape: Sequence[int], order: Sequence[int], name: str, drop: bool = False) -> None:
         """Repeats the tile for further values of `name` (dimensions in `order`), then cuts it to `shape`.
 
-        Values that are cut off become copies of the remaining ones; with `drop`, those of `name` are removed.
+        Cut-off values become copies of the remaining ones; with `drop`, those of `name` are removed.
         """
         for dimension in order:
             self.spread(name, shape[dimension] // self.size[dimension], dimension)

@@ -29,7 +29,7 @@ class LessonPage:
 
 
 class LessonPages:
-    """The pages of a lesson, one of which is open."""
+    """The pages of a lesson; one is open."""
 
     def __init__(self, lesson: Lesson, workspace: Workspace) -> None:
         self._lesson = lesson

@@ -1,4 +1,4 @@
-"""What a rule about a capture gets: one kernel, compiled for one target."""
+"""The input of a rule about a capture: one kernel, compiled for one target."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CompiledKernel:
         return facts[name].value if name in facts else None
 
     def launches(self, variant: Variant) -> bool:
-        """Whether nothing speaks against launching a variant."""
+        """Whether no known limit prevents launching a variant."""
         status = status_of(variant, self.facts[variant.id])
         return status is None or status.ok
 
@@ -73,7 +73,7 @@ class CompiledKernel:
         return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
 
     def share(self, variants: Sequence[Variant]) -> str:
-        """How many variants these are, of how many: "2 of 10 variants"."""
+        """The number of variants and the total: "2 of 10 variants"."""
         return f"{len(variants):,} of {len(self.variants):,} variants"
 
     def diagnostic(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""A lint rule, and a diagnostic that a rule reports: a location, what is wrong, and how to fix it."""
+"""A lint rule, and a diagnostic that a rule reports: a location, the problem, and how to fix it."""
 
 from __future__ import annotations
 

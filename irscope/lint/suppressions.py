@@ -1,4 +1,4 @@
-"""Which rules run (`--select`, `--ignore`), and `# irscope: ignore[rule]` comments in the source."""
+"""Selects the rules that run (`--select`, `--ignore`), and reads `# irscope: ignore[rule]` comments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _COMMENT = re.compile(r"#[ \t]*irscope:[ \t]*ignore(?:\[([^\]\n]*)\])?")
 
 
 def is_suppressed(diagnostic: Diagnostic, lines: Sequence[str], first: int = 1) -> bool:
-    """Whether a comment suppresses a diagnostic, on its line or where the kernel is declared.
+    """Whether a comment suppresses a diagnostic, on its line or at the kernel's declaration.
 
-    `lines` are those of its file from line `first` on.
+    `lines` are the lines of its file from line `first` on.
     """
     places = {diagnostic.line, *diagnostic.suppression_lines}
     return any(

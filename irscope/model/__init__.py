@@ -1,10 +1,10 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
-from irscope.model.config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.errors import UserError
 from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
 from irscope.model.target import Target
+from irscope.model.tuning_config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
 from irscope.model.variant import (
     Argument,
     Artifact,

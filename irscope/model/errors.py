@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """Wrong use or unreadable input: one line that names the thing, what is wrong and what to do."""
+    """Wrong use or unreadable input: one line that names the thing, the problem and the remedy."""
 
     @property
     def command_line_text(self) -> str:

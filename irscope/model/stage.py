@@ -21,7 +21,7 @@ class Stage:
 
     @property
     def binary(self) -> bool:
-        """Whether the artifact is bytes to be kept as a file, with nothing to read in it."""
+        """Whether the artifact is a binary file without readable text."""
         return self.language is None
 
 

@@ -35,7 +35,7 @@ class Status:
 
     @property
     def problem(self) -> str:
-        """What is wrong ("cannot launch: 294,912 bytes of shared memory, limit 232,448"), "" if nothing."""
+        """The problem ("cannot launch: 294,912 bytes of shared memory, limit 232,448"), or ""."""
         return "" if self.ok else f"{self.kind.value}: {self.reason}"
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ def display_line(text: str) -> str:
 
 
 def clipped(text: str, width: int) -> str:
-    """At most `width` characters of `text`; "..." replaces what was cut."""
+    """At most `width` characters of `text`; "..." replaces the rest."""
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from irscope.model.config import Config, Value
 from irscope.model.target import Target
+from irscope.model.tuning_config import Config, Value
 
 
 @dataclass(frozen=True, slots=True)

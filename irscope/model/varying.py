@@ -1,4 +1,4 @@
-"""Which properties vary within a group: the columns that set variants apart."""
+"""Finds the properties that vary within a group: the columns that distinguish its variants."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class CaptureReport:
 
     @property
     def toolchains(self) -> list[Toolchain]:
-        """What the variants were compiled with."""
+        """The versions that compiled the variants."""
         variants = [entry.variant for section in self.sections for entry in section.entries]
         return list({variant.toolchain.id: variant.toolchain for variant in variants}.values())
 
@@ -62,7 +62,7 @@ class CaptureReport:
 
     @property
     def pair_titles(self) -> list[str]:
-        """What differs in each pair: `BLOCK_M 64 -> 128`; after kernel and target if there are several."""
+        """The difference of each pair: `BLOCK_M 64 -> 128`; after kernel and target if there are several."""
         several = len(self.sections) > 1
         return [
             f"{pair.comparison.b.kernel.name} {pair.comparison.b.target} {_changes(pair.comparison)}"

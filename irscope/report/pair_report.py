@@ -49,7 +49,7 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
 
 
 def pair_report_of_stages(comparison: Comparison, wanted: Sequence[str] | None) -> PairReport:
-    """The report on a pair that shows those of `wanted` that both have (None: all that are compared)."""
+    """The report on a pair. It shows the stages in `wanted` that both have (None: all that are compared)."""
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
     diffs = comparison.diffs(also)

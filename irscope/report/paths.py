@@ -12,7 +12,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.,=+@#()\[\]-]|^[.-]|\.$")
 # File systems allow 255 bytes per part; this leaves room for an extension and a number.
 MAX_BYTES = 150
 _HASH_DIGITS = 8
-# Names that Windows reserves for devices, with any extension, and that of the dump's own index.
+# Names that Windows reserves for devices, with any extension, and the name of the dump's own index.
 _RESERVED = re.compile(r"(?i:(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)|index\.json$)")
 
 

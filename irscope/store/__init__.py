@@ -1,6 +1,6 @@
 """The capture file: one SQLite file of kernels, variants and their artifacts.
 
-The names below are loaded when they are first asked for: a command that only reads loads nothing that writes.
+The names below are loaded when they are first asked for: a command that only reads does not load the writer.
 """
 
 from __future__ import annotations

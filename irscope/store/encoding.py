@@ -68,7 +68,7 @@ def value_to_json(value: Value) -> Any:
 
 
 def value_from_json(value: Any) -> Value:
-    """What `value_to_json` wrote; raises ValueError for anything else."""
+    """Reverses `value_to_json`. Raises ValueError for anything else."""
     if isinstance(value, dict) and isinstance(value.get("dtype"), str):
         return Dtype(value["dtype"])
     if value is None or isinstance(value, int | float | str):
@@ -82,7 +82,7 @@ def config_to_json(config: Config) -> str:
 
 
 def config_from_json(text: str) -> Config:
-    """What `config_to_json` wrote."""
+    """Reverses `config_to_json`."""
     return Config(tuple((checked(name), value_from_json(value)) for name, value in json.loads(text)))
 
 
@@ -92,7 +92,7 @@ def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
 
 
 def specialization_from_json(text: str) -> tuple[Argument, ...]:
-    """What `specialization_to_json` wrote."""
+    """Reverses `specialization_to_json`."""
     arguments = []
     for name, type_, key, value in json.loads(text):
         arguments.append(Argument(checked(name), checked(type_), optional(key), value_from_json(value)))
@@ -110,7 +110,7 @@ def function_from_json(text: str) -> SourceFunction:
 
 
 def functions_from_json(text: str) -> tuple[SourceFunction, ...]:
-    """What `functions_to_json` wrote."""
+    """Reverses `functions_to_json`."""
     return tuple(map(_function, json.loads(text)))
 
 
@@ -120,7 +120,7 @@ def launches_to_json(launches: tuple[Launch, ...]) -> str:
 
 
 def launches_from_json(text: str) -> tuple[Launch, ...]:
-    """What `launches_to_json` wrote."""
+    """Reverses `launches_to_json`."""
     return tuple(
         Launch(
             tuple(map(int, row["grid"])),
@@ -136,7 +136,7 @@ def benchmarks_to_json(benchmarks: tuple[Benchmark, ...]) -> str:
 
 
 def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
-    """What `benchmarks_to_json` wrote."""
+    """Reverses `benchmarks_to_json`."""
     return tuple(
         Benchmark(
             checked(row["key"]), float(row["ms"]), float(row["p20"]), float(row["p80"]), bool(row["chosen"])

@@ -34,7 +34,7 @@ CREATE TABLE variant (
     cached INTEGER NOT NULL,             -- 1: Triton's cache had it
     log TEXT,                            -- what ptxas printed
     output TEXT NOT NULL,                -- what the compiler printed
-    reasons TEXT,                        -- what the coalescing pass said, where it was asked
+    reasons TEXT,                        -- the coalescing pass's log, if requested
     launches TEXT NOT NULL,              -- JSON list of objects: grid, arguments
     benchmarks TEXT NOT NULL             -- JSON list of objects: key, ms, p20, p80, chosen
 );
@@ -51,7 +51,7 @@ CREATE TABLE artifact (
 ) WITHOUT ROWID;
 CREATE TABLE facts (                     -- what analysis made of a variant: a cache, never needed
     variant INTEGER PRIMARY KEY REFERENCES variant,
-    version INTEGER NOT NULL,            -- analysis' own; another version is computed anew
+    version INTEGER NOT NULL,            -- version of the facts; facts of another version are recomputed
     facts TEXT NOT NULL                  -- JSON object: name -> value
 );
 """

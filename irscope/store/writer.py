@@ -258,13 +258,13 @@ class CaptureWriter:
 
 
 def kernel_digest(kernel: Kernel) -> str:
-    """sha256 of what identifies a kernel: its source, the sources of its helpers, its parameters."""
+    """sha256 of the identity of a kernel: its source, the sources of its helpers, its parameters."""
     columns = _kernel_columns(kernel.source, kernel.helpers, kernel.parameters)
     return encoding.digest("\0".join(columns).encode())
 
 
 def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
-    """sha256 of what identifies a variant: kernel, specialization, config, target, Triton."""
+    """sha256 of the identity of a variant: kernel, specialization, config, target, Triton."""
     parts = (
         kernel_digest,
         encoding.specialization_to_json(new.specialization),

@@ -1,6 +1,6 @@
-"""The coalescing pass's debug output: which pointers it knew to be contiguous and aligned, and what it chose.
+"""The coalescing pass's debug output: which pointers it knew to be contiguous and aligned, and its choice.
 
-Triton prints it to fd 2, on lines of its own, if TRITON_LLVM_DEBUG_ONLY names the pass.
+Triton prints it to fd 2, on separate lines, if TRITON_LLVM_DEBUG_ONLY names the pass.
 """
 
 from __future__ import annotations

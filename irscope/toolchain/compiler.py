@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.backends import CUDA
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.job import (
@@ -76,7 +77,7 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
 
 
 def source_of(function: Any, job: Job) -> tuple[Any, Any]:
-    """What the JIT would compile for `job`: an ASTSource of the kernel and the backend's parsed options."""
+    """The JIT's input for `job`: an ASTSource of the kernel and the backend's parsed options."""
     from triton.compiler import ASTSource, make_backend
 
     backend = make_backend(gpu_target(job.target))
@@ -215,11 +216,11 @@ class _StageWatch:
         printed = io.StringIO()
         start = time.perf_counter()
         # Triton prints the ptxas log from Python; nothing else prints to stdout during that stage.
-        with contextlib.redirect_stdout(printed) if name == "cubin" else contextlib.nullcontext():
+        with contextlib.redirect_stdout(printed) if name == CUDA.binary else contextlib.nullcontext():
             output = run(module, metadata)
         seconds = self.seconds[name] = time.perf_counter() - start
         changed = {k: v for k, v in metadata.items() if k not in before or before[k] is not v}
-        log = printed.getvalue() if name == "cubin" else None
+        log = printed.getvalue() if name == CUDA.binary else None
         return _StageResult(output, changed, log, self._passes.passes[first_pass:]), seconds
 
     def _report(self, entry: NewPass) -> None:

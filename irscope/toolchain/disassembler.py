@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from irscope.backends import CUDA, HIP
 from irscope.model import UserError
 
 _CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
@@ -27,7 +28,7 @@ def find_nvdisasm() -> Path | None:
 def disassemble(cubin: bytes) -> str:
     """The SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
 
-    Raises UserError if there is no nvdisasm or it rejects the cubin.
+    Raises UserError if nvdisasm is missing or rejects the cubin.
     """
     program = find_nvdisasm()
     if program is None:
@@ -44,12 +45,12 @@ def registers_of(asm: Mapping[str, Any]) -> tuple[int, int]:
     `asm` is a CompiledKernel's. For cuda, the counts come from `cuobjdump -res-usage`; for hip, from the
     metadata in the assembly.
     """
-    if "amdgcn" in asm:
-        return _count(_HIP_REGISTERS, asm["amdgcn"]), _count(_HIP_SPILLS, asm["amdgcn"])
+    if HIP.assembly in asm:
+        return _count(_HIP_REGISTERS, asm[HIP.assembly]), _count(_HIP_SPILLS, asm[HIP.assembly])
     program = _in_triton_wheel("cuobjdump")
     if program is None:
         return 0, 0
-    match = _CUDA_USAGE.search(_run_on(asm["cubin"], program, "-res-usage").stdout)
+    match = _CUDA_USAGE.search(_run_on(asm[CUDA.binary], program, "-res-usage").stdout)
     return (int(match[1]), int(match[2]) // 4) if match else (0, 0)
 
 

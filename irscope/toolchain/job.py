@@ -1,4 +1,4 @@
-"""What the compiler takes and returns, as plain data: a job, the events it emits, and the outcome."""
+"""The compiler's input and output as plain data: a job, the events it emits, and the outcome."""
 
 from __future__ import annotations
 

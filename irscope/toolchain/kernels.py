@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
-from irscope.model.config import DTYPE_NAMES
+from irscope.model.tuning_config import DTYPE_NAMES
 from irscope.toolchain.signature import SignatureItem
 
 

@@ -177,7 +177,7 @@ def _pipeline(manager: Any) -> str:
 
 
 def _recording_module(module: ModuleType, manager: Any) -> SimpleNamespace:
-    """A module of libtriton and its submodules, whose functions record what they add to a `manager`."""
+    """A module of libtriton and its submodules; its functions record the passes added to a `manager`."""
     names: dict[str, Any] = {}
     for name, value in vars(module).items():
         if isinstance(value, ModuleType):

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.live import Live, Producer
+from irscope.tui.live_connection import LiveConnection, Producer
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -65,7 +65,7 @@ class IrscopeApp(App[None]):
     def get_default_screen(self) -> Screen[None]:
         """The main screen; if variants are compiled, the one that waits for the plan."""
         if self._producer is not None:
-            return OpeningScreen(Live(self._producer))
+            return OpeningScreen(LiveConnection(self._producer))
         return CompareScreen(self._workspace, self._background, self._settings, pages=self._lesson)
 
     @on(OpeningScreen.Ready)

@@ -16,7 +16,7 @@ SortKey = tuple[int, float, str]
 UNKNOWN: SortKey = (2, 0.0, "")
 _ZERO: SortKey = (0, 0.0, "")
 _NUMBERS = (int, float)
-# A value stands out if at most one in this many variants has it.
+# A value is highlighted if at most one in this many variants has it.
 _RARE = 4
 # Every table has Triton's options, so their columns have short titles.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}

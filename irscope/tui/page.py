@@ -1,4 +1,4 @@
-"""What the main area shows: two aligned texts, and their screen lines."""
+"""The contents of the main area: two aligned texts, and their screen lines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Page:
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:
-        """The row of a line of one side; the last row if there is no such line."""
+        """The row of a line of one side; the last row if the line does not exist."""
         return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
 
     def matches(self, query: str, located: bool) -> list[int]:
@@ -157,7 +157,7 @@ def plain_page(left: PageSide, right: PageSide | None) -> Page:
 
 
 class Kind(enum.Enum):
-    """What a screen line shows: both sides of a row, one side, or a fold of many rows."""
+    """The content of a screen line: both sides of a row, one side, or a fold of many rows."""
 
     BOTH = enum.auto()
     LEFT = enum.auto()
@@ -166,7 +166,7 @@ class Kind(enum.Enum):
 
 
 class ScreenLine(NamedTuple):
-    """A line on the screen: what it shows of which row. A fold replaces `folded` rows from `row` on."""
+    """A line on the screen: a row and its visible part. A fold replaces `folded` rows from `row` on."""
 
     row: int
     kind: Kind

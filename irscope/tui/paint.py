@@ -52,7 +52,7 @@ class Styles(Protocol):
         """The style of a class, with the panel's background."""
 
     def ink(self, name: str) -> Style:
-        """What a style class itself sets, to add to another style."""
+        """The attributes that a style class itself sets, to add to another style."""
 
 
 def code(

@@ -87,7 +87,7 @@ class PairState:
                 yield stage
 
     def compare_stage(self, stage: str) -> StageDiff | None:
-        """Derives missing texts and compares them; None if there is nothing to compare.
+        """Derives missing texts and compares them; None without a pair to compare.
 
         Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
         """
@@ -144,7 +144,7 @@ class PairState:
         return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
-        """What differs in a stage, in one line."""
+        """The differences in a stage, in one line."""
         if stage == PYTHON or self.single:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
@@ -230,7 +230,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 
 
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
-    """What a variant shows in a tab: the text, or why there is none."""
+    """The content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
         source = python_source(variant)
         return PageSide(source.lines, "python", source.numbers)

@@ -29,7 +29,7 @@ Highlighted = tuple[frozenset[int], frozenset[int]]
 
 @dataclass(frozen=True)
 class _Half:
-    """One side of a row: a line of its text, and where that differs from the other side."""
+    """One side of a row: a line of its text, and its spans that differ from the other side."""
 
     side: PageSide
     line: int
@@ -143,7 +143,7 @@ class RowPainter:
         return fitted(segments, width, base, gutter + room)
 
     def _tinted(self, change: Change, right: bool) -> Style:
-        """The background of a row; real changes are tinted, of which there are few."""
+        """The background of a row; real changes, which are few, are tinted."""
         if change & Change.ADDED:
             return self.styles.style("row--added")
         if change & Change.REMOVED:
@@ -166,7 +166,7 @@ def _changed_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Se
 
 
 def _raw_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
-    """What is between the common start and the common end of two lines."""
+    """The parts between the common start and the common end of two lines."""
     head = _common(left, right)
     tail = _common(left[head:][::-1], right[head:][::-1])
     return ((head, len(left) - tail),), ((head, len(right) - tail),)

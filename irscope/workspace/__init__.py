@@ -46,8 +46,8 @@ if TYPE_CHECKING:
         similar_names,
     )
     from irscope.languages.document import Document, Layout
+    from irscope.languages.language_registry import line_without_location, strip_debug
     from irscope.languages.lexers import lexer_for
-    from irscope.languages.registry import line_without_location, strip_debug
     from irscope.layouts.banks import BankConflicts
     from irscope.layouts.conversion_cost import Conversion
     from irscope.layouts.describe import conflicts_text, ways_text
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from irscope.lint.linter import lint_source
     from irscope.lint.rules import RULES, SOURCE_RULES
     from irscope.store import CaptureReader, CaptureWriter, variant_names
-    from irscope.store.merge import merge_captures
+    from irscope.store.merge_captures import merge_captures
     from irscope.store.writer import remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm
     from irscope.toolchain.signature import split_signature
@@ -162,7 +162,7 @@ _EXPORTS = {
     ),
     "irscope.languages.document": "Document Layout",
     "irscope.languages.lexers": "lexer_for",
-    "irscope.languages.registry": "line_without_location strip_debug",
+    "irscope.languages.language_registry": "line_without_location strip_debug",
     "irscope.layouts.banks": "BankConflicts",
     "irscope.layouts.conversion_cost": "Conversion",
     "irscope.layouts.describe": "conflicts_text ways_text",
@@ -174,7 +174,7 @@ _EXPORTS = {
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
-    "irscope.store.merge": "merge_captures",
+    "irscope.store.merge_captures": "merge_captures",
     "irscope.store.writer": "remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.signature": "split_signature",

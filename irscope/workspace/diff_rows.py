@@ -13,8 +13,8 @@ from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document
+from irscope.languages.language_registry import line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
-from irscope.languages.registry import line_without_location
 from irscope.model.text import display_line, pluralize
 
 Span = tuple[int, int]

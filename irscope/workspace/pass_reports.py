@@ -10,7 +10,7 @@ from irscope.analysis.divergence import KINDS, Divergence, Divergences, aligned_
 from irscope.analysis.pass_history import PassStep, history, step_diff, summary, touched
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.languages.registry import line_without_location
+from irscope.languages.language_registry import line_without_location
 from irscope.model import UserError, Variant
 from irscope.workspace.workspace import Workspace
 

@@ -244,7 +244,7 @@ class Workspace:
 
     def document(self, variant: Variant, stage: str) -> Document:
         """A stage, parsed. Raises as `content`."""
-        from irscope.languages.registry import parse
+        from irscope.languages.language_registry import parse
 
         key = self.key(variant, stage), stage  # stages in two languages may have the same text
         held = self._documents.get(key)
@@ -415,7 +415,7 @@ class Workspace:
 
     def module(self, module: PassModule) -> Document:
         """A module between two passes, parsed. Raises UserError if it is damaged."""
-        from irscope.languages.registry import parse
+        from irscope.languages.language_registry import parse
 
         key = (module.artifact.digest, module.language)
         held = self._modules.get(key)

@@ -35,7 +35,7 @@ def stored(name, stage):
 
 def stage_diff(stage, left, right):
     from irscope.diff.stage_diff import diff_stage
-    from irscope.languages.registry import parse
+    from irscope.languages.language_registry import parse
 
     language = stage_named(stage).language
     return diff_stage(stage, parse(left, language), parse(right, language))

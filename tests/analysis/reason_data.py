@@ -1,8 +1,8 @@
-"""The committed stages of tests/capture/narrow.py, with what the coalescing pass said of them."""
+"""The committed stages of tests/capture/narrow.py, with the coalescing pass's log."""
 
 from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.analysis.builders import DATA, variant
 
 REASONS = DATA / "reasons"

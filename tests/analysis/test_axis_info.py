@@ -8,20 +8,20 @@ from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import blamed, global_accesses, width_limits
 from irscope.analysis.vectorization import match_decisions, parse_decisions
 from irscope.diff.def_use import Definition
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.analysis.builders import stored
 from tests.analysis.reason_data import NAMES, text, ttir
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pointers_are_known_as_well_as_the_compiler_says(name):
+def test_pointer_info_equals_the_compilers(name):
     document = ttir(name)
     flow = AxisFlow(document)
-    told = match_decisions(parse_decisions(text(name, "reasons")), document)
+    decisions = match_decisions(parse_decisions(text(name, "reasons")), document)
     found = global_accesses(document, flow)
-    assert len(told) == len(found) >= 2
+    assert len(decisions) == len(found) >= 2
     for access in found:
-        info, reason = flow.infos()[access.pointer], told[access.index]
+        info, reason = flow.infos()[access.pointer], decisions[access.index]
         assert (info.contiguity, info.divisibility, info.constancy) == (
             reason.contiguity, reason.divisibility, reason.constancy,
         )  # fmt: skip
@@ -67,7 +67,7 @@ def test_rules_of_one_dimension(body, contiguity, divisibility, constancy):
     )  # fmt: skip
 
 
-def test_a_broadcast_dimension_is_constant_and_the_other_keeps_its_run():
+def test_a_broadcast_dimension_is_constant_and_the_other_stays_contiguous():
     info = last(
         RANGE,
         "%e = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>",
@@ -89,7 +89,7 @@ LOOP = (
 
 
 @pytest.mark.parametrize(("step", "divisibility"), [(32, 32), (24, 8), (1, 1)])
-def test_what_a_loop_carries_is_known_as_well_as_each_round_leaves_it(step, divisibility):
+def test_loop_carried_values_have_the_info_that_holds_in_each_iteration(step, divisibility):
     assert last(*(line.format(step=step) for line in LOOP)).divisibility == (divisibility,)
 
 
@@ -109,7 +109,7 @@ def test_either_branch_may_be_taken(other, divisibility):
     assert info.divisibility == (divisibility,)
 
 
-def test_an_unknown_start_makes_what_the_loop_carries_unknown():
+def test_an_unknown_initial_value_makes_a_loop_carried_value_unknown():
     info = last(*(line.format(step=32).replace("%a = %zero", "%a = %n") for line in LOOP))
     assert info.divisibility == (1,)
 

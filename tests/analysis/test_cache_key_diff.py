@@ -1,4 +1,4 @@
-"""Why it was compiled again: the inputs that differ, no more and no fewer."""
+"""Reasons for a recompilation are exactly the inputs that differ."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def named(a, b):
     }
 
 
-def test_the_same_key_has_no_reason():
+def test_equal_keys_have_no_reasons():
     assert named(compiled(), compiled()) == {}
     assert recompilation(compiled(), compiled()).whole
 
 
-def test_constexpr_parameters_are_told_from_arguments_that_are_one():
+def test_constexpr_parameters_differ_from_arguments_equal_to_one():
     assert constexpr_parameters(SOURCE.text) == {"BLOCK", "MODE"}
     assert constexpr_parameters("def broken(:") == frozenset()
 
@@ -81,7 +81,7 @@ def test_each_component_by_its_name(changes, expected):
         assert found == expected
 
 
-def test_sources_lines_and_helpers_are_reasons_where_the_source_component_differs():
+def test_sources_lines_and_helpers_are_reasons_if_the_source_component_differs():
     other = KEY | {"source": "6" * 64}
     changed = replace(
         KERNEL, helpers=(replace(HELPER, text="@triton.jit\ndef twice(x):\n    return 2 * x\n"),)
@@ -99,7 +99,7 @@ def test_a_global_accounts_for_the_source_that_reads_it():
     assert set(named(compiled(), compiled(other))) == {("global", "SCALE")}
 
 
-def test_what_follows_the_target_is_no_reason_of_its_own():
+def test_consequences_of_the_target_are_not_separate_reasons():
     key = KEY | {"option arch": "sm80", "backend": "ptxas: release 12.9\n-80", "option debug": "True"}
     other = replace(compiled(key), target=parse_target("cuda:80"))
     found = recompilation(compiled(), other).reasons
@@ -111,7 +111,7 @@ def test_what_follows_the_target_is_no_reason_of_its_own():
     assert found[0].components == ("backend", "option arch")
 
 
-def test_another_compiler_may_write_the_same_attributes_otherwise():
+def test_a_new_compiler_is_the_only_reason_if_attributes_changed_with_it():
     attributes = "{(0,): [['tt.divisibility', 16]], (1,): [['tt.divisibility', 16]]}"
     key = KEY | {"triton": "e" * 64, "attributes": attributes, "option clc": "False"}
     other = compiled(key, toolchain=Toolchain(1, {"triton": "3.6.0"}, ""))
@@ -120,7 +120,7 @@ def test_another_compiler_may_write_the_same_attributes_otherwise():
     assert reason.components == ("attributes", "option clc", "triton")
 
 
-def test_a_new_helper_is_told_once():
+def test_a_new_helper_is_listed_once():
     more = replace(KERNEL, helpers=(HELPER, replace(HELPER, name="thrice", line=30)))
     assert set(named(compiled(), compiled(KEY | {"source": "6" * 64}, more))) == {("helper", "thrice")}
 
@@ -137,7 +137,7 @@ def test_without_a_key_the_variant_itself_is_compared():
     }
 
 
-def test_a_half_key_is_not_taken_for_a_whole_one():
+def test_an_incomplete_key_is_not_used():
     half = {"source": "5" * 64}
     assert not recompilation(compiled(), compiled(half)).whole
     assert named(compiled(), compiled(half)) == {}

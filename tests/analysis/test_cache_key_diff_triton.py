@@ -107,7 +107,7 @@ def test_exactly_the_inputs_that_were_changed_are_named(kernel_file, one, other)
     a, key_a = _compiled(kernel_file, one)
     b, key_b = _compiled(kernel_file, other)
     found = recompilation(a, b)
-    # True and 1 are one constant to Python's str only where they print alike: they do not.
+    # True and 1 are different constants, because Python's str prints them differently.
     changed = {name for name in one if repr(one[name]) != repr(other[name])}
     assert {reason.input.name or reason.input.kind for reason in found.reasons} == changed
     assert found.whole

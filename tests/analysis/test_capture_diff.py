@@ -1,4 +1,4 @@
-"""Two captures: what is matched, what got worse and in which order, what came and went."""
+"""Comparing two captures: matching, sorting of regressions, added and removed variants."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def compare(old, new):
         ({"code": "a", "seconds": {"llir": 0.3}}, [], []),
     ],
 )
-def test_what_got_worse_or_better(values, worse, better):
+def test_better_and_worse_facts_are_listed(values, worse, better):
     (pair,) = compare([made()], [made(**values)]).pairs
     assert [change.name for change in pair.worse] == worse
     assert [change.name for change in pair.better] == better
     assert pair.identical == (values["code"] == "a")
 
 
-def test_what_matters_most_stands_first():
+def test_most_important_change_is_first():
     old = [made(n, block=n) for n in range(1, 7)]
     new = [
         made(1, block=1, code="b", registers=66),
@@ -96,7 +96,7 @@ def test_a_renamed_kernel_is_found_by_its_source_and_by_its_code():
     assert len(other.only_a) == len(other.only_b) == 1
 
 
-def test_two_alike_are_matched_in_order():
+def test_identical_variants_are_matched_in_order():
     found = compare([made(1), made(2)], [made(7), made(8), made(9)])
     assert [(pair.a.id, pair.b.id) for pair in found.pairs] == [(1, 7), (2, 8)]
     assert [one.id for one in found.only_b] == [9]

@@ -1,4 +1,4 @@
-"""A fact over configs: which axes there are, what stands on a tick, what the lines join."""
+"""Chart data: axes, ticks, and the points that lines join."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def shape(found: Chart) -> dict[str, list[tuple[int, int, float | None, str]]]:
     }
 
 
-def test_axes_are_what_differs_the_one_with_the_most_values_first() -> None:
+def test_axes_are_the_varying_properties_sorted_by_number_of_values() -> None:
     assert list(axes(VARIANTS)) == ["BLOCK", "num_warps", EACH]
     assert list(axes([VARIANTS[0]])) == [EACH]
     mixed = [variant(1, BLOCK=1), variant(2, target="hip:gfx942", BLOCK=1)]
     assert list(axes(mixed)) == ["target", EACH]
 
 
-def test_ticks_stand_by_size_and_series_by_value() -> None:
+def test_ticks_are_sorted_by_size_and_series_by_value() -> None:
     found = chart(VARIANTS, FACTS, REGISTERS, "BLOCK", "num_warps")
     assert found.ticks == ("256", "512", "1024")
     assert shape(found) == {
@@ -69,7 +69,7 @@ def test_ticks_stand_by_size_and_series_by_value() -> None:
     assert not found.crowded
 
 
-def test_a_line_joins_the_best_that_can_be_launched() -> None:
+def test_a_line_joins_the_best_launchable_variants() -> None:
     low = chart(VARIANTS, FACTS, REGISTERS, "BLOCK")
     assert [one.line for one in low.series] == [((0, 16), (2, 48))]
     assert low.crowded
@@ -77,7 +77,7 @@ def test_a_line_joins_the_best_that_can_be_launched() -> None:
     assert [one.line for one in high.series] == [((0, 1.0), (2, 0.5))]
 
 
-def test_each_variant_has_a_tick_the_best_first() -> None:
+def test_each_variant_has_a_tick_and_the_best_is_first() -> None:
     found = chart(VARIANTS, FACTS, REGISTERS, EACH, "num_warps")
     assert found.ticks == ("#2", "#4", "#1", "#6", "#3", "#5")
     assert [point.variant.id for point in found.points] == [2, 4, 1, 6, 3, 5]
@@ -106,6 +106,6 @@ def test_values_of_all_kinds_have_an_order(values: list[Value]) -> None:
 
 
 @pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), -(10**30)])
-def test_a_number_that_cannot_be_is_none(value: FactValue) -> None:
+def test_invalid_numbers_are_not_plotted(value: FactValue) -> None:
     found = chart(VARIANTS[:1], {1: facts(value)}, REGISTERS, EACH)
     assert found.points[0].y is None

@@ -1,4 +1,4 @@
-"""The coalescing pass's own words, read and matched to TTIR."""
+"""Parsing the coalescing pass's log and matching it to TTIR."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ PRODUCT = "product.cuda-90.triton-3.9.0"
 
 
 @pytest.mark.parametrize("version", ["3.6.0", "3.9.0"])
-def test_what_the_pass_said_of_each_operation(version):
+def test_each_operation_has_its_log_entry(version):
     name = f"masked.cuda-90.triton-{version}"
     load, store = parse_decisions(text(name, "reasons"))
     assert load == CoalescingDecision("tt.load", (256,), (256,), (16,), (1,), 4, 2)
@@ -20,9 +20,9 @@ def test_what_the_pass_said_of_each_operation(version):
 
 def test_each_operation_has_its_own_and_the_second_run_has_none():
     document = ttir(PRODUCT)
-    told = match_decisions(parse_decisions(text(PRODUCT, "reasons")), document)
-    assert [document.operations[index].opcode for index in told] == ["tt.load", "tt.load", "tt.store"]
-    assert [reason.shape for reason in told.values()] == [(64, 32), (32, 64), (64, 64)]
+    decisions = match_decisions(parse_decisions(text(PRODUCT, "reasons")), document)
+    assert [document.operations[index].opcode for index in decisions] == ["tt.load", "tt.load", "tt.store"]
+    assert [reason.shape for reason in decisions.values()] == [(64, 32), (32, 64), (64, 64)]
 
 
 def test_reasons_of_another_kernel_match_nothing():
@@ -32,7 +32,7 @@ def test_reasons_of_another_kernel_match_nothing():
     assert match_decisions(more, ttir("masked.cuda-90.triton-3.9.0")) == {}
 
 
-def test_text_that_is_cut_gives_what_is_whole():
+def test_truncated_text_gives_the_complete_entries():
     whole = text(PRODUCT, "reasons")
     first = parse_decisions(whole)[0]
     cut = whole[: whole.index("Considering op", 40)]

@@ -1,4 +1,4 @@
-"""A kernel's compilations: what varied, what was redundant, what a warm-up must cover."""
+"""A kernel's compilations: varied inputs, redundant compilations, and warm-up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def story(*pairs):
     return compilations("add", variants, {one.id: facts for one, facts in pairs})
 
 
-def test_what_varied_with_its_values_and_counts():
+def test_varied_inputs_have_their_values_and_counts():
     found = story(made(1, "D", 2, "a"), made(2, "D", 3, "b"), made(3, "", 3, "c"))
     assert [(varied.input.name, dict(varied.values)) for varied in found.varied] == [
         ("n", {"i32 divisible by 16": 2, "i32": 1}),
@@ -49,7 +49,7 @@ def test_unknown_code_is_not_repeated_and_unknown_time_is_not_zero():
     assert found.argument_sets[0].seconds is None
 
 
-def test_what_a_warm_up_has_to_cover():
+def test_warm_up_covers_each_specialization():
     chosen = made(1, "D", 2, "a", benchmarks=(Benchmark("n=1", 1.0, 1.0, 1.0, chosen=True),))
     found = story(chosen, made(2, "D", 3, "b"), made(3, "", 3, "c"))
     assert [(one.arguments, one.compiled, one.chosen) for one in found.argument_sets] == [

@@ -47,7 +47,7 @@ def test_a_code_object_has_a_digest_and_damage_has_none():
         code_digest(b"not an object")
 
 
-def test_groups_are_the_same_program_launched_alike():
+def test_duplicates_have_identical_code_and_launch_parameters():
     content = cubin("add_kernel.cuda-90")
     contents = [
         content,
@@ -66,7 +66,7 @@ def test_groups_are_the_same_program_launched_alike():
     assert [[made.id for made in group] for group in duplicate_groups(variants, facts)] == [[1, 2, 5]]
 
 
-def test_variants_of_two_captures_are_told_apart_by_program_not_by_id():
+def test_variants_of_two_captures_are_compared_by_code_not_by_id():
     a = variant(name="add_kernel")
     other = dataclasses.replace(a, target=variant("cuda:80").target)
     facts = facts_of(a, cubin("add_kernel.cuda-90"))

@@ -7,7 +7,7 @@ from irscope.backends.elf import sections
 from tests.analysis.builders import FACTS
 
 
-# What `cuobjdump -res-usage` and `-elf` print for these cubins.
+# Printed by `cuobjdump -res-usage` and `-elf` for these cubins.
 @pytest.mark.parametrize(
     ("file", "registers", "stack", "barriers"),
     [
@@ -20,12 +20,12 @@ from tests.analysis.builders import FACTS
         ("softmax_kernel.spills.cuda-90", 24, 224, 1),
     ],
 )
-def test_kernel_info_is_what_cuobjdump_prints(file, registers, stack, barriers):
+def test_kernel_info_equals_cuobjdumps(file, registers, stack, barriers):
     content = (FACTS / f"{file}.cubin").read_bytes()
     assert kernel_info(content, file.partition(".")[0]) == KernelInfo(registers, stack, barriers)
 
 
-def test_a_kernel_that_is_not_there_is_unknown_not_zero():
+def test_a_missing_kernel_has_unknown_resources():
     content = (FACTS / "add_kernel.cuda-90.cubin").read_bytes()
     assert kernel_info(content, "other_kernel") == KernelInfo(None, None, None)
 
@@ -40,7 +40,7 @@ def test_sections_hold_the_code():
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF\x01\x01" + bytes(80), b"no ELF" * 30])
-def test_what_is_no_elf_file_is_a_value_error(content):
+def test_invalid_elf_files_raise_value_error(content):
     with pytest.raises(ValueError, match="ELF"):
         sections(content)
 

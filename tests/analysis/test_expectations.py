@@ -38,7 +38,7 @@ def failing(text):
         "launchable contains shared",
     ],
 )
-def test_what_holds(text):
+def test_expectations_that_hold(text):
     assert failing(text) == []
 
 
@@ -56,7 +56,7 @@ def test_what_holds(text):
         ("matrix contains mfma", ["matrix contains mfma"]),
     ],
 )
-def test_what_fails_and_the_unknown_always_does(text, fails):
+def test_failing_expectations_and_unknown_facts_fail(text, fails):
     assert failing(text) == fails
 
 
@@ -65,12 +65,12 @@ def test_what_fails_and_the_unknown_always_does(text, fails):
     ["", "spills", "spills =", "spills == ", "spills = 0", "spills == 0 or registers == 1", "== 0",
      "spills == 0 and", "spills < low", "__import__('os')", "nonsense == 0", "spills == 0; x"],
 )  # fmt: skip
-def test_what_is_no_expectation(text):
+def test_invalid_expectations_are_rejected(text):
     with pytest.raises(UserError):
         parse_expectation(text)
 
 
-def test_an_unknown_fact_is_named_with_what_there_are():
+def test_an_unknown_fact_is_reported_with_the_known_ones():
     with pytest.raises(UserError, match=r"no fact 'spils'; the facts are: .*n_spills.*spills"):
         parse_expectation("spils == 0")
 
@@ -80,12 +80,12 @@ def test_aliases_are_names_of_facts():
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_refused_in_one_line(text):
+def test_any_text_is_parsed_or_rejected_in_one_line(text):
     with contextlib.suppress(UserError):
         parse_expectation(text)
 
 
 @given(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), st.integers(0, 200))
-def test_comparisons_are_those_of_numbers(sign, number):
+def test_comparisons_equal_pythons(sign, number):
     holds = eval(f"96 {sign} {number}")
     assert (failing(f"registers {sign} {number}") == []) == holds

@@ -106,14 +106,14 @@ def test_an_amd_kernel_that_spills():
 
 
 @pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
-def test_every_kind_of_the_backend_is_there_in_table_order(target):
+def test_facts_of_the_backend_are_complete_and_in_table_order(target):
     made = variant(target)
     found = measured(made, {})
     assert list(found) == [kind.name for kind in kinds_for(made.target.backend)]
     assert all(name == fact.kind.name for name, fact in found.items())
 
 
-def test_kinds_have_names_of_their_own_and_belong_to_a_vendor():
+def test_fact_names_are_unique_and_belong_to_a_backend():
     names = [kind.name for kind in FACT_KINDS]
     assert len(set(names)) == len(names)
     assert {"tensor_memory", "cubin_size", "ptx_seconds"} & {k.name for k in kinds_for("hip")} == set()
@@ -131,7 +131,7 @@ def test_a_failed_variant_has_the_facts_of_the_stages_it_has():
     assert found["instructions"] is None
 
 
-def test_what_does_not_fit_is_not_launchable():
+def test_a_variant_that_exceeds_the_limits_is_not_launchable():
     found = values(
         variant(metadata={"shared": 294912}), {"cubin": (FACTS / "add_kernel.cuda-90.cubin").read_bytes()}
     )
@@ -164,7 +164,7 @@ def test_facts_survive_json():
     assert [fact.kind for fact in back.values()] == [fact.kind for fact in facts.values()]
 
 
-def test_json_that_holds_no_facts_is_left_out():
+def test_invalid_json_facts_are_skipped():
     assert list(from_json({"registers": [1], "nonsense": 3, "stack": None, "shared": 5})) == [
         "stack",
         "shared",

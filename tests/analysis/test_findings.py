@@ -44,7 +44,7 @@ def test_wider_loads_come_first_with_their_line_and_their_layout():
         assert all("ld.global" in texts_[place.stage].split("\n")[place.line] for place in evidence)
 
 
-def test_the_source_line_is_quoted_where_it_is_known():
+def test_the_source_line_is_quoted_if_known():
     listed, _ = wider_loads()
     line = int(listed[0].text.split("line ")[1].split(":")[0])
     source = SourceFunction(
@@ -59,13 +59,13 @@ def test_findings_are_sorted_by_weight():
     assert weights == sorted(weights, reverse=True)
 
 
-def test_without_a_diff_the_widths_are_those_of_the_whole_kernel():
+def test_without_a_diff_widths_of_the_whole_kernel_are_compared():
     assert texts(facts(global_loads="16 x 4 B"), facts(global_loads="4 x 16 B")) == [
         "Global loads: 16 x 4 B -> 4 x 16 B"
     ]
 
 
-def test_a_layout_is_told_field_by_field():
+def test_a_layout_change_is_listed_field_by_field():
     names = [
         f"matmul_kernel.cuda-90.BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps={n},num_stages=3" for n in (4, 8)
     ]
@@ -75,7 +75,7 @@ def test_a_layout_is_told_field_by_field():
     assert all(finding.evidence_a and finding.evidence_b for finding in listed)
 
 
-def test_what_cannot_launch_comes_before_everything():
+def test_launch_failure_is_the_first_finding():
     listed = found(
         facts(launchable="yes", registers=64, stack=0, occupancy=0.5, blocks_per_sm=4, limiter="registers"),
         facts(
@@ -87,12 +87,12 @@ def test_what_cannot_launch_comes_before_everything():
     assert "occupancy" not in [finding.kind for finding in listed]
 
 
-def test_what_did_not_compile_says_why():
+def test_a_failed_variant_quotes_its_error():
     b = variant(id_=2, failure=Failure("PTXASError", "ptxas failed with error code 255", "..."))
     assert texts({}, {}, b=b)[0] == "B did not compile: PTXASError: ptxas failed with error code 255"
 
 
-def test_spills_are_told_with_the_registers():
+def test_spills_are_reported_with_the_registers():
     none = facts(stack=0, registers=168)
     some = facts(stack=816, registers=255, spill_store_bytes=1972, spill_load_bytes=1460)
     first = texts(none, some)[0]
@@ -103,7 +103,7 @@ def test_spills_are_told_with_the_registers():
     assert texts(some, none)[0].startswith("A spills, B does not: 816 bytes")
 
 
-def test_few_registers_with_much_stack_are_not_praised():
+def test_few_registers_with_a_large_stack_are_not_an_improvement():
     gave_up = facts(stack=21_000, registers=32)
     listed = texts(facts(stack=0, registers=168), gave_up)
     assert "with only 32 registers, the register allocator gave up" in listed[0]
@@ -111,33 +111,33 @@ def test_few_registers_with_much_stack_are_not_praised():
 
 
 @pytest.mark.parametrize("missing", ["registers", "stack"])
-def test_registers_are_never_told_without_stack(missing):
+def test_registers_are_always_reported_with_stack(missing):
     a, b = facts(registers=64, stack=0), facts(registers=128, stack=0)
     assert [f.kind for f in found(a, b)] == ["registers"]
     b = {**b, **facts(**{missing: None})}
     assert found(a, b) == []
 
 
-def test_what_is_unknown_on_one_side_says_nothing():
+def test_a_fact_unknown_on_one_side_gives_no_finding():
     assert found(facts(shared=None, matrix=None), facts(shared=1024, matrix="1 x mma.sync.m16n8k16")) == []
 
 
-def test_identical_code_is_said_first():
+def test_identical_code_is_the_first_finding():
     content = {"cubin": (FACTS / "add_kernel.cuda-90.cubin").read_bytes()}
     made = [variant(name="add_kernel", id_=number) for number in (1, 2)]
     listed = findings(PairContext(*made, *(measure(one, content.get) for one in made)))
     assert [finding.kind for finding in listed] == ["identical"]
 
 
-def test_what_ptxas_warns_of_on_one_side():
+def test_a_ptxas_warning_of_one_side_is_a_finding():
     warning = (
         "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are "
         "serialized due to insufficient register resources for the wgmma pipeline "
         "in the function 'matmul_kernel' in line 979\n"
     )
-    said = texts({}, {}, a=variant(log=""), b=variant(id_=2, log=warning * 2))
-    assert len(said) == 1
-    assert said[0].startswith("ptxas warns about B: Potential Performance Loss: wgmma.mma_async")
+    warnings = texts({}, {}, a=variant(log=""), b=variant(id_=2, log=warning * 2))
+    assert len(warnings) == 1
+    assert warnings[0].startswith("ptxas warns about B: Potential Performance Loss: wgmma.mma_async")
     assert texts({}, {}, a=variant(), b=variant(id_=2, log=warning)) == []
 
 

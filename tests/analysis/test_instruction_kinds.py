@@ -39,7 +39,7 @@ def counted(text, language):
          Kind("async copy", "cp.async.bulk.tensor store")),
     ],
 )  # fmt: skip
-def test_what_a_ptx_instruction_does(line, expected):
+def test_ptx_instructions_are_classified(line, expected):
     assert list(counted(line, "ptx")) == [expected]
 
 
@@ -61,7 +61,7 @@ def test_cp_async_reads_global_memory_and_copies():
     "\twgmma.wait_group.sync.aligned 1;", "\tld.param.b64 \t%rd1, [f_param_0];",
     "\ttcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];",
 ])  # fmt: skip
-def test_what_moves_no_data_is_counted_but_not_named(line):
+def test_instructions_without_data_movement_are_counted_but_not_named(line):
     assert scan(line, PTX).instructions == 1
     assert counted(line, "ptx") == {}
 
@@ -71,7 +71,7 @@ def test_what_moves_no_data_is_counted_but_not_named(line):
     "\t.loc\t1 43 17", "// %bb.0:", "\t// begin inline asm", ".visible .entry f(", "{", "}", ")",
     "\t.b8 1                                   // Abbreviation Code", "\twaitLoop:", "\twaitLoop: ",
 ])  # fmt: skip
-def test_what_is_no_ptx_instruction(line):
+def test_other_ptx_lines_are_not_instructions(line):
     assert scan(line, PTX).instructions == 0
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_ptx_instruction(line):
          Kind("matrix", "v_wmma_f32_16x16x16_f16")),
     ],
 )  # fmt: skip
-def test_what_an_amdgcn_instruction_does(line, expected):
+def test_amdgcn_instructions_are_classified(line, expected):
     assert list(counted(line, "amdgcn")) == [expected]
 
 
@@ -128,7 +128,7 @@ def test_a_real_amdgcn():
     assert found[Kind("shared load", width=2)] == 80
 
 
-def test_lines_are_those_of_the_text():
+def test_instruction_lines_are_lines_of_the_text():
     text = stored("add_kernel.cuda-90.BLOCK_SIZE=1024", "3.9.0.ptx")
     lines = text.split("\n")
     for doing, indices in scan(text, PTX).lines.items():

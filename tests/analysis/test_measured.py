@@ -1,4 +1,4 @@
-"""The times of an autotuner as facts: the last key's, and the keys that a config won."""
+"""Autotuning times as facts: the time of the last key, and the keys that a config won."""
 
 from irscope.facts.measure import measure
 from irscope.model import Benchmark
@@ -10,12 +10,12 @@ def facts(*benchmarks: Benchmark):
     return [measured[name].value for name in ("ms", "ms_key", "chosen")]
 
 
-def test_the_last_time_and_every_key_that_was_won():
+def test_the_latest_time_and_every_won_key_are_kept():
     won, lost = Benchmark("n=1", 3.0, 2.5, 4.0, chosen=True), Benchmark("n=2", 1.5, 1.0, 2.0)
     assert facts(won, lost) == [1.5, "n=2", "n=1"]
     assert facts(lost) == [1.5, "n=2", "no"]
     assert facts(Benchmark("", 3.0, 2.5, 4.0, chosen=True)) == [3.0, "", "all"]
 
 
-def test_nothing_was_measured_without_a_gpu():
+def test_without_a_gpu_there_are_no_times():
     assert facts() == [None, None, None]

@@ -29,7 +29,7 @@ def test_every_target_has_its_limits():
         ("cuda:120", 1536, 24, 100, 99),
     ],
 )
-def test_limits_are_the_published_ones(target, threads, blocks, shared, block_shared):
+def test_limits_equal_the_published_ones(target, threads, blocks, shared, block_shared):
     device = device_of(parse_target(target))
     assert (device.warps * 32, device.blocks) == (threads, blocks)
     assert (device.shared, device.block_shared) == (shared * 1024, block_shared * 1024)
@@ -48,7 +48,7 @@ def test_limits_are_the_published_ones(target, threads, blocks, shared, block_sh
         ({"warps": 1, "registers": 16, "shared": 0, "barriers": 16}, 4, ("barriers",)),
     ],
 )
-def test_what_limits_a_hopper_multiprocessor(use, blocks, limits):
+def test_hopper_limiters(use, blocks, limits):
     found = resident("cuda:90", **use)
     assert (found.blocks, found.limits) == (blocks, limits)
     assert found.fraction == blocks * use["warps"] / 64
@@ -72,7 +72,7 @@ def test_what_limits_a_hopper_multiprocessor(use, blocks, limits):
         ("hip:gfx1201", 154, 24, 9),
     ],
 )
-def test_registers_allow_the_waves_that_llvm_prints(target, registers, scalars, waves_a_simd):
+def test_waves_per_register_count_equal_llvms(target, registers, scalars, waves_a_simd):
     found = resident(target, warps=4, registers=registers, shared=0, barriers=1, scalar_registers=scalars)
     assert found.warps == waves_a_simd * 4
 
@@ -105,5 +105,5 @@ def test_cu_mode_leaves_half_of_a_work_group_processor():
         ("cuda:90", {"shared": "many", "num_warps": None}, None),
     ],
 )
-def test_what_cannot_launch_says_why(target, metadata, reason):
+def test_an_impossible_launch_names_the_limit(target, metadata, reason):
     assert launch_problem(variant(target, metadata=metadata)) == reason

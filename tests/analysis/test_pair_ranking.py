@@ -1,4 +1,4 @@
-"""Which pairs a report shows where none is asked for."""
+"""The pairs that a report shows by default."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ FACTS = {
 }
 
 
-def test_a_pair_for_each_value_that_varies_the_one_of_which_most_came_first():
-    assert ids(SWEEP, FACTS) == [(1, 2), (2, 4)], "BLOCK alone, num_warps alone"
+def test_one_pair_per_varying_property_sorted_by_effect():
+    assert ids(SWEEP, FACTS) == [(1, 2), (2, 4)], "only BLOCK, only num_warps"
     assert ids(SWEEP, FACTS, most=1) == [(1, 2)]
 
 
-def test_what_cannot_run_and_what_is_the_same_program_tells_nothing():
-    stuck = {**FACTS, 2: facts(registers=128, launchable="no: 300,000 bytes of shared memory")}
+def test_unlaunchable_and_identical_variants_are_not_paired():
+    unlaunchable = {**FACTS, 2: facts(registers=128, launchable="no: 300,000 bytes of shared memory")}
     failed = [SWEEP[0], replace(SWEEP[1], failure=Failure("E", "e", "e")), *SWEEP[2:]]
-    assert ids(SWEEP, stuck) == ids(failed, FACTS) == [(3, 4), (1, 3)]
+    assert ids(SWEEP, unlaunchable) == ids(failed, FACTS) == [(3, 4), (1, 3)]
     same = {number: facts(registers=32, shared=0, threads=128, code="a") for number in FACTS}
     assert ids(SWEEP, same) == []
 
 
-def test_times_of_one_problem_count_and_those_of_two_do_not():
+def test_times_are_compared_only_for_the_same_problem():
     timed = {
         number: facts(registers=32, ms=ms, ms_key=key)
         for number, ms, key in ((1, 0.001, "n"), (2, 0.002, "n"), (3, 0.008, "n"), (4, 0.5, "m"))
@@ -54,7 +54,7 @@ def test_times_of_one_problem_count_and_those_of_two_do_not():
     assert ids(SWEEP, timed) == [(1, 3), (1, 2)]
 
 
-def test_where_no_two_differ_in_one_value_alone_those_in_the_fewest_count():
+def test_pairs_differ_in_as_few_values_as_possible():
     apart = [
         variant(1, M=1, N=1, K=1),
         variant(2, M=2, N=2, K=1),
@@ -70,7 +70,7 @@ def test_kernels_take_turns():
     assert ids([*SWEEP, *others], known, most=2) == [(1, 2), (11, 12)]
 
 
-def test_a_scale_is_round_and_holds_all():
+def test_an_axis_scale_is_round_and_covers_all_values():
     assert list(axis_scale(0.03, 0.81, 4).values()) == [0.0, 0.5, 1.0]
     assert axis_scale(100.0, 101.0, 4)[:2] == (100.0, 101.0)
     assert axis_scale(5.0, 5.0, 4).low <= 5.0 < axis_scale(5.0, 5.0, 4).high

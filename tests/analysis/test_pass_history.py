@@ -1,4 +1,4 @@
-"""What each pass did, and where two variants part."""
+"""The changes of each pass, and the pass in which two variants diverge."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_a_pass_is_named_without_its_anchor_and_options(pipeline, name, options)
     assert (pass_name(pipeline), pass_options(pipeline)) == (name, options)
 
 
-def test_steps_are_the_passes_with_what_each_ran_on(kept):
+def test_steps_have_the_modules_before_and_after_each_pass(kept):
     found = kept.steps(recorded())
     assert [step.number for step in found] == list(range(1, 11))
-    # What a stage received is what the one before it left: no step.
+    # A stage receives the previous stage's output: no step.
     assert "" not in [step.name for step in found]
     assert [step.name for step in found if not step.changed] == ["canonicalize"] * 2
     for before, after in itertools.pairwise(found):
@@ -80,7 +80,7 @@ def test_steps_are_the_passes_with_what_each_ran_on(kept):
     assert languages == ["mlir"] * 8 + ["llvm"] * 2
 
 
-def test_what_triton_changes_between_two_pipelines_is_a_step_without_a_name(kept):
+def test_changes_between_pipelines_are_unnamed_steps(kept):
     passes = recorded()
     other = NewPass("ttgir", "", 0.0, (passes[1].content or b"") + b"// set by Triton\n")
     found = kept.steps((*passes[:3], other, *passes[4:]))
@@ -91,15 +91,15 @@ def test_what_triton_changes_between_two_pipelines_is_a_step_without_a_name(kept
 
 def test_a_summary_names_operations_layouts_or_attributes(kept):
     found = kept.steps(recorded(3))
-    said = {step.name: summary(step, kept.document) for step in found}
-    assert said["inline"] == "-1 tt.call"
-    assert said["canonicalize"] == ""
-    assert said["convert-triton-to-tritongpu"].startswith("new #blocked ttg.blocked")
-    assert said["tritongpu-coalesce"] == "#blocked sizePerThread [1] -> [4]"
-    assert said["tritongpu-assign-latencies"].startswith("1 attribute")
-    assert said["tritongpu-pipeline"] == "+3 ttg.async_copy_global_to_local"
-    assert said["llvm.to_module"] == "15 operations of MLIR became 3 of LLVM IR"
-    assert said["llvm.optimize_module"] == "-1 add"
+    summaries = {step.name: summary(step, kept.document) for step in found}
+    assert summaries["inline"] == "-1 tt.call"
+    assert summaries["canonicalize"] == ""
+    assert summaries["convert-triton-to-tritongpu"].startswith("new #blocked ttg.blocked")
+    assert summaries["tritongpu-coalesce"] == "#blocked sizePerThread [1] -> [4]"
+    assert summaries["tritongpu-assign-latencies"].startswith("1 attribute")
+    assert summaries["tritongpu-pipeline"] == "+3 ttg.async_copy_global_to_local"
+    assert summaries["llvm.to_module"] == "15 operations of MLIR became 3 of LLVM IR"
+    assert summaries["llvm.optimize_module"] == "-1 add"
 
 
 def test_a_pass_that_did_not_end_failed(kept):
@@ -108,7 +108,7 @@ def test_a_pass_that_did_not_end_failed(kept):
     assert summary(found[-1], kept.document) == "failed"
 
 
-def test_the_diff_of_a_pass_is_none_where_there_is_nothing_to_compare(kept):
+def test_a_pass_without_changes_has_no_diff(kept):
     found = kept.steps(recorded())
     assert step_diff(named(found, "canonicalize"), kept.document) is None
     assert step_diff(named(found, "llvm.to_module"), kept.document) is None
@@ -125,7 +125,7 @@ def test_the_passes_that_touched_a_source_line(kept):
     assert touched(named(found, "tritongpu-pipeline"), 5, kept.document)[Change.ADDED] == 2
 
 
-def test_the_history_of_an_operation_begins_where_it_was_made(kept):
+def test_the_history_of_an_operation_begins_with_its_creation(kept):
     found = kept.steps(recorded())
     after = kept.document(named(found, "tritongpu-pipeline").after)
     lines = {operation.opcode: operation.line for operation in after.operations}
@@ -140,12 +140,12 @@ def test_the_history_of_an_operation_begins_where_it_was_made(kept):
     assert history(found, "ptx", 1, kept.document) == []
 
 
-def parted(kept, a, b):
+def diverging(kept, a, b):
     return divergences(kept.steps(a), kept.steps(b), kept.document, kept.document)
 
 
-def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
-    found = parted(kept, recorded(2), recorded(4))
+def test_num_stages_is_recorded_by_one_pass_and_used_by_the_pipeliner(kept):
+    found = diverging(kept, recorded(2), recorded(4))
     assert found.attributes.passes.name == "tritongpu-assign-latencies"
     assert found.operations.passes.name == "tritongpu-pipeline"
     assert found.layouts is None
@@ -157,46 +157,46 @@ def test_num_stages_is_noted_in_one_pass_and_matters_in_the_pipeliner(kept):
     )
 
 
-def test_layouts_part_where_the_warps_are_laid_out(kept):
-    found = parted(kept, recorded(warps=4), recorded(warps=8))
+def test_layouts_diverge_in_the_pass_that_distributes_warps(kept):
+    found = diverging(kept, recorded(warps=4), recorded(warps=8))
     assert found.first is found.layouts
     assert found.layouts.passes.name == "convert-triton-to-tritongpu"
     assert found.operations.passes.name == "convert-triton-gpu-to-llvm"
 
 
-def test_shapes_alone_are_no_parting(kept):
-    found = parted(kept, recorded(block=128), recorded(block=256))
+def test_shapes_are_not_a_divergence(kept):
+    found = diverging(kept, recorded(block=128), recorded(block=256))
     assert (found.first, found.operations, found.layouts, found.attributes) == (None, None, None, None)
 
 
-def test_equal_passes_do_not_part(kept):
-    assert parted(kept, recorded(), recorded()).first is None
-    assert parted(kept, (), recorded()).first is None
+def test_equal_passes_do_not_diverge(kept):
+    assert diverging(kept, recorded(), recorded()).first is None
+    assert diverging(kept, (), recorded()).first is None
 
 
-def test_a_difference_that_a_later_pass_undoes_does_not_count(kept):
+def test_a_difference_that_a_later_pass_undoes_is_ignored(kept):
     ours, theirs = list(recorded(2)), list(recorded(4))
     # After the last pass of TTGIR both have the same module again.
     for passes in (ours, theirs):
         passes[8] = NewPass("ttgir", "tritongpu-undo", 0.1, recorded(3)[7].content)
         passes[9] = NewPass("llir", "", 0.0, recorded(3)[7].content)
-    assert parted(kept, tuple(ours[:8]), tuple(theirs[:8])).operations is not None
-    assert parted(kept, tuple(ours[:10]), tuple(theirs[:10])).first is None
+    assert diverging(kept, tuple(ours[:8]), tuple(theirs[:8])).operations is not None
+    assert diverging(kept, tuple(ours[:10]), tuple(theirs[:10])).first is None
 
 
-def test_a_pass_that_only_one_side_runs_stands_alone(kept):
+def test_a_pass_that_only_one_side_runs_has_no_match(kept):
     theirs = list(recorded(2))
     extra = NewPass("ttgir", "tritongpu-prefetch", 0.1, recorded(3)[7].content)
     a, b = kept.steps(recorded(2)), kept.steps((*theirs[:8], extra, *theirs[8:]))
-    alone = [moment for moment in pass_pairs(a, b) if not moment.a]
-    assert [moment.name for moment in alone] == ["tritongpu-prefetch", ""]
-    # What llir received is the same again; without that, the difference is that pass's.
+    unmatched = [pair for pair in pass_pairs(a, b) if not pair.a]
+    assert [pair.name for pair in unmatched] == ["tritongpu-prefetch", ""]
+    # Both sides give llir the same module; without llir, the extra pass diverges.
     assert divergences(a, b, kept.document, kept.document).first is None
     a, b = ([step for step in side if step.stage != "llir"] for side in (a, b))
     assert divergences(a, b, kept.document, kept.document).operations.passes.name == "tritongpu-prefetch"
 
 
-def test_what_differs_before_the_first_pass_is_told_so(kept):
+def test_a_difference_before_the_first_pass_is_reported(kept):
     ours = recorded()
     more = (ours[0].content or b"").replace(b"    tt.return", b"    tt.assert %n : i32\n    tt.return")
     theirs = tuple(

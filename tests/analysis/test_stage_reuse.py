@@ -1,4 +1,4 @@
-"""What compiling equal TTIR once saved: only what is known to be saved counts."""
+"""The time saved by compiling equal TTIR once; only known times count."""
 
 import pytest
 
@@ -25,30 +25,30 @@ def shared(*variants, codes="aaaaaa"):
     return found.variants, found.seconds
 
 
-def test_each_that_took_its_stages_saved_what_they_took_where_they_were_made():
+def test_reused_stages_save_their_original_compile_time():
     assert shared(one(1, MADE), one(2, TAKEN), one(3, TAKEN)) == ((2, 3), pytest.approx(3.5))
 
 
-def test_nothing_is_shared_where_every_variant_made_its_own():
+def test_without_reuse_nothing_is_saved():
     assert shared(one(1, MADE), one(2, MADE)) == ((), None)
 
 
-def test_a_variant_from_tritons_cache_saved_nothing_now_and_tells_no_time():
+def test_variants_from_tritons_cache_are_not_counted():
     assert shared(one(1, MADE), one(2, TAKEN, cached=True)) == ((), None)
     assert shared(one(1, MADE, cached=True), one(2, TAKEN)) == ((2,), None)
 
 
-def test_an_unknown_cost_makes_the_sum_unknown():
+def test_an_unknown_compile_time_makes_the_sum_unknown():
     variants = one(1, MADE), one(2, TAKEN), one(3, TAKEN), one(4, TAKEN)
     assert shared(*variants, codes="aabb") == ((2, 3, 4), None)
 
 
-def test_a_variant_that_failed_took_nothing():
+def test_a_failed_variant_reuses_no_stages():
     failed = variant(id_=2, seconds=TAKEN, stages=dict.fromkeys(("source", "ttir", "ttgir"), b""))
     assert shared(one(1, MADE), failed) == ((), None)
 
 
-def test_no_compile_time_is_given_where_stages_were_taken():
+def test_reused_stages_have_no_compile_time():
     facts = [measure(made, STAGES.get) for made in (one(1, MADE), one(2, TAKEN))]
     assert facts[0]["seconds"].value == pytest.approx(2.05)
     assert facts[1]["seconds"].value is None

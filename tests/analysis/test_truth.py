@@ -1,4 +1,4 @@
-"""Against what the driver of a real H200 reported (triton 3.6.0)."""
+"""Facts equal the report of a real H200's driver (Triton 3.6.0)."""
 
 import csv
 import json
@@ -10,11 +10,11 @@ from irscope.backends import device_of, parse_target
 from irscope.facts.occupancy import BlockUse, occupancy
 from tests.analysis.builders import DATA, FACTS
 
-# ptxas of another Triton may give other registers; all else is held to the driver's answer on 3.6 and 3.9.
+# ptxas of another Triton may give other registers; all else must equal the driver's answer.
 OF_ONE_TRITON = {"n_regs"}
 
 
-def test_occupancy_is_the_drivers_for_every_launch():
+def test_occupancy_equals_the_drivers():
     device = device_of(parse_target("cuda:90"))
     with (FACTS / "truth_occupancy.csv").open() as file:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
@@ -25,7 +25,7 @@ def test_occupancy_is_the_drivers_for_every_launch():
 
 
 @pytest.mark.slow
-def test_facts_of_a_sample_are_the_drivers():
+def test_facts_of_samples_equal_the_drivers():
     triton = pytest.importorskip("triton")
     from benchmarks.facts_truth import compare, compile_record
 

@@ -23,7 +23,7 @@ def test_a_kernel_without_a_loop_has_no_pipeline():
     assert scan_ttgir(stored("add_kernel.cuda-90.BLOCK_SIZE=256", "3.9.0.ttgir")).buffers == 0
 
 
-def test_mbarriers_and_tensor_memory_are_no_pipeline_buffers():
+def test_mbarriers_and_tensor_memory_are_not_pipeline_buffers():
     barrier = "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<4x1xi64, #shared1, #smem, mutable> -> !ttg.x"
     accumulator = (
         "%3 = ttg.memdesc_index %2[%c0_i32] : !ttg.memdesc<2x128x128xf32, #tmem, #ttng.tensor_memory> -> !"

@@ -57,7 +57,7 @@ def test_serve_without_textual_serve_is_one_line(irscope, capture):
 class TestServe:
     """With the extra `serve`."""
 
-    def test_it_answers_on_loopback_and_to_its_own_page_alone(self, capture):
+    def test_it_answers_only_on_loopback_and_to_its_own_page(self, capture):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -79,7 +79,7 @@ class TestServe:
             serving.wait(timeout=20)
 
     def page(self, url: str) -> str:
-        """What the server answers, once it is up."""
+        """The server's answer, once it is up."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and not self.listens(url):
             time.sleep(0.1)

@@ -44,7 +44,7 @@ def test_a_capture_and_its_copy(irscope, old):
     assert "  0 worse\n" in done.stdout and "Worse\n" not in done.stdout
 
 
-def test_what_got_worse(irscope, old, tmp_path):
+def test_better_and_worse_facts_are_listed(irscope, old, tmp_path):
     new = write(tmp_path / "new.irscope", shared=4096, seconds=2.0)
     done = irscope("diff", old, new)
     assert "2 worse: Shared 2, Compile 2" in done.stdout

@@ -1,4 +1,4 @@
-"""`irscope dump`: what is written, under which names, and that nothing ever leads out of the folder."""
+"""`irscope dump`: the files and their names; no name leads out of the folder."""
 
 from __future__ import annotations
 

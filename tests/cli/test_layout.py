@@ -1,4 +1,4 @@
-"""`irscope layout` as a user calls it: the list, pictures, the what-if, errors."""
+"""`irscope layout` as a user runs it: the list, pictures, --no-swizzle, errors."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
-    """#1 for sm_80 with what Triton told of it, #2 for sm_90, #3 nasty, #4 without TTGIR.
+    """#1 for sm_80 with layouts recorded by Triton, #2 for sm_90, #3 nasty, #4 without TTGIR.
 
-    Their Triton is none that is installed: nobody is asked.
+    Their Triton version is not installed, so Triton is not started.
     """
     path = tmp_path / "m.irscope"
     with CaptureWriter.create(path) as writer:
@@ -119,17 +119,17 @@ def test_layouts_recorded_by_triton_are_used(layout: Run, capture: Path):
             "64x64 #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], "
             "instrShape = [16, 8]}>"
         )
-        told = {"register": [], "lane": [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], "warp": [], "block": []}
-        writer.add_layouts(1, {key: told})
+        bases = {"register": [], "lane": [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], "warp": [], "block": []}
+        writer.add_layouts(1, {key: bases})
     with CaptureReader(capture) as read:
-        assert read.layouts(read.variants()[0]) == {key: told}
+        assert read.layouts(read.variants()[0]) == {key: bases}
     drawn = layout("#1", "acc", "--rows", "0:1", "--cols", "0:2")
     assert "from Triton 3.9.0+test" in drawn
     assert "T1:0" in drawn
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("#1", "nothing"), "has no 'nothing'; variables: "),
         (("#1", "acc", "--rows", "64:65"), "the tensor ends at 64"),
@@ -142,9 +142,9 @@ def test_layouts_recorded_by_triton_are_used(layout: Run, capture: Path):
         (("#1", "acc", "-o", "/nowhere/x.txt"), "cannot be written"),
     ],
 )
-def test_wrong_use_is_one_line(layout: Run, words: tuple[str, ...], said: str):
+def test_wrong_use_is_one_line(layout: Run, words: tuple[str, ...], message: str):
     error = layout(*words, code=2)
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
 
 

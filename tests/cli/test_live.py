@@ -1,4 +1,4 @@
-"""Compiling for the app: what it is told, what is in the capture, what is left running."""
+"""Compiling for the app: its events, the capture, and the processes that stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from irscope.backends import parse_target
 from irscope.capturing.messages import SweepRequest
-from irscope.cli.live import LiveSweep
+from irscope.cli.live_sweep import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.workspace.live import (
     Ended,
@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 120.0
 Make = Callable[..., LiveSweep]
 
 
-class Told:
+class Received:
     """The events in the order they came."""
 
     def __init__(self) -> None:
@@ -84,16 +84,16 @@ def make(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def workers() -> int:
-    """How many worker processes this test has now."""
+    """The number of this test's worker processes."""
     command = ["ps", "--ppid", str(os.getpid()), "-o", "args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
     return listed.stdout.count("irscope.capturing.compile.worker")
 
 
-def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: Path) -> None:
-    sweep, told = make(64, 96, 128), Told()
-    sweep.begin(told.queue.put)
-    events = told.until(Ended, Refused)
+def test_each_stage_is_reported_before_its_variant_finishes(make: Make, tmp_path: Path) -> None:
+    sweep, received = make(64, 96, 128), Received()
+    sweep.begin(received.queue.put)
+    events = received.until(Ended, Refused)
     planned = events[0]
     assert isinstance(planned, Planned)
     assert [(v.id, v.config.get("BLOCK")) for v in planned.variants] == [(1, 64), (2, 96), (3, 128)]
@@ -108,13 +108,13 @@ def test_each_stage_is_told_of_before_its_variant_is_done(make: Make, tmp_path: 
     assert (sweep.compiled, sweep.failed, sweep.left) == (2, 1, 0)
 
 
-def test_an_edit_a_mistake_and_the_edit_taken_back(make: Make, file: Path, tmp_path: Path) -> None:
-    sweep, told = make(64), Told()
+def test_an_edit_an_error_and_a_reverted_edit(make: Make, file: Path, tmp_path: Path) -> None:
+    sweep, received = make(64), Received()
 
     def again(text: str) -> Event:
         file.write_text(text)
-        sweep.begin(told.queue.put)
-        return told.until(Ended, Unchanged, Refused)[0]
+        sweep.begin(received.queue.put)
+        return received.until(Ended, Unchanged, Refused)[0]
 
     first = again(KERNEL)
     assert isinstance(again(KERNEL), Unchanged)
@@ -135,9 +135,9 @@ def test_an_edit_a_mistake_and_the_edit_taken_back(make: Make, file: Path, tmp_p
 
 
 def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_path: Path) -> None:
-    sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
-    sweep.begin(told.queue.put)
-    told.until(VariantFinished)
+    sweep, received = make(64, 128, 256, 512, 1024, 2048), Received()
+    sweep.begin(received.queue.put)
+    received.until(VariantFinished)
     assert workers() == 1
     begun = time.monotonic()
     sweep.stop()
@@ -150,38 +150,38 @@ def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_pat
     assert [path.name for path in tmp_path.glob("k.irscope*")] == ["k.irscope"]
 
 
-def test_another_plan_ends_what_is_under_way(make: Make, file: Path) -> None:
-    sweep, told = make(64, 128, 256, 512, 1024, 2048), Told()
-    sweep.begin(told.queue.put)
-    told.until(VariantFinished)
+def test_a_new_plan_stops_the_previous_sweep(make: Make, file: Path) -> None:
+    sweep, received = make(64, 128, 256, 512, 1024, 2048), Received()
+    sweep.begin(received.queue.put)
+    received.until(VariantFinished)
     file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
-    sweep.begin(told.queue.put)
-    events = told.until(Planned, Refused)
+    sweep.begin(received.queue.put)
+    events = received.until(Planned, Refused)
     assert not any(isinstance(event, Ended) for event in events)
     assert isinstance(events[-1], Planned)
     numbers = {event.variant.id for event in events if isinstance(event, VariantFinished)} | {1}
     assert not numbers & {variant.id for variant in events[-1].variants}
-    told.until(StageMade)
+    received.until(StageMade)
     sweep.stop()
     assert workers() == 0
 
 
-def test_triton_is_loaded_by_workers_alone(file: Path, tmp_path: Path) -> None:
+def test_only_workers_import_triton(file: Path, tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
 from queue import Queue
 from irscope.capturing.messages import SweepRequest
-from irscope.cli.live import LiveSweep
+from irscope.cli.live_sweep import LiveSweep
 from irscope.backends import parse_target
 from irscope.store import CaptureWriter
 path = Path({str(tmp_path / "x.irscope")!r})
 CaptureWriter.create(path).close()
 targets = (parse_target("cuda:90"),)
 request = SweepRequest(Path({str(file)!r}), "add", "*fp32, i32", {{}}, {{"BLOCK": (64,)}}, targets)
-sweep, told = LiveSweep(request, path, 1, 60.0), Queue()
-sweep.begin(told.put)
-print(type(told.get()).__name__)
+sweep, received = LiveSweep(request, path, 1, 60.0), Queue()
+sweep.begin(received.put)
+print(type(received.get()).__name__)
 sweep.stop()
 print([name for name in ("triton", "torch") if name in sys.modules])
 """
@@ -189,7 +189,7 @@ print([name for name in ("triton", "torch") if name in sys.modules])
     assert done.stdout.split("\n")[:2] == ["Planned", "[]"], done.stderr
 
 
-def test_without_a_terminal_it_says_so_and_leaves_nothing(
+def test_without_a_terminal_there_is_an_error_and_no_capture(
     irscope: Irscope, file: Path, tmp_path: Path
 ) -> None:
     done = irscope("tui", f"{file}::add", "--signature", "*fp32, i32", "-o", "x.irscope")
@@ -198,7 +198,7 @@ def test_without_a_terminal_it_says_so_and_leaves_nothing(
     assert not (tmp_path / "x.irscope").exists()
 
 
-def test_what_to_compile_is_for_files_alone(irscope: Irscope, tmp_path: Path) -> None:
+def test_compile_options_are_only_for_python_files(irscope: Irscope, tmp_path: Path) -> None:
     done = irscope("tui", "x.irscope", "--config", "BLOCK=1")
     assert done.returncode == 2
     assert done.stderr.startswith("irscope: --config applies only to FILE.py[::KERNEL]")
@@ -206,7 +206,7 @@ def test_what_to_compile_is_for_files_alone(irscope: Irscope, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("flag", ["--resume", "--force"])
-def test_without_a_terminal_a_capture_stays_as_it_is(
+def test_without_a_terminal_a_capture_is_unchanged(
     irscope: Irscope, file: Path, tmp_path: Path, flag: str
 ) -> None:
     (tmp_path / "x.irscope").write_text("mine")

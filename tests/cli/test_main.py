@@ -1,4 +1,4 @@
-"""The flat command list: names and summaries, what is imported, exit codes and one-line errors."""
+"""The flat command list: names and summaries, imports, exit codes and one-line errors."""
 
 from __future__ import annotations
 

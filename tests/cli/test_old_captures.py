@@ -1,4 +1,4 @@
-"""Captures that earlier versions of irscope wrote still open and show what they showed.
+"""Captures that earlier versions of irscope wrote still open and give the same output.
 
 tests/data/captures has one per version of the format: v1 of the first release (cuda:90 and hip:gfx942), v2
 with passes and the log of the coalescing pass. Both hold vector_add.py under three block sizes, one of which

@@ -97,7 +97,7 @@ def test_the_history_of_an_operation(irscope, scale):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("#5",), "#5 has no passes"),
         (("#1", "#5"), "#5 has no passes"),
@@ -109,10 +109,10 @@ def test_the_history_of_an_operation(irscope, scale):
         (("#9",), "#9"),
     ],
 )
-def test_wrong_use_is_one_line(irscope, scale, words, said):
+def test_wrong_use_is_one_line(irscope, scale, words, message):
     code, lines, err = irscope("passes", scale, *words)
     assert (code, lines) == (2, [])
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from irscope.backends import stage_named
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 FOLDER = Path(__file__).parent.parent / "data" / "stages"
 NAMES = sorted(path.name for path in FOLDER.iterdir())

@@ -6,13 +6,13 @@ import pytest
 
 from irscope.diff.rows import Change, StageDiff
 from irscope.languages.document import Document, Operation
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.diff.rewrite import renamed, shifted, stripped
 from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 
 COUNTS = (1, 2, 7, 50)
 
-# Changes of an operation whose operand's definition is gone: an outer name may stand for it then.
+# Changes of an operation whose operand's definition is gone: an outer name may replace it.
 USERS = {Change.OPERANDS, Change.CONSTANT}
 
 

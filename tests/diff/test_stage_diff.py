@@ -5,7 +5,7 @@ import pytest
 from irscope.diff.rows import Change
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from tests.diff.stages import NAMES, diff_files, diff_texts, language_of, text_of
 
 

@@ -73,7 +73,7 @@ def commands(page: Path) -> Iterator[Command]:
 
 
 def fits(shown: list[str], printed: list[str]) -> bool:
-    """Whether the output matches what the page shows, apart from times and file sizes."""
+    """Whether the output matches the page, apart from times and file sizes."""
     parts: list[list[str]] = [[]]
     for line in map(_normalized, shown):
         if line == "...":

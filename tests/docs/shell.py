@@ -1,4 +1,4 @@
-"""Runs the commands of a docs page in a folder of their own, as a reader does who has only the samples."""
+"""Runs the commands of a docs page in a separate folder that has only the samples, as a reader does."""
 
 from __future__ import annotations
 

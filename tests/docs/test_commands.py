@@ -1,4 +1,4 @@
-"""Every command that README.md and docs/ show does what they say, run in a folder with the samples."""
+"""Every command in README.md and docs/ prints the shown output, run in a folder with the samples."""
 
 from __future__ import annotations
 

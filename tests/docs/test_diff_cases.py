@@ -1,4 +1,4 @@
-"""The pairs of docs/diff-cases.md differ as the page says."""
+"""The pairs of docs/diff-cases.md have the summaries that the page shows."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def test_case(case: re.Match[str]) -> None:
     assert summary_of(case) == case["summary"]
 
 
-def test_every_pair_is_a_case() -> None:
+def test_every_pair_is_documented() -> None:
     assert len(CASES) == TEXT.count('title="A"') == TEXT.count('title="B"')

@@ -1,4 +1,4 @@
-"""The pages hold together: one for each command with what it takes, and links that lead somewhere."""
+"""Every command has a page that lists its options, and links have targets."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_
 
 
 @pytest.mark.parametrize(("name", "module"), [(name, module) for name, module, _ in COMMANDS])
-def test_a_command_s_page_has_what_its_parser_takes(name: str, module: str) -> None:
+def test_a_commands_page_lists_its_options(name: str, module: str) -> None:
     text = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
     assert BEGIN in text
     assert with_usage(text, name, module) == text, "run python docs/usage.py"
 
 
 @by_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target, anchor in re.findall(r"\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)", text):
         linked = (page.parent / target).resolve() if target else page

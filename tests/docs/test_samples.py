@@ -1,4 +1,4 @@
-"""The commands of docs/samples.md are those of tests/samples/cases.py, which tests/samples compiles."""
+"""The commands in docs/samples.md equal tests/samples/cases.py, which tests/samples compiles."""
 
 from __future__ import annotations
 

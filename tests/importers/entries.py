@@ -18,7 +18,7 @@ def stage(name: str, block: int = 1024) -> bytes:
 
 def metadata(key: str, **more: Any) -> dict[str, Any]:
     """The part of Triton 3.9's metadata of the add kernel that an import reads."""
-    said = {
+    record = {
         "hash": hashlib.sha256(key.encode()).hexdigest(),
         "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
         "name": "add_kernel",
@@ -28,7 +28,7 @@ def metadata(key: str, **more: Any) -> dict[str, Any]:
         "maxnreg": None,
         "triton_version": "3.9.0",
     }
-    return said | more
+    return record | more
 
 
 def write_entry(cache: Path, key: str, block: int = 1024, **more: Any) -> Path:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from irscope.languages.assembly import MAX_INLINING, SourceLines, principal_mnemonic
 from irscope.languages.document import OPAQUE, Document, Location
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 LANGUAGE = {".llir": "llvm", ".ptx": "ptx", ".sass": "sass", ".amdgcn": "amdgcn"}
 STAGES = sorted(
@@ -18,7 +18,7 @@ STAGES = sorted(
 )
 SMALL = [path for path in STAGES if path.stat().st_size < 20_000]
 
-# What names a value, a label, a metadata node, and its number; the numbers are shifted in the tests.
+# Numbered names of values, labels and metadata nodes; the tests shift the numbers.
 NAMES = {
     "llvm": re.compile(r"(%|!|#|(?<=\n)(?=\d+:))(\d+)\b"),
     "ptx": re.compile(r"(%[a-z]{1,2}|\$L__[A-Za-z]+(?:\d+_)?)(\d+)\b"),

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from irscope.backends import STAGES
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 
 FOLDER = Path(__file__).parents[1] / "data" / "stages"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}
 CASES = 10_000
-# Damage is where it stands, not how much surrounds it: short pieces make many cases affordable.
+# Short pieces make many cases affordable; the text around the damage does not matter.
 PIECE = 1_500
 
 
@@ -29,7 +29,7 @@ def pieces() -> dict[str, list[str]]:
 
 
 def damaged(pick: random.Random, texts: list[str]) -> str:
-    """A real piece, truncated, spliced with another, sprinkled with noise, or noise alone."""
+    """A real piece, truncated, spliced with another, sprinkled with noise, or only noise."""
     text, other = pick.choice(texts), pick.choice(texts)
     cut, start = pick.randrange(len(text) + 1), pick.randrange(len(other) + 1)
     match pick.randrange(5):

@@ -121,7 +121,7 @@ def test_declarations_globals_and_debug_records_are_not_operations() -> None:
     [
         ("5", CALL),
         ("6", Location("/triton/standard.py", 43, 17, CALL)),
-        ("7", CALL),  # code of no line is where it was inlined
+        ("7", CALL),  # code of line 0 belongs to its call
         ("8", None),
         ("9", Location("/src/k.py", 1, 1, Location("/src/k.py", 2, 2))),  # a cycle ends
         ("12", Location("", 6, 1)),  # a scope that is its own

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.document import OPAQUE, Document, Operation
+from irscope.languages.language_registry import parse as parse_language
 from irscope.languages.mlir.parser import parse
-from irscope.languages.registry import parse as parse_language
 
 STAGES = sorted(
     path
     for path in (Path(__file__).parents[1] / "data" / "stages").iterdir()
     if path.suffix in (".source", ".glir", ".ttir", ".ttgir")
 )
-# Lines that are no operation of their own: alias tables, comments, labels, the rest of a region operation.
+# Lines that are not operations: alias tables, comments, labels, the rest of a region operation.
 STRUCTURE = re.compile(r"\s*(?:$|[#!][\w$.-]+ = |//|\^|\}|(?:default|partition\d+|case)\b.*\{$)")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irscope.backends import parse_target
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import KernelLayouts

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.backends import parse_target
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
 from irscope.layouts.conversion_cost import ConversionCost, conversion_cost

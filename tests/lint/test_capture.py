@@ -59,7 +59,7 @@ def test_configs_that_cannot_launch():
 
 def test_configs_that_spill_worst_first():
     pairs = [made(1, {"BLOCK": 64}, stack=0, spill_store_bytes=0), made(2, {}, stack=64, spill_store_bytes=0)]
-    assert lint(*pairs) == []  # a stack alone is an array
+    assert lint(*pairs) == []  # a stack without spills is an array
     pairs += [
         made(3, {"BLOCK": 1}, stack=16, spill_store_bytes=8),
         made(4, {"BLOCK": 2}, stack=800, spill_load_bytes=8),

@@ -1,4 +1,4 @@
-"""The rules for source: what each reports, and similar code that it must not report."""
+"""The rules for source: code that each reports, and similar code that it must not report."""
 
 from __future__ import annotations
 

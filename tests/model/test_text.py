@@ -1,4 +1,4 @@
-"""Untrusted text made safe to print."""
+"""Making untrusted text safe to print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ surrogates = st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "Lu", 
 
 
 @given(st.one_of(st.text(), surrogates))
-def test_nothing_that_commands_a_terminal_is_left(text):
+def test_terminal_control_characters_are_removed(text):
     shown = printable(text)
     assert not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t" for c in shown)
     assert not any(
@@ -26,7 +26,7 @@ def test_nothing_that_commands_a_terminal_is_left(text):
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x7E)))
-def test_plain_text_stays(text):
+def test_plain_text_is_unchanged(text):
     assert printable(text) == text
 
 
@@ -41,7 +41,7 @@ def test_clipped():
     assert clipped("abcdefg", 2) == "..."
 
 
-def test_code_spans_hold_in_a_table():
+def test_code_spans_are_escaped_in_a_table():
     assert code("a|b") == "`a\\|b`"
     assert code("a``b") == "``` a``b ```"
 

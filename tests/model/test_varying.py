@@ -1,7 +1,7 @@
 from irscope.model.varying import distinct_values, varying
 
 
-def test_only_what_differs_varies():
+def test_only_differing_values_vary():
     rows = [{"a": 1, "b": 2, "c": "x"}, {"a": 1, "b": 3, "c": "x"}]
     assert varying(rows) == ["b"]
     assert varying(rows[:1]) == varying([]) == []

@@ -1,4 +1,4 @@
-"""`irscope.capture` and `irscope.compile`, in a process of their own as in a notebook."""
+"""`irscope.capture` and `irscope.compile`, in a separate process, as in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real programs do around their kernels works without a GPU, or stops the program if it needs one."""
+"""Code around the kernels of real programs works without a GPU, or stops the program if it needs one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Run = Callable[[str], tuple[list[str], list[str]]]
 
 @pytest.fixture
 def run(irscope: Irscope, tmp_path: Path) -> Run:
-    """Runs a program that must succeed; returns its lines on stdout and those of irscope on stderr."""
+    """Runs a program that must succeed; returns the lines on stdout, and irscope's lines on stderr."""
 
     def call(text: str) -> tuple[list[str], list[str]]:
         (tmp_path / "script.py").write_text(text)
         done = irscope("run", "--target", "cuda:90", "script.py")
         assert done.returncode == 0, done.stderr
-        said = [line for line in done.stderr.splitlines() if line.startswith("irscope: ")]
-        return done.stdout.splitlines(), said
+        messages = [line for line in done.stderr.splitlines() if line.startswith("irscope: ")]
+        return done.stdout.splitlines(), messages
 
     return call
 
@@ -52,20 +52,20 @@ def test_the_programs_own_operators_see_fake_cuda_tensors(run: Run, tmp_path: Pa
 
 
 def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):
-    _, said = run(patterns.TRAINING)
-    assert said[0].startswith("irscope: script.py:")
-    assert "torch.compile needs a GPU to make its kernels" in said[0]
+    _, messages = run(patterns.TRAINING)
+    assert messages[0].startswith("irscope: script.py:")
+    assert "torch.compile needs a GPU to make its kernels" in messages[0]
     assert blocks(tmp_path / "script.irscope") == [16, 64]
 
 
 def test_processes_that_the_program_starts_write_their_own_captures(run: Run, tmp_path: Path):
-    printed, said = run(patterns.CHILDREN)
+    printed, messages = run(patterns.CHILDREN)
     assert printed == ["spawn 0", "fork 0", "no torch"]
     assert blocks(tmp_path / "script.irscope") == [16]
     others = sorted(tmp_path.glob("script.*.irscope"))
     assert sorted(str(block) for path in others for block in blocks(path)) == ["128", "32", "64"]
     assert all(path.name.split(".")[1].isdigit() for path in others)
-    assert len(said) == 4
+    assert len(messages) == 4
 
 
 def test_each_rank_of_torchrun_writes_its_capture_and_merge_joins_them(irscope: Irscope, tmp_path: Path):

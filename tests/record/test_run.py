@@ -172,7 +172,7 @@ def test_killed_at_any_moment_the_capture_opens_with_the_finished_variants(tmp_p
         os.killpg(process.pid, signal.SIGKILL)
     else:
         os.kill(program, signal.SIGKILL)
-    said = process.communicate(timeout=120)[0].split()
+    printed = process.communicate(timeout=120)[0].split()
     assert process.returncode == (-9 if both else 137)
     with CaptureReader(tmp_path / "script.irscope") as capture:
         variants = capture.variants()
@@ -181,8 +181,8 @@ def test_killed_at_any_moment_the_capture_opens_with_the_finished_variants(tmp_p
             assert "cubin" in variant.artifacts
             assert all(capture.read(variant, stage) for stage in variant.artifacts)
     # Killing irscope itself loses records in transit; killing the program loses nothing.
-    if not both and said:
-        assert len(variants) >= int(said[-1])
+    if not both and printed:
+        assert len(variants) >= int(printed[-1])
 
 
 def test_a_sweep_of_an_unknown_name_is_reported(irscope: Irscope, script):
@@ -213,7 +213,7 @@ def test_modules_and_code_run_as_python_runs_them(irscope: Irscope, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "specify SCRIPT.py"),
         (["nowhere.py"], "nowhere.py: no such file"),
@@ -222,8 +222,8 @@ def test_modules_and_code_run_as_python_runs_them(irscope: Irscope, tmp_path: Pa
         (["-j", "0", "-c", "1"], "-j must be at least 1"),
     ],
 )
-def test_wrong_use_is_reported_in_one_line(irscope: Irscope, words: list[str], said: str):
+def test_wrong_use_is_reported_in_one_line(irscope: Irscope, words: list[str], message: str):
     done = irscope("run", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1

@@ -8,7 +8,7 @@ from irscope.diff.stage_diff import diff_stage
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}

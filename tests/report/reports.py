@@ -15,7 +15,7 @@ from irscope.workspace import Workspace
 from tests.tui.captures import LARGE, SMALL, stage
 
 _PYTHON = Path(__file__).parent.parent / "tui" / "matmul_source.txt"
-# What would act if any of it were taken for markup, script, style, an attribute or a template.
+# Text that acts if it is interpreted as markup, script, style, an attribute or a template.
 HOSTILE = (
     "</script><img src=x onerror=\"document.title='owned'\"><!-- ' ]]> {{7*7}} \u202e & </pre></noscript>"
 )
@@ -61,7 +61,7 @@ def sweep(path: Path) -> Path:
 
 
 def hostile(path: Path) -> Path:
-    """A capture of which every text is HOSTILE."""
+    """A capture whose texts are all HOSTILE."""
     source = SourceFunction(f"k{HOSTILE}", f"/{HOSTILE}.py", 1, f'"{HOSTILE}"\n# {HOSTILE}\n')
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain({"triton": HOSTILE}, HOSTILE)

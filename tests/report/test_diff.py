@@ -19,8 +19,8 @@ from irscope.report.json.records import to_json
 from irscope.report.markdown.diff_markdown import diff_markdown
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.diff_text import diff_text, diff_unified
-from irscope.report.terminal.paint import PLAIN, Paint
 from irscope.report.terminal.rows_text import _window, side_by_side, unified
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.workspace import Comparison, RowSide, hunks, row_sides
 from tests.report.conftest import mlir_diff, variant
 
@@ -135,7 +135,7 @@ def test_the_text_report():
     assert " \u2502 " in list(diff_text(pair(), 140, 1, PLAIN))[-2]
 
 
-def test_unified_has_nothing_but_the_rows():
+def test_unified_has_only_the_rows():
     lines = list(diff_unified(pair(), 3, PLAIN))
     assert lines[:2] == ["--- #1 BLOCK=64 ttgir", "+++ #2 BLOCK=128 ttgir"]
     assert {line[0] for line in lines[2:]} == set("@-+ ")

@@ -1,4 +1,4 @@
-"""Highlighting adds colours and nothing else."""
+"""Highlighting only adds colors."""
 
 from __future__ import annotations
 

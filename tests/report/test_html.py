@@ -1,4 +1,4 @@
-"""The HTML report: what is in it, that it is sound, and that nothing of a capture is markup in it."""
+"""The HTML report: its contents, its validity, and that text of a capture is never markup."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_duplicates_are_next_to_each_other() -> None:
     assert "1 of 5 variants are duplicates" in made
 
 
-def test_the_farther_from_the_best_the_deeper_the_shade() -> None:
+def test_values_farther_from_the_best_are_shaded_darker() -> None:
     shades = re.findall(r'class="number( heat\d| best)?" data-v="(\d+)"', facts_table(section(), {}))
     assert (" best", "64") in shades and (" heat2", "96") in shades and (" heat3", "2048") in shades
     assert ("", "300000") in shades, "what cannot launch is not ranked"

@@ -1,4 +1,4 @@
-"""Stages without their source locations, one text a language."""
+"""Stages without their source locations, one text per language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.languages.registry import strip_debug
+from irscope.languages.language_registry import strip_debug
 
 CASES = {
     "mlir": (

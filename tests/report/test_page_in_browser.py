@@ -1,4 +1,4 @@
-"""The HTML report in Chromium: no errors, no network, and that everything that can be used works."""
+"""The HTML report in Chromium: no errors, no network, and every control works."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
     """Opens a page; in the end nothing must have been complained of or asked for."""
-    said: list[str] = []
+    messages: list[str] = []
     contexts = []
 
     def open_page(
@@ -54,11 +54,11 @@ def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
         contexts.append(context)
         context.set_default_timeout(10_000)
         page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         address = f"{pages[name].as_uri()}{anchor}"
         page.on(
-            "request", lambda asked: said.append(asked.url) if asked.url != pages[name].as_uri() else None
+            "request", lambda asked: messages.append(asked.url) if asked.url != pages[name].as_uri() else None
         )
         page.goto(address)
         return page
@@ -66,7 +66,7 @@ def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
     yield open_page
     for context in contexts:
         context.close()
-    assert not said
+    assert not messages
 
 
 def ids(page: Any) -> list[str]:
@@ -184,11 +184,11 @@ def test_a_phone_shows_one_column_without_overflow(show: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_printing_fills_what_is_open(show: Open) -> None:
+def test_printing_fills_open_sections(show: Open) -> None:
     page = show()
     rows = page.locator("#pair2 .stage[open] .rows")
     rows.first.wait_for(state="attached")
-    assert page.locator("#pair2 .stage[open] .rows:empty").count(), "what is not in view is not made yet"
+    assert page.locator("#pair2 .stage[open] .rows:empty").count(), "rows out of view are not rendered yet"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("#pair2 .stage[open] .rows:empty").count() == 0
 

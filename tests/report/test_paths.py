@@ -1,4 +1,4 @@
-"""Names as parts of paths: safe whatever they are, readable and different where they can be."""
+"""Names as parts of paths: always safe, and readable and distinct if possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as Markdown: what it says, and what goes when there is no room."""
+"""The report as Markdown: its contents, and its length limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison table: what is ranked, what is marked, what fits and what every format says."""
+"""The comparison table: sorting, marks, width and formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irscope.report.json.records import to_json
 from irscope.report.json.table_json import table_document
 from irscope.report.markdown.table_markdown import table_markdown
 from irscope.report.table_csv import table_csv
-from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text
 from irscope.workspace.table import (
     BOUND,
@@ -81,7 +81,7 @@ def test_a_variant_with_a_problem_is_never_best():
 
 def test_sorting_puts_the_best_first_and_problems_last():
     assert order("registers") == [1, 2, 5, 4, 3]
-    assert order("occupancy") == [1, 2, 5, 4, 3], "high is good, unknown behind all known"
+    assert order("occupancy") == [1, 2, 5, 4, 3], "high is good, unknown after all known"
     assert order("BLOCK") == [1, 2, 5, 3, 4]
     assert order(None) == [1, 2, 3, 4, 5]
     with pytest.raises(UserError, match="BLOCK"):
@@ -92,7 +92,7 @@ def test_a_duplicate_refers_to_the_first():
     assert [entry.duplicate_of for entry in section().entries] == [None, None, None, None, 2]
 
 
-def test_registers_are_never_shown_alone():
+def test_registers_are_always_shown_with_stack():
     assert [kind.name for kind in chosen_kinds(["shared", "registers"], list(KINDS.values()))] == [
         "shared",
         *BOUND,
@@ -229,8 +229,8 @@ def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
         (only,) = sections(entries(variants, names, same), None, [])
         return table_text(table_view(only, SHOWN), None, PLAIN)
 
-    said = "1 of them reused the stages of a variant with equal TTGIR"
-    assert f"{said}, which saved about 1 s\n" in shown(pair)
+    message = "1 of them reused the stages of a variant with equal TTGIR"
+    assert f"{message}, which saved about 1 s\n" in shown(pair)
     unknown = replace(pair[0], seconds={}, cached=True)
-    assert f"{said}\n" in shown([unknown, pair[1]])
-    assert said not in shown([pair[0], replace(pair[1], cached=True)])
+    assert f"{message}\n" in shown([unknown, pair[1]])
+    assert message not in shown([pair[0], replace(pair[1], cached=True)])

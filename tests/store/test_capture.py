@@ -1,4 +1,4 @@
-"""The capture file: what goes in comes out, whatever happens to the process or the file."""
+"""The capture file: it is read as written, even after a killed process or damage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_capture_of_the_first_version_is_read_and_added_to(tmp_path: Path):
         assert capture.layouts(variant) == {"#a": 1}
 
 
-def test_what_is_written_is_read(tmp_path: Path):
+def test_written_captures_are_read_back(tmp_path: Path):
     path = tmp_path / "a.irscope"
     full = new(
         64, metadata={"shared": 1024}, seconds={"ttir": 0.5}, cache_key={"source": "ab"}, cached=True,
@@ -186,7 +186,7 @@ def _another_database(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (Path.unlink, "cannot be read"),
         (lambda path: path.write_bytes(b""), "not an irscope capture"),
@@ -197,11 +197,11 @@ def _another_database(path: Path) -> None:
         (_flipped, "damaged|malformed"),
     ],
 )
-def test_what_is_no_capture_is_told_in_one_line(tmp_path: Path, damage, said: str):
+def test_an_invalid_capture_is_reported_in_one_line(tmp_path: Path, damage, message: str):
     path = tmp_path / "a.irscope"
     write(path, *(new(block, artifacts={"ttir": os.urandom(9000)}) for block in range(20)))
     damage(path)
-    with pytest.raises(UserError, match=said) as raised, CaptureReader(path) as capture:
+    with pytest.raises(UserError, match=message) as raised, CaptureReader(path) as capture:
         for variant in capture.variants():
             capture.read(variant, "ttir")
     assert "\n" not in str(raised.value)
@@ -237,7 +237,7 @@ def test_an_existing_file_is_kept(tmp_path: Path):
         ("facts", "facts", "[]"),
     ],
 )
-def test_a_hostile_capture_is_told_in_one_line(tmp_path: Path, table: str, column: str, value: object):
+def test_a_hostile_capture_is_reported_in_one_line(tmp_path: Path, table: str, column: str, value: object):
     path = tmp_path / "a.irscope"
     write(path, new(64, artifacts={"ttir": b"module {}"}))
     with CaptureWriter.resume(path) as writer:

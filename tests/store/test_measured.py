@@ -1,4 +1,4 @@
-"""What a run says of a variant after it is written: launches and times."""
+"""Measurements of a variant that is already written: launches and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAUNCH = Launch((4, 1, 1), (("x", "float16[512, 64]"), ("n", "512")))
 TIMES = (Benchmark("n=512", 0.25, 0.2, 0.3), Benchmark("n=64", 0.1, 0.05, 0.2, chosen=True))
 
 
-def test_launches_and_times_come_out_as_they_went_in(tmp_path: Path):
+def test_launches_and_times_are_read_as_written(tmp_path: Path):
     path = tmp_path / "a.irscope"
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "irscope run")
@@ -29,4 +29,4 @@ def test_launches_and_times_come_out_as_they_went_in(tmp_path: Path):
         (variant,) = capture.variants()
         assert variant.launches == (LAUNCH, LAUNCH)
         assert variant.benchmarks == TIMES
-        assert capture.facts(1) == {}  # measured anew
+        assert capture.facts(1) == {}  # measured again

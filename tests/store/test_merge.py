@@ -1,4 +1,4 @@
-"""Merging: what is in the captures is in the joined one, once; a damaged one leaves nothing."""
+"""Merging keeps everything once; a damaged input leaves no output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from irscope.model import Benchmark, Failure, Launch, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewPass
-from irscope.store.merge import merge_captures
+from irscope.store.merge_captures import merge_captures
 from tests.store.test_capture import SOURCE, new, write
 
 FAILED = Failure("timeout", "t", "t")
@@ -36,7 +36,7 @@ def _said(capture: CaptureReader, variant: Variant, facts: object) -> tuple[obje
     )  # fmt: skip
 
 
-def test_a_merge_of_one_is_the_same(tmp_path: Path):
+def test_merging_one_capture_copies_it(tmp_path: Path):
     path = tmp_path / "a.irscope"
     write(path, new(64, metadata={"shared": 1}, artifacts={"ttir": b"x" * 9000}), new(128, failure=FAILED))
     with CaptureWriter.resume(path) as writer:
@@ -46,7 +46,7 @@ def test_a_merge_of_one_is_the_same(tmp_path: Path):
     assert content(tmp_path / "b.irscope") == content(path)
 
 
-def test_equal_variants_are_there_once_with_what_each_measured(tmp_path: Path):
+def test_equal_variants_are_merged_with_all_measurements(tmp_path: Path):
     a, b, out = (tmp_path / f"{name}.irscope" for name in "abo")
     write(a, new(64, artifacts={"ttir": b"one"}), new(128, failure=FAILED), new(256))
     write(
@@ -70,11 +70,11 @@ def test_equal_variants_are_there_once_with_what_each_measured(tmp_path: Path):
         assert set(variants[0].artifacts) == {"ttir", "sass"}
         assert variants[1].failure is None, "one that compiled goes before one that failed"
         assert capture.read(variants[1], "ttir") == b"two"
-        # Facts know of measurements: those of the joined variant are made anew.
+        # Facts include measurements, so the merged variant's facts are recomputed.
         assert capture.facts(7) == {3: {"ms": None}}
 
 
-def test_passes_and_layouts_come_along(tmp_path: Path):
+def test_passes_and_layouts_are_merged(tmp_path: Path):
     a, b, out = (tmp_path / f"{name}.irscope" for name in "abo")
     ran = (NewPass("ttir", "cse", 0.25, b"module {}"), NewPass("ttgir", "canonicalize", 0.5, None))
     write(a, new(64), new(128))
@@ -83,13 +83,13 @@ def test_passes_and_layouts_come_along(tmp_path: Path):
         writer.add_layouts(1, {"#blocked": {"lane": [[1]]}})
     merge_captures([a, b], out)
     with CaptureReader(out) as capture:
-        joined, alone = capture.variants()
+        joined, single = capture.variants()
         first, second = capture.passes(joined)
         assert (first.stage, first.name, first.seconds) == ("ttir", "cse", 0.25)
         assert first.artifact and capture.content(first.artifact) == b"module {}"
         assert (second.stage, second.name, second.artifact) == ("ttgir", "canonicalize", None)
         assert capture.layouts(joined) == {"#blocked": {"lane": [[1]]}}
-        assert (capture.passes(alone), capture.layouts(alone)) == ((), None)
+        assert (capture.passes(single), capture.layouts(single)) == ((), None)
 
 
 def test_stages_are_not_compressed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -115,7 +115,7 @@ def _cut(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [_cut, _not_what_its_name_says, Path.unlink])
 @pytest.mark.parametrize("there", [False, True])
-def test_a_damaged_input_leaves_nothing_half_written(tmp_path: Path, damage, there: bool):
+def test_a_damaged_input_leaves_no_partial_output(tmp_path: Path, damage, there: bool):
     good, bad, out = (tmp_path / f"{name}.irscope" for name in ("good", "bad", "out"))
     write(good, new(64))
     write(bad, new(64, artifacts={"ttir": b"a" * 50, "ptx": b"b" * 50}), new(128))
@@ -135,7 +135,7 @@ def test_a_damaged_input_leaves_nothing_half_written(tmp_path: Path, damage, the
 STOPS = """
 import sys, time
 from pathlib import Path
-from irscope.store.merge import merge_captures
+from irscope.store.merge_captures import merge_captures
 from irscope.store.writer import CaptureWriter
 
 add_variant = CaptureWriter.add_variant
@@ -148,7 +148,7 @@ merge_captures([Path("a.irscope")], Path("out.irscope"))
 """
 
 
-def test_what_a_killed_merge_leaves_the_next_one_removes(tmp_path: Path):
+def test_leftovers_of_a_killed_merge_are_removed_by_the_next(tmp_path: Path):
     a, out = tmp_path / "a.irscope", tmp_path / "out.irscope"
     write(a, new(64), new(128))
     merges = [
@@ -186,5 +186,5 @@ def test_the_command(irscope, tmp_path: Path):
     assert irscope("merge", "a.irscope", "-o", "c.irscope").returncode == 2
     assert irscope("merge", "c.irscope", "a.irscope", "-o", "c.irscope", "--force").returncode == 0
     assert irscope("list", "c.irscope").stdout.count("ok") == 2
-    alone = irscope("merge", "a.irscope", "-o", "d.irscope")
-    assert "1 variant of 1 kernel from 1 capture, 0 in more than one" in alone.stdout
+    single = irscope("merge", "a.irscope", "-o", "d.irscope")
+    assert "1 variant of 1 kernel from 1 capture, 0 in more than one" in single.stdout

@@ -1,4 +1,4 @@
-"""Short names: unique, telling, and found again by any part that fits one variant alone."""
+"""Short names: unique, descriptive, and found by any part that matches only one variant."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def variant(id_: int, target: str = "cuda:90", n: str = "i32", **config: Value) 
     )
 
 
-def test_a_name_says_what_sets_the_variant_apart():
+def test_a_name_has_the_values_that_distinguish_the_variant():
     variants = [variant(1, BLOCK=64, num_warps=4, G=8), variant(2, BLOCK=128, num_warps=4, G=8)]
     assert variant_names(variants) == {1: "BLOCK=64", 2: "BLOCK=128"}
     variants.append(variant(3, target="cuda:80", BLOCK=64, num_warps=4, G=8))
     assert variant_names(variants)[3] == "BLOCK=64,target=cuda:80"
 
 
-def test_a_lone_variant_has_its_whole_config():
+def test_a_single_variant_is_named_by_its_whole_config():
     assert variant_names([variant(1, BLOCK=64, num_warps=4)]) == {1: "BLOCK=64,num_warps=4"}
 
 
-def test_variants_that_nothing_tells_apart_get_their_number():
+def test_indistinguishable_variants_get_their_number():
     assert variant_names([variant(1, B=1), variant(2, B=1)]) == {1: "B=1", 2: "B=1,#2"}
 
 
@@ -47,7 +47,7 @@ def test_variants_that_nothing_tells_apart_get_their_number():
         ("BLOCK=128,num_warps=4", 2),
     ],
 )
-def test_a_variant_is_found_by_any_part_that_fits_one(text: str, id_: int):
+def test_a_variant_is_found_by_any_unique_part(text: str, id_: int):
     variants = [
         variant(i + 1, BLOCK=b, num_warps=w)
         for i, (w, b) in enumerate((w, b) for w in (4, 8) for b in (64, 128))
@@ -56,12 +56,12 @@ def test_a_variant_is_found_by_any_part_that_fits_one(text: str, id_: int):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("BLOCK=64", "fits 2 variants"), ("BLOCK=63", "no variant fits"), ("#9", "no variant #9")],
 )
-def test_what_fits_none_or_several_says_what_there_is(text: str, said: str):
+def test_no_match_or_several_lists_the_candidates(text: str, message: str):
     variants = [variant(1, BLOCK=64, num_warps=4), variant(2, BLOCK=64, num_warps=8)]
-    with pytest.raises(UserError, match=said) as raised:
+    with pytest.raises(UserError, match=message) as raised:
         find_variant(variants, text)
     assert "\n" not in str(raised.value)
 
@@ -71,7 +71,7 @@ configs = st.dictionaries(names, st.one_of(st.integers(1, 4), st.sampled_from(["
 
 
 @given(st.lists(configs, min_size=1, max_size=8))
-def test_names_are_unique_and_lead_back(drawn: list[dict[str, Value]]):
+def test_names_are_unique_and_find_their_variant(drawn: list[dict[str, Value]]):
     variants = [replace(variant(i + 1), config=Config(tuple(c.items()))) for i, c in enumerate(drawn)]
     found = variant_names(variants)
     assert len(set(found.values())) == len(variants)

@@ -1,4 +1,4 @@
-"""The linear layouts that irscope computes have the same bases as those of the installed Triton."""
+"""The linear layouts that irscope computes have the same bases as the installed Triton's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from irscope.backends import parse_target
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
 from irscope.layouts.banks import bank_conflicts
 from irscope.layouts.convert import linear_layout

@@ -1,4 +1,4 @@
-"""`irscope compile --reasons` on kernels whose loads are narrow, each for another reason."""
+"""`irscope compile --reasons` on kernels whose loads are narrow for different reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import global_accesses, width_limits
 from irscope.analysis.vectorization import match_decisions, parse_decisions
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.model import Variant
 from irscope.store import CaptureReader
 from tests.conftest import Irscope
@@ -107,7 +107,7 @@ def test_our_axis_info_equals_the_compilers(
 
 
 @pytest.mark.parametrize(
-    ("kernel", "unknown", "known", "config", "said"),
+    ("kernel", "unknown", "known", "config", "message"),
     [
         (
             "masked", PLAIN, ALIGNED, ("BLOCK=1024",),
@@ -132,7 +132,7 @@ def test_a_blamed_argument_is_the_cause(
     unknown: str,
     known: str,
     config: tuple[str, ...],
-    said: str,
+    message: str,
 ):
     """If only the blamed arguments are known to be divisible by 16, the loads are 16 bytes wide."""
     words = [word for value in config for word in ("--config", value)]
@@ -140,7 +140,7 @@ def test_a_blamed_argument_is_the_cause(
     assert irscope(*start, "--signature", unknown).returncode == 0
     assert irscope(*start, "--signature", known, "--resume").returncode == 0
     found = irscope("diff", "k.irscope", "#1", "#2").stdout
-    load = next(line for line in found.splitlines() if "Global loads of" in line and said in line)
+    load = next(line for line in found.splitlines() if "Global loads of" in line and message in line)
     assert "; A is narrow because " in load
     assert "B is narrow" not in load
     assert " -> " in load

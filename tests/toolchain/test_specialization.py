@@ -1,4 +1,4 @@
-"""A signature gives the specialization that Triton's own JIT finds for such arguments: equal hashes."""
+"""A signature gives the specialization that Triton's JIT finds for the arguments: equal hashes."""
 
 from __future__ import annotations
 

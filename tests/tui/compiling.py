@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from irscope.backends import parse_target
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.tui.live import Tell
+from irscope.tui.live_connection import Publish
 from irscope.workspace.live import Event, StageMade, Started, VariantFinished
 
 TARGET = parse_target("cuda:90")
@@ -27,17 +27,17 @@ class Script:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.asked = 0
-        self._tell: Tell | None = None
+        self._publish: Publish | None = None
         CaptureWriter.create(path).close()
 
-    def begin(self, tell: Tell) -> None:
+    def begin(self, publish: Publish) -> None:
         self.asked += 1
-        self._tell = tell
+        self._publish = publish
 
-    def tell(self, *events: Event) -> None:
-        assert self._tell is not None
+    def publish(self, *events: Event) -> None:
+        assert self._publish is not None
         for event in events:
-            self._tell(event)
+            self._publish(event)
 
     def kernel(self, text: str = TEXT) -> Kernel:
         source = SourceFunction("matmul_kernel", "matmul.py", 10, text)
@@ -54,8 +54,8 @@ class Script:
 
     def compile(self, variant: Variant, stages: Mapping[str, bytes], failure: Failure | None = None) -> None:
         """Sends the events of a variant from start to end."""
-        self.tell(Started(variant.id))
-        self.tell(*(StageMade(variant.id, name, content) for name, content in stages.items()))
+        self.publish(Started(variant.id))
+        self.publish(*(StageMade(variant.id, name, content) for name, content in stages.items()))
         self.finish(variant, stages, failure)
 
     def finish(self, variant: Variant, stages: Mapping[str, bytes], failure: Failure | None = None) -> None:
@@ -67,7 +67,7 @@ class Script:
             writer.add_variant(variant.kernel.id, toolchain, "3.9.0", new, variant.id)
         with CaptureReader(self.path) as capture:
             written = next(v for v in capture.variants() if v.id == variant.id)
-        self.tell(VariantFinished(written))
+        self.publish(VariantFinished(written))
 
 
 async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the app share: waiting until it has nothing left to do, and looking at it."""
+"""Helpers of the app's tests: wait until it is idle, and read the screen."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def tab(pilot: Pilot[None]) -> str:
 
 
 def drawn(widget: Widget) -> str:
-    """What a widget shows, as plain text."""
+    """A widget's contents as plain text."""
     return "\n".join(widget.render_line(y).text.rstrip() for y in range(widget.size.height))

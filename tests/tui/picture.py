@@ -27,7 +27,7 @@ def characters(app: App[None]) -> str:
 
 
 def styles(app: App[None]) -> str:
-    """How it is drawn: `12a3b` is 12 cells in style a, then 3 in style b; a list of the styles follows."""
+    """The styles: `12a3b` is 12 cells in style a, then 3 in style b; a list of the styles follows."""
     names: dict[str, str] = {}
     lines = []
     for line in _lines(app):

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands" / "tui.md"
 
 
 def key_table(app: IrscopeApp) -> str:
-    """The table as it should stand: keys, the action's name for the keymap, what it does."""
+    """The expected table: keys, the action's name for the keymap, its description."""
     lines = []
     for group in keys.SECTIONS:
         lines += [f"| **{group.title}** | | |"]

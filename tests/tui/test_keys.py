@@ -1,4 +1,4 @@
-"""What keys and the mouse do in the real app."""
+"""Keys and the mouse in the real app."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ async def planned(pilot, script: Script, *blocks: int) -> tuple:
     await until(pilot, lambda: script.asked == 1)
     kernel = script.kernel()
     variants = script.variants(kernel, *blocks)
-    script.tell(Planned(kernel, variants))
+    script.publish(Planned(kernel, variants))
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
     await until(pilot, lambda: table(pilot.app).line_count() == len(blocks))
     return variants
@@ -77,12 +77,12 @@ async def test_opens_before_there_is_a_plan(app: IrscopeApp, script: Script) -> 
 async def test_a_refused_request_can_be_fixed(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: script.asked == 1)
-        script.tell(Refused("matmul.py: SyntaxError: [b]invalid[/b] syntax\x1b[2J"))
+        script.publish(Refused("matmul.py: SyntaxError: [b]invalid[/b] syntax\x1b[2J"))
         await until(pilot, lambda: "[b]invalid[/b]" in app.export_screenshot().replace("&#160;", " "))
         await pilot.press("r")
         assert script.asked == 2
         kernel = script.kernel()
-        script.tell(Planned(kernel, script.variants(kernel, 64), ("every config is compiled",)))
+        script.publish(Planned(kernel, script.variants(kernel, 64), ("every config is compiled",)))
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         assert "every config is compiled" in messages(app)
 
@@ -91,9 +91,9 @@ async def test_rows_show_the_progress_of_each_variant(app: IrscopeApp, script: S
     async with app.run_test(size=WIDE) as pilot:
         first, second, third = await planned(pilot, script, 64, 128, 96)
         assert all(row.split()[-1] == "waiting" for row in rows(app))
-        script.tell(Started(1))
+        script.publish(Started(1))
         await until(pilot, lambda: "compiling" in rows(app)[0])
-        script.tell(StageMade(1, "ttir", SMALL["ttir"]))
+        script.publish(StageMade(1, "ttir", SMALL["ttir"]))
         await until(pilot, lambda: "compiling ttgir" in rows(app)[0])
         assert "1 compiling, 2 waiting" in drawn(app.screen.query_one(TitleBar))
         script.compile(first, SMALL)
@@ -102,7 +102,7 @@ async def test_rows_show_the_progress_of_each_variant(app: IrscopeApp, script: S
         assert " ok " in rows(app)[0]
         assert "waiting" in rows(app)[1]
         script.compile(second, LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await until(pilot, lambda: "r compiles again" in messages(app))
         await settled(pilot)
         assert [row[4:].split()[2] for row in rows(app)] == ["ok", "ok", "!failed"]
@@ -118,12 +118,12 @@ async def test_early_stages_are_shown_while_others_compile(app: IrscopeApp, scri
         first, second = await planned(pilot, script, 64, 128)
         assert tab(pilot) == "python"
         names = app.screen.query_one(StageTabs).stages
-        script.tell(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
+        script.publish(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
         await until(pilot, lambda: tab(pilot) == "ttir")
         assert "tt.func public @matmul_kernel" in drawn(texts(pilot))
-        script.tell(Started(2), StageMade(2, "ttir", LARGE["ttir"]))
+        script.publish(Started(2), StageMade(2, "ttir", LARGE["ttir"]))
         await until(pilot, lambda: texts(pilot).page.compared)
-        script.tell(StageMade(1, "ttgir", SMALL["ttgir"]), StageMade(2, "ttgir", LARGE["ttgir"]))
+        script.publish(StageMade(1, "ttgir", SMALL["ttgir"]), StageMade(2, "ttgir", LARGE["ttgir"]))
         findings = app.screen.query_one(FindingsView)
         await until(pilot, lambda: "so far" in drawn(findings).splitlines()[0] and "→" in drawn(findings))
         assert "ptx …" in drawn(app.screen.query_one(StageTabs))
@@ -131,7 +131,7 @@ async def test_early_stages_are_shown_while_others_compile(app: IrscopeApp, scri
         assert "compiling llir" in drawn(texts(pilot)).splitlines()[0]
         script.finish(first, SMALL)
         script.finish(second, LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         assert "so far" not in drawn(findings)
         assert "ptx A only" in drawn(app.screen.query_one(StageTabs))
@@ -149,7 +149,7 @@ async def test_the_choices_of_the_user_stay(app: IrscopeApp, script: Script) -> 
         assert cursor is not None
         for variant in (variants[3], variants[1], variants[0], variants[2]):
             script.compile(variant, LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         assert [variant.id for variant in view.order] == [1, 3, 2]
         assert view.current is not None
@@ -164,13 +164,13 @@ async def test_the_choices_of_the_user_stay(app: IrscopeApp, script: Script) -> 
 async def test_the_text_being_read_stays(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         first, second = await planned(pilot, script, 64, 128)
-        script.tell(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
+        script.publish(Started(1), StageMade(1, "ttir", SMALL["ttir"]))
         await until(pilot, lambda: tab(pilot) == "ttir")
         await pilot.press("j", "j", "j")
         place = texts(pilot).place
         script.compile(first, SMALL)
         script.compile(second, LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         assert tab(pilot) == "ttir"
         assert texts(pilot).place == place
@@ -180,13 +180,13 @@ async def test_after_an_edit_the_old_and_new_variants_are_compared(app: IrscopeA
     async with app.run_test(size=WIDE) as pilot:
         for variant in await planned(pilot, script, 64, 128):
             script.compile(variant, SMALL if variant.id == 1 else LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await press(pilot, "1")
         await pilot.press("r")
         assert script.asked == 2
         edited = script.kernel(TEXT.replace("pid)", "pid + 1)"))
         _, new = variants = script.variants(edited, 64, 128, first=3)
-        script.tell(Planned(edited, variants))
+        script.publish(Planned(edited, variants))
         await until(pilot, lambda: len(rows(app)) == 4)
         heading = drawn(texts(pilot)).splitlines()[0]
         assert "A #2 before BLOCK_M=128" in heading
@@ -198,7 +198,7 @@ async def test_after_an_edit_the_old_and_new_variants_are_compared(app: IrscopeA
             "    tl.store(a_ptr, pid)", "    tl.store(a_ptr, pid + 1)",
         ]  # fmt: skip
         script.compile(new, LARGE)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         assert "ttgir =" in drawn(app.screen.query_one(StageTabs))
 
@@ -207,15 +207,15 @@ async def test_after_a_failed_edit_the_last_compiled_variant_is_a(app: IrscopeAp
     async with app.run_test(size=WIDE) as pilot:
         (first,) = await planned(pilot, script, 64)
         script.compile(first, SMALL)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         for id_, text in ((2, "wrong"), (3, "right")):
             await pilot.press("r")
             kernel = script.kernel(text)
             (variant,) = script.variants(kernel, 64, first=id_)
-            script.tell(Planned(kernel, (variant,)))
+            script.publish(Planned(kernel, (variant,)))
             script.compile(variant, {} if id_ == 2 else SMALL, WRONG if id_ == 2 else None)
-            script.tell(Ended())
+            script.publish(Ended())
             await settled(pilot)
         heading = drawn(texts(pilot)).splitlines()[0]
         assert "A #1 2 before" in heading
@@ -226,16 +226,16 @@ async def test_a_new_plan_drops_unfinished_variants(app: IrscopeApp, script: Scr
     async with app.run_test(size=WIDE) as pilot:
         first, *_ = await planned(pilot, script, 64, 128, 96)
         script.compile(first, SMALL)
-        script.tell(Started(2))
+        script.publish(Started(2))
         await until(pilot, lambda: "compiling" in rows(app)[1])
         await pilot.press("r")
         edited = script.kernel("edited")
-        script.tell(Planned(edited, script.variants(edited, 64, first=2)))
+        script.publish(Planned(edited, script.variants(edited, 64, first=2)))
         await until(pilot, lambda: len(rows(app)) == 2)
         heading = drawn(texts(pilot)).splitlines()[0]
         assert "A #1" in heading
         assert "B #2 now" not in heading or "waiting" in heading
-        script.tell(Ended())
+        script.publish(Ended())
         await until(pilot, lambda: len(rows(app)) == 1)
 
 
@@ -246,11 +246,11 @@ async def test_nothing_changes_if_there_is_nothing_to_compile(
     async with app.run_test(size=WIDE) as pilot:
         for variant in await planned(pilot, script, 64, 128):
             script.compile(variant, SMALL)
-        script.tell(Ended())
+        script.publish(Ended())
         await settled(pilot)
         before = drawn(table(app)), drawn(texts(pilot))
         await pilot.press("r")
-        script.tell(answer)
+        script.publish(answer)
         message = answer.message if isinstance(answer, Unchanged) else answer.problem
         await until(pilot, lambda: message in messages(app))
         assert (drawn(table(app)), drawn(texts(pilot))) == before
@@ -282,7 +282,7 @@ async def test_a_thousand_variants_do_not_delay_keys(app: IrscopeApp, script: Sc
         await until(pilot, lambda: script.asked == 1)
         kernel = script.kernel()
         variants = script.variants(kernel, *range(1, 1001))
-        script.tell(Planned(kernel, variants))
+        script.publish(Planned(kernel, variants))
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
         main = app.screen
         assert isinstance(main, CompareScreen)
@@ -290,19 +290,19 @@ async def test_a_thousand_variants_do_not_delay_keys(app: IrscopeApp, script: Sc
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
         main._live.update(apply_events(main.workspace, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
-        script.tell(Ended())
+        script.publish(Ended())
         await until(pilot, lambda: not rows(app))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_what_compiling_looks_like(
+def test_compiling_matches_its_picture(
     app: IrscopeApp, script: Script, snap_compare: Any, size: tuple[int, int]
 ) -> None:
     async def ready(pilot: Pilot[None]) -> None:
         first, _, third, *_ = await planned(pilot, script, 64, 128, 96, 256, 512)
         script.compile(first, SMALL)
         script.compile(third, {}, WRONG)
-        script.tell(Started(2), StageMade(2, "ttir", LARGE["ttir"]), StageMade(2, "ttgir", LARGE["ttgir"]))
+        script.publish(Started(2), StageMade(2, "ttir", LARGE["ttir"]), StageMade(2, "ttgir", LARGE["ttgir"]))
         await until(pilot, lambda: {1, 3} <= table(app).facts.known.keys() and texts(pilot).page.compared)
         await until(pilot, lambda: all(w.is_finished for w in app.workers if w.group != "live"))
         await pilot.pause()
@@ -310,10 +310,10 @@ def test_what_compiling_looks_like(
     assert snap_compare(app, terminal_size=size, run_before=ready)
 
 
-def test_what_a_refusal_looks_like(app: IrscopeApp, script: Script, snap_compare: Any) -> None:
+def test_a_refusal_matches_its_picture(app: IrscopeApp, script: Script, snap_compare: Any) -> None:
     async def ready(pilot: Pilot[None]) -> None:
         await until(pilot, lambda: script.asked == 1)
-        script.tell(Refused("matmul.py: SyntaxError: invalid syntax (matmul.py, line 26)"))
+        script.publish(Refused("matmul.py: SyntaxError: invalid syntax (matmul.py, line 26)"))
         await until(pilot, lambda: "Fix" in app.export_screenshot())
 
     assert snap_compare(app, terminal_size=(80, 24), run_before=ready)

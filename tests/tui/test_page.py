@@ -27,7 +27,7 @@ def page() -> Page:
     )
 
 
-def test_runs_are_the_ranges_that_differ(page: Page) -> None:
+def test_runs_are_the_differing_ranges(page: Page) -> None:
     assert page.runs == [(12, 15), (24, 25)]
 
 
@@ -44,7 +44,7 @@ def test_two_sides_show_every_row_once(page: Page) -> None:
     assert [line.row for line in layout.lines] == list(range(len(ROWS)))
 
 
-def test_unified_shows_both_lines_of_what_differs(page: Page) -> None:
+def test_unified_shows_both_lines_of_a_difference(page: Page) -> None:
     lines = list(ScreenLayout(page, unified=True, folded=False).lines)
     assert len(lines) == len(ROWS) + 2
     assert [(line.row, line.kind) for line in lines[12:16]] == [

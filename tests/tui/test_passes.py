@@ -1,4 +1,4 @@
-"""The passes: the list, the diff of the one under the cursor, and where A and B diverge."""
+"""The passes: the list, the diff of the selected one, and the pass in which A and B diverge."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def listed(pilot: Pilot[None]) -> list[str]:
 async def test_the_first_diverging_pass_is_marked_and_shown(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
-        said = drawn(passes(pilot))
-        assert "diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module" in said
-        marked = [line for line in said.splitlines() if "◆" in line]
+        shown = drawn(passes(pilot))
+        assert "diverge in pass tritongpu-pipeline (ttgir); 10 passes, 8 changed the module" in shown
+        marked = [line for line in shown.splitlines() if "◆" in line]
         assert [line.split()[3] for line in marked] == ["tritongpu-assign-latencies", "tritongpu-pipeline"]
         assert "attributes diverge here: 1 attribute" in marked[0]
         assert "operations diverge here: A +2 ttg.async_copy_global_to_local   B +4" in marked[1]

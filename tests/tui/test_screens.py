@@ -1,6 +1,6 @@
-"""What every screen looks like, and that no size of terminal breaks one.
+"""Every screen matches its picture, and works at any terminal size.
 
-The pictures are text (tests/tui/picture.py). `--snapshot-update` makes them anew; look at what changed.
+The pictures are text (tests/tui/picture.py). `--snapshot-update` regenerates them; review the changes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def named(size: tuple[int, int]) -> str:
 
 @pytest.mark.parametrize("size", THEMES, ids=named)
 @pytest.mark.parametrize("name", SCREENS)
-async def test_what_it_looks_like(
+async def test_screens_match_their_pictures(
     tmp_path: Path, snapshot: SnapshotAssertion, name: str, size: tuple[int, int]
 ) -> None:
     shown = SCREENS[name]
@@ -78,7 +78,7 @@ async def test_what_it_looks_like(
     assert "\n".join(pictures) == snapshot(extension_class=TextPicture)
 
 
-async def test_without_colour(
+async def test_without_color(
     matmul: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

@@ -89,7 +89,7 @@ async def test_the_app_applies_the_settings(matmul: Path) -> None:
 
 
 async def test_keys_of_two_actions_are_reported(matmul: Path) -> None:
-    # `a` is a key of the table alone, `C` one of the main screen, `s` also one of the chart.
+    # `a` is a key of only the table, `C` one of the main screen, `s` also one of the chart.
     settings = Settings(keys={"swap": "a", "detail": "C", "chart": "s,f9", "axis": "x", "why": "f7"})
     app = IrscopeApp(Workspace(matmul), settings)
     async with app.run_test(size=(160, 50)) as pilot:

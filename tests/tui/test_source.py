@@ -1,4 +1,4 @@
-"""The Python source next to a stage: where operations came from, and what a line became."""
+"""The Python source next to a stage: the source line of operations, and the operations of a line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.analysis.source_map import SourceMap
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import Workspace
@@ -109,7 +109,7 @@ async def test_the_stage_follows_the_source(traced: IrscopeApp) -> None:
         assert traced.focused is texts(pilot)
 
 
-async def test_what_a_line_became_in_every_stage(traced: IrscopeApp) -> None:
+async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:
     async with traced.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "S", "tab")
         source(pilot).cursor = source(pilot).python.places.index(DOT)

@@ -116,7 +116,7 @@ def table() -> tuple[list[Variant], list[Column]]:
         ("", [1, 2, 3, 4, 5]),
     ],
 )
-def test_what_a_query_keeps(table: tuple[list[Variant], list[Column]], query: str, kept: list[int]) -> None:
+def test_queries_filter_rows(table: tuple[list[Variant], list[Column]], query: str, kept: list[int]) -> None:
     variants, shown = table
     passed = filter_tests(query, shown)
     assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept

@@ -35,7 +35,7 @@ class Terminal:
         self.run("start-server", ";", "set", "-s", "set-clipboard", "on", ";", *start)
 
     def run(self, *arguments: str) -> str:
-        """A tmux command; what it prints."""
+        """Runs a tmux command; returns its output."""
         command = [*self._tmux, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=_ENVIRONMENT)
         return done.stdout
@@ -45,11 +45,11 @@ class Terminal:
         self.run("send-keys", *keys)
 
     def screen(self) -> str:
-        """What the terminal shows."""
+        """The terminal's contents."""
         return self.run("capture-pane", "-p")
 
     def wait(self, seen: Callable[[str], bool]) -> str:
-        """The screen, as soon as it shows what is waited for."""
+        """The screen, as soon as it shows the expected text."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while not seen(shown := self.screen()):
             assert time.monotonic() < end, shown

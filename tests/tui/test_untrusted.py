@@ -1,4 +1,4 @@
-"""A capture is untrusted: nothing in it may act on the terminal or the app."""
+"""A capture is untrusted: its text never controls the terminal or the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why B was compiled after A: the text of the screen, and where it leads."""
+"""The `why` screen: its text, and its links."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ async def go(pilot: Pilot[None], words: str) -> None:
 async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
-        said = drawn(app.screen.query_one(WhyView))
-        assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in said
-        assert "constexpr BLOCK_M: 64 -> 128" in said
-        assert "What changed" in said
-        assert "First real difference: tt" in said
-        assert "Unknown: the capture does not have the machine code of both" in said
-        assert "matmul_kernel, compiled 4 times" in said
-        assert "1 failed" in said
+        shown = drawn(app.screen.query_one(WhyView))
+        assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in shown
+        assert "constexpr BLOCK_M: 64 -> 128" in shown
+        assert "What changed" in shown
+        assert "First real difference: tt" in shown
+        assert "Unknown: the capture does not have the machine code of both" in shown
+        assert "matmul_kernel, compiled 4 times" in shown
+        assert "1 failed" in shown
         await press(pilot, "q")
         assert not isinstance(app.screen, WhyScreen)
 
@@ -72,17 +72,17 @@ async def test_a_line_without_a_target_leads_nowhere(app: IrscopeApp) -> None:
 async def test_a_single_variant_shows_all_compilations(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "b", "W")
-        said = drawn(app.screen.query_one(WhyView))
-        assert "the same variant" in said
-        assert "because of these inputs" in said
+        shown = drawn(app.screen.query_one(WhyView))
+        assert "the same variant" in shown
+        assert "because of these inputs" in shown
 
 
 async def test_a_failed_variant_has_no_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=(60, 20)) as pilot:
         await press(pilot, "shift+tab", "G", "b", "W", "G")
         assert app.is_running
-        said = " ".join(text for _, _, text in app.screen.query_one(WhyView)._lines)
-        assert "one of the two failed" in said
+        shown = " ".join(text for _, _, text in app.screen.query_one(WhyView)._lines)
+        assert "one of the two failed" in shown
 
 
 async def test_hostile_names_stay_text(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The public Python API: what `import irscope` offers, and what an open capture answers."""
+"""The public Python API: the names of `import irscope`, and queries of an open capture."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_table_is_plain_rows(path: Path):
     assert list(rows[0]) == list(rows[1]), "equal columns in every row of a kernel"
 
 
-def test_a_config_value_named_as_a_fact_keeps_both(tmp_path: Path):
+def test_a_config_value_with_a_facts_name_keeps_both(tmp_path: Path):
     from irscope.backends import parse_target
     from irscope.model import Config, SourceFunction
     from irscope.store import CaptureWriter, NewVariant

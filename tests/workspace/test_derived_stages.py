@@ -1,4 +1,4 @@
-"""Derived stages: made when first asked for, then kept in the capture if it can be written."""
+"""Derived stages: made on first use, then stored in the capture if it is writable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_sass_is_made_once_and_kept(capture, made, tmp_path):
         assert workspace.text(first, "sass") == "MOV R1 ;\n"
         assert "sass" in first.artifacts and "sass" not in second.artifacts
     assert len(made) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["add.irscope"], "no log is left beside it"
+    assert [path.name for path in tmp_path.iterdir()] == ["add.irscope"], "no log is left next to it"
 
 
 def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypatch):
@@ -54,7 +54,7 @@ def test_no_disassembler_is_one_line(capture, monkeypatch):
         workspace.text(workspace.variants[0], "sass")
 
 
-def test_what_a_variant_does_not_have(capture):
+def test_a_missing_stage_is_an_error(capture):
     with Workspace(capture) as workspace:
         first, *_, failed = workspace.variants
         assert workspace.find_content(first, "ptx") is None

@@ -1,4 +1,4 @@
-"""What irscope.workspace exports: the names for type checkers and the lazy ones at run time agree."""
+"""irscope.workspace exports the same names to type checkers and, lazily, at run time."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 
 
 class Process(Protocol):
-    """What a worker needs of its process; `subprocess.Popen` has it."""
+    """The interface that a worker needs of its process; `subprocess.Popen` has it."""
 
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None while it runs."""
@@ -91,7 +91,7 @@ def spawn(pipe: socket.socket, printed: IO[bytes]) -> Process:
         stdout=printed,
         stderr=printed,
         pass_fds=[pipe.fileno()],
-        start_new_session=True,  # Ctrl-C goes only to the parent, which stops its workers
+        start_new_session=True,  # the terminal sends Ctrl-C only to the parent, which stops its workers
     )
 
 
@@ -193,7 +193,7 @@ class Worker:
     def _fail(self, failure: Failure) -> None:
         """Keeps the failure with all output; its summary gains the first error printed and the pass.
 
-        MLIR's passes print what is wrong and raise only that they failed.
+        MLIR's passes print the error and raise only that they failed.
         """
         self._keep_output()
         printed = self.outcome.output.strip()

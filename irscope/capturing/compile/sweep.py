@@ -1,4 +1,4 @@
-"""Runs a sweep from request to capture: plans it, compiles what is missing, writes each variant when done."""
+"""Runs a sweep from request to capture: plans it, compiles missing variants, writes each when done."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a sweep is. `running` are the jobs in progress; `kept` were in the capture already."""
+    """The progress of a sweep. `running` are the jobs in progress; `kept` were in the capture already."""
 
     total: int
     kept: int = 0

@@ -44,7 +44,7 @@ def main(descriptor: int) -> None:
 
 
 def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
-    """Calls `work` for each task, and sends what it raises, until the parent closes the pipe."""
+    """Calls `work` for each task, and sends its exceptions, until the parent closes the pipe."""
     try:
         while True:
             task = receive(pipe)
@@ -68,7 +68,7 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:
-    """Calls `work` and sends what it raises. Raises DisconnectedError if the parent has ended."""
+    """Calls `work` and sends its exception. Raises DisconnectedError if the parent has ended."""
     try:
         work()
     except ArgumentError as error:
@@ -91,7 +91,7 @@ def failure_of(error: BaseException) -> Failure:
 def _summary(error: BaseException) -> str:
     """The most useful line of an error.
 
-    A CompilationError quotes the kernel first; what is wrong is its last line or its cause. A PTXASError
+    A CompilationError quotes the kernel first; the error is its last line or its cause. A PTXASError
     quotes the ptxas log.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
@@ -102,7 +102,7 @@ def _summary(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """The texts of the error and its causes, and where it was raised."""
+    """The texts of the error and its causes, and its traceback location."""
     texts = [str(error) or type(error).__name__]
     cause = error.__cause__
     while cause is not None:

@@ -1,4 +1,4 @@
-"""What is computed on fake CUDA tensors: a dispatch mode of torch, and the program's own operators under it.
+"""Computes on fake CUDA tensors: a dispatch mode of torch, and the program's own operators under it.
 
 The mode skips arithmetic on large tensors and tracks which values depend on kernels that did not run.
 Operators that the program registers for CUDA are registered for the CPU too. Needs torch.

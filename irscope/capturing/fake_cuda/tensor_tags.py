@@ -58,7 +58,7 @@ def set_unknown(value: Any) -> None:
 
 
 def set_empty(value: Any) -> None:
-    """Tags the tensors in `value`: allocated, and nothing written to them."""
+    """Tags the tensors in `value`: allocated but not written."""
     _tag(value, _EMPTY)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from irscope.backends import HIP
 from irscope.capturing.call_stack import user_frame
 from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, registering_for_cpu
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
@@ -54,7 +55,7 @@ Replacement = tuple[Any, str, Any]
 
 
 def _cuda_replacements(target: Target) -> Iterator[Replacement]:
-    """The replacements in `torch.cuda`; torch._dynamo needs each function to be an object of its own."""
+    """The replacements in `torch.cuda`; torch._dynamo needs each function to be a distinct object."""
     cuda, properties = torch.cuda, device_properties(target)
     memory = (properties.total_memory, properties.total_memory)
     for name in _NO_OPS:
@@ -63,7 +64,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
         yield cuda, name, _constant(0)
     for name in ("is_available", "is_initialized"):
         yield cuda, name, _constant(True)
-    yield cuda, "is_bf16_supported", _constant(target.backend == "hip" or capability(target) >= (8, 0))
+    yield cuda, "is_bf16_supported", _constant(target.backend == HIP.name or capability(target) >= (8, 0))
     yield cuda, "is_current_stream_capturing", _constant(False)
     yield cuda, "device_count", _constant(_devices())
     yield cuda, "get_device_properties", _constant(properties)
@@ -86,7 +87,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     for name in _NVTX:
         yield cuda.nvtx, name, _constant(0)
     yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
-    yield torch.version, "cuda" if target.backend == "cuda" else "hip", "13.0"
+    yield torch.version, target.backend, "13.0"
 
 
 def _torch_replacements() -> Iterator[Replacement]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from irscope.backends import MAX_THREADS_PER_BLOCK, device_of, reference_device
+from irscope.backends import CUDA, MAX_THREADS_PER_BLOCK, device_of, reference_device
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda
 from irscope.model import Target
 
@@ -50,7 +50,7 @@ def device_properties(target: Target) -> DeviceProperties:
         max_threads_per_block=MAX_THREADS_PER_BLOCK,
         max_threads_per_multi_processor=limits.warps * target.warp_size,
         regs_per_multiprocessor=limits.partitions * limits.lane_registers * 32,
-        shared_memory_per_block=48 * 1024 if target.backend == "cuda" else limits.block_shared,
+        shared_memory_per_block=48 * 1024 if target.backend == CUDA.name else limits.block_shared,
         shared_memory_per_block_optin=limits.block_shared,
         shared_memory_per_multiprocessor=limits.shared,
         L2_cache_size=board.l2,
@@ -61,7 +61,7 @@ def device_properties(target: Target) -> DeviceProperties:
 def capability(target: Target) -> tuple[int, int]:
     """The compute capability: (9, 0) for cuda:90; (9, 4) for gfx942, as in HIP."""
     digits = target.arch.removeprefix("gfx")
-    if target.backend == "cuda":
+    if target.backend == CUDA.name:
         return int(digits) // 10, int(digits) % 10
     return int(digits[:-2]), int(digits[-2])
 

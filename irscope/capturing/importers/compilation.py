@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from irscope.backends import stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
-from irscope.capturing.importers.kernel_source import (
+from irscope.capturing.importers.find_source import (
     KernelHeader,
     PythonFiles,
     PythonFunction,
@@ -58,7 +58,7 @@ Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 
 @dataclass(slots=True)
 class RawCompilation:
-    """What a reader found of one compilation; the fields are those of `store.NewVariant`.
+    """The data that a reader found about one compilation; the fields are those of `store.NewVariant`.
 
     `name` is the kernel's name in the files or the record. `function` is its Python function if the
     record has it; `constants` are the known constexpr values by name. `artifacts` may have stages of any

@@ -12,7 +12,7 @@ from pathlib import Path
 import irscope
 from irscope.capturing.importers.autotune_results import SUFFIX, AutotuneResult, benchmarks_of, from_cache
 from irscope.capturing.importers.compilation import Found, ImportedCompilation, SkippedEntry, assemble
-from irscope.capturing.importers.kernel_source import PythonFiles
+from irscope.capturing.importers.find_source import PythonFiles
 from irscope.capturing.importers.triton_folders import (
     DUMP_KEY,
     EntryFolder,

@@ -26,10 +26,10 @@ from irscope.capturing.importers.compilation import (
     hash_of,
     target_of,
 )
-from irscope.capturing.importers.kernel_source import PythonFiles, PythonFunction, functions_in
+from irscope.capturing.importers.find_source import PythonFiles, PythonFunction, functions_in
 from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
 from irscope.model import Value, parse_value
-from irscope.model.config import DTYPE_NAMES, Dtype
+from irscope.model.tuning_config import DTYPE_NAMES, Dtype
 
 _GZIP_MAGIC = b"\x1f\x8b"
 # The keys that tritonparse adds to Triton's own metadata.
@@ -109,7 +109,7 @@ def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _function(python: Any) -> PythonFunction | None:
-    """The kernel's Python function, from its own text or from that of its whole file and its first line."""
+    """The kernel's Python function, from its own text or from the text of its file and its first line."""
     match python:
         case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
             wanted = python.get("function_start_line", first)
@@ -165,5 +165,5 @@ def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_trace_name(name: str) -> bool:
-    """Whether a file name is that of a tritonparse trace."""
+    """Whether a tritonparse trace has such a file name."""
     return name.endswith((".ndjson", ".ndjson.gz"))

@@ -33,7 +33,7 @@ OpenCapture = Callable[[], CaptureWriter]
 
 @dataclass(slots=True)
 class WrittenCounts:
-    """What the capture has so far; `total` is None until the program starts to compile."""
+    """The size of the capture so far; `total` is None until the program starts to compile."""
 
     kernels: int = 0
     variants: int = 0
@@ -44,7 +44,7 @@ class WrittenCounts:
 
 
 def summary(path: Path, written: WrittenCounts) -> str:
-    """One line that says what was captured."""
+    """One line that summarizes the capture."""
     name = shlex.quote(str(path))
     if not written.kernels:
         return f"{name}: no Triton kernel was captured"
@@ -93,7 +93,7 @@ class BackgroundWriter:
         return answer.get()
 
     def close(self) -> WrittenCounts:
-        """Writes what is queued and closes the capture. Raises the first error of the thread."""
+        """Writes the queue and closes the capture. Raises the first error of the thread."""
         self._queue.put(None)
         self._thread.join()
         if self._error is not None:

@@ -105,7 +105,7 @@ def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], 
         return ForkedProcess(pid)
     code = 1
     try:
-        os.setsid()  # Ctrl-C goes only to the program
+        os.setsid()  # the terminal sends Ctrl-C only to the program
         _end_with(parent)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):

@@ -1,4 +1,4 @@
-"""Runs the user's program in a process of its own and captures it there; the parent writes the capture.
+"""Runs and captures the user's program in a separate process; the parent writes the capture.
 
 The parent's half is `run_captured`. It starts the child as `python -m irscope.capturing.record.program FD`,
 which runs the program as Python itself would: with its own `__main__`, arguments, path and exit code.
@@ -124,7 +124,7 @@ def main(descriptor: int) -> int:
 
     from irscope.capturing.record.session import recording
 
-    # Makes torch.compile compile its kernels in this process, where they are recorded, not in workers.
+    # Makes torch.compile compile its kernels in this process, which records them, instead of in workers.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     try:
         with recording(start.subprocesses.options, link) as fork_hooks:

@@ -1,4 +1,4 @@
-"""Records what the running process compiles, on this machine's GPU or with a stub in its place."""
+"""Records what the running process compiles, on this machine's GPU or with a stub driver."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from irscope.toolchain.disassembler import registers_of
 from irscope.toolchain.patching import never_raises, patched
 from irscope.toolchain.stub_driver import StubDriver
 
-# The target if there is no GPU and the user chose none.
+# The default target, for a machine without a GPU.
 DEFAULT_TARGET = parse_target("cuda:90")
 
 
 class Link(Protocol):
-    """Where the records of this process go."""
+    """The destination of this process's records."""
 
     def put(self, record: Record) -> None:
         """Sends a record."""
 
     def ask(self, question: Question) -> Answer | None:
-        """Sends a question and waits for its answer; None if nobody can answer."""
+        """Sends a question and waits for its answer; None if the other process has ended."""
 
 
 def has_gpu() -> bool:
@@ -64,7 +64,7 @@ def has_gpu() -> bool:
 
 
 def with_default_target(options: RunOptions) -> RunOptions:
-    """The options with the default target if there is no GPU and they have none, announced on stderr."""
+    """The options; without a GPU and a target, with the default target, announced on stderr."""
     if options.target is not None or has_gpu():
         return options
     print(
@@ -76,7 +76,7 @@ def with_default_target(options: RunOptions) -> RunOptions:
 
 @dataclass
 class ForkHooks:
-    """What a process that is forked while recording calls at its start and at its end."""
+    """The hooks of a process that is forked while recording: at its start and at its end."""
 
     clear: Callable[[], None]
     finish: Callable[[], None]
@@ -145,7 +145,7 @@ def _on_direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
 
 
 def _mark_written(function: Any, arguments: tuple[Any, ...]) -> None:
-    """Marks the values of what a launched kernel may write to as unknown."""
+    """Marks the values of the tensors that a launched kernel may write to as unknown."""
     from irscope.capturing.fake_cuda.tensor_tags import set_unknown
 
     written = written_parameters(function)
@@ -186,7 +186,7 @@ def _compile(compilations: list[RecordedCompilation], options: RunOptions, link:
 
 @contextmanager
 def _swept_at_end(recorder: Recorder, link: Link) -> Iterator[None]:
-    """Compiles what was recorded within the block with the values of the sweep, when the block ends."""
+    """Compiles the kernels recorded within the block with the values of the sweep, when the block ends."""
     try:
         yield
     finally:

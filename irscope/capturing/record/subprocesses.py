@@ -1,8 +1,8 @@
 """Captures the processes that a captured program starts: each writes its own capture.
 
-A process forked through multiprocessing continues with what it inherits. Every other Python process finds
-its options in an environment variable (see startup/sitecustomize.py) and starts to record when it imports
-torch or triton. Because every such process imports this file, its imports are few.
+A process forked through multiprocessing continues with the inherited session. Every other Python process
+finds its options in an environment variable (see startup/sitecustomize.py) and starts to record when it
+imports torch or triton. All of them import this file, so its imports are few.
 """
 
 from __future__ import annotations

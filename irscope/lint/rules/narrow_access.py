@@ -18,7 +18,7 @@ from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of, stage_named
 from irscope.facts.occupancy import threads_of
-from irscope.languages.registry import parse
+from irscope.languages.language_registry import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant

@@ -76,7 +76,7 @@ def _function(node: ast.expr, module: PythonModule) -> ast.FunctionDef | ast.Lam
 
 
 def _mismatch(own: ast.arguments) -> str:
-    """What is wrong with the parameters; "" if nothing is."""
+    """The problem with the parameters, or ""."""
     positional = [*own.posonlyargs, *own.args]
     if len(positional) < _POSITIONAL and own.vararg is None:
         return f"takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''}"

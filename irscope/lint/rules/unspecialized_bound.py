@@ -22,7 +22,7 @@ def add(x_ptr, n, BLOCK: tl.constexpr):
 def add(x_ptr, n, BLOCK: tl.constexpr): ...
 ```
 
-**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may be that of the rows. So
+**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may limit the rows. So
 are ranges that no config, launch or default in the file makes longer than 128: each thread then holds one
 element.
 """

@@ -1,4 +1,4 @@
-"""Evaluates expressions without running them: their value if the text alone determines it, else UNKNOWN.
+"""Evaluates expressions without running them: their value if the text determines it, else UNKNOWN.
 
 Only a few builtins, `triton.cdiv`, `triton.next_power_of_2`, `triton.Config` and the file's own small
 functions are called. The number of steps and the size of values are limited.
@@ -107,7 +107,7 @@ def _ignore_dotted(_: ast.expr) -> str:
 
 class Evaluator:
     """Evaluates expressions. `dotted` returns the full name of an expression ("triton.Config", "" if
-    unknown), `functions` are those of the file by name, and `names` looks up the names of the file.
+    unknown), `functions` are the file's by name, and `names` looks up the file's names.
     """
 
     def __init__(

@@ -156,5 +156,5 @@ def _use(node: ast.AST, parents: Mapping[ast.AST, ast.AST], constants: set[str])
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The names that an expression reads, without those of modules."""
+    """The names that an expression reads, except modules."""
     return names_in(node) - {"tl", "triton", "language", "min", "max"}

@@ -72,7 +72,7 @@ class PythonModule:
         return node if name in names and package == "triton.language" else None
 
     def value(self, node: ast.expr, scope: Scope) -> Known:
-        """The value of an expression if the text alone determines it, else UNKNOWN."""
+        """The value of an expression if the text determines it, else UNKNOWN."""
         return self._evaluate(node, lambda name: self._value_of(name, scope, frozenset()))
 
     def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
@@ -134,7 +134,7 @@ _REEXPORTED = {"triton": "triton", "tl": "triton.language"}
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """What a call passes for the parameter at this position or with this name; None if it passes nothing."""
+    """The argument of a call at this position or with this name; None if it passes none."""
     if position < len(call.args):
         return call.args[position]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
@@ -148,7 +148,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                # Some projects re-export Triton from a module of their own, in case it is not installed.
+                # Some projects re-export Triton from their own module, in case it is not installed.
                 reexported = _REEXPORTED.get(alias.name)
                 yield alias.asname or alias.name, reexported or f"{node.module or ''}.{alias.name}"
 

@@ -90,7 +90,7 @@ def parameters(node: Function) -> list[ast.arg]:
 
 
 def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """What `target = value` binds each name to: `a, b = x` binds b to `x[1]`."""
+    """The expression that `target = value` binds each name to: `a, b = x` binds b to `x[1]`."""
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in target.elts):

@@ -31,7 +31,7 @@ class ConfigValue:
     """A `triton.Config(...)`. `kwargs` are its meta-parameters, None if they are unknown.
 
     `options` are its other arguments by name, with Triton's defaults; a value may be UNKNOWN.
-    `node` is where it is written: the element of the list of configs, if that is known.
+    `node` is the element of the list of configs, if that is known.
     """
 
     kwargs: Mapping[str, Known] | None

@@ -21,7 +21,7 @@ class TuningKey:
 
 
 def tuning_keys(module: PythonModule) -> Iterator[TuningKey]:
-    """The tuning keys that the text alone determines."""
+    """The tuning keys that the text determines."""
     for kernel in module.kernels.values():
         autotune = kernel.autotune
         node = autotune.arguments.get("key") if autotune else None

@@ -31,7 +31,7 @@ def variant_anchor(variant: int) -> str:
 
 
 def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Html:
-    """The table of what varies, then the facts that do not vary, the duplicates and the problems.
+    """The table of the facts that vary, then the facts that do not vary, the duplicates and the problems.
 
     `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id.
     """

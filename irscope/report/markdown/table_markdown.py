@@ -1,4 +1,4 @@
-"""The comparison table as Markdown: every column, whatever the width."""
+"""The comparison table as Markdown: every column, regardless of width."""
 
 from __future__ import annotations
 

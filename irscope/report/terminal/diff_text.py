@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irscope.model.text import one_line
 from irscope.report.pair_report import PairReport
-from irscope.report.terminal.paint import Paint
 from irscope.report.terminal.rows_text import rows_text, unified
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import StageDiff, reads_differently, source_line_counts, summarize
 
 # More than a person reads; the JSON has all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from irscope.report.terminal.paint import Paint
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import GlossaryEntry
 
 # Longer lines are tiring to read, even if the terminal is wider.

@@ -11,7 +11,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, Tok
 
 from irscope.workspace import lexer_for
 
-# Lexing takes a second per 2 MB; larger texts are printed without colors.
+# Lexing takes about one second per 2 MB; larger texts are printed without colors.
 MAX_CHARACTERS = 4_000_000
 
 # Colors that are legible on dark and light backgrounds; Pygments expects one for each. A token type that is

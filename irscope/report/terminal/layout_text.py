@@ -8,7 +8,7 @@ from rich.color import Color, ColorSystem
 from rich.style import Style
 
 from irscope.model.text import one_line
-from irscope.report.terminal.paint import Paint
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import (
     AccessConflicts,
     Conversion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.model.text import one_line, pluralize
-from irscope.report.terminal.paint import PLAIN, Paint
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.workspace import LintResult
 
 

@@ -1,12 +1,12 @@
-"""`irscope passes` for a person: where two variants diverge, then a line per pass."""
+"""`irscope passes` for a person: the diverging pass of two variants, then a line per pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.report.terminal.paint import Paint
 from irscope.report.terminal.rows_text import rows_text
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import (
     OperationEvent,
     PassChange,
@@ -38,7 +38,7 @@ def passes_text(report: PassReport, width: int | None, paint: Paint) -> Iterator
 
 
 def pass_change_text(change: PassChange, width: int | None, context: int, paint: Paint) -> Iterator[str]:
-    """What a pass changed: a heading, then the rows."""
+    """The changes of a pass: a heading, then the rows."""
     step, diff = change.step, change.diff
     what = "changed nothing" if diff is None else summarize(diff)
     between = ", A and B after it" if change.between else ""
@@ -48,7 +48,7 @@ def pass_change_text(change: PassChange, width: int | None, context: int, paint:
 
 
 def operation_text(event: OperationEvent) -> str:
-    """What a pass did to an operation, in one line."""
+    """The change of a pass to an operation, in one line."""
     step, kinds = event.step, ", ".join(change_names(event.change))
     return one_line(f"{step.number:>3}  {step.stage:<5}  {step.name}: {kinds}  {event.text}")
 

@@ -8,7 +8,7 @@ from functools import partial
 from rich.cells import cell_len
 
 from irscope.model.text import pluralize
-from irscope.report.terminal.paint import PLAIN, Paint, spans_to_pieces
+from irscope.report.terminal.styles import PLAIN, Paint, spans_to_pieces
 from irscope.workspace import (
     Hunk,
     RowSide,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.model.text import one_line
-from irscope.report.terminal.paint import Paint
+from irscope.report.terminal.styles import Paint
 from irscope.workspace import (
     Comparison,
     Compilations,

@@ -1,4 +1,4 @@
-"""Variants compiled while the app runs; `r` compiles again, or loads what was added to the capture."""
+"""Variants compiled while the app runs; `r` compiles again, or loads the variants added to the capture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live import Live
+from irscope.tui.live_connection import LiveConnection
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace import LiveUpdates, apply_events
@@ -21,7 +21,7 @@ class LiveController:
     """Updates the screen as variants are compiled; the user's choices are kept."""
 
     def __init__(
-        self, screen: MainScreen, stages: StageController, title: TitleBar, live: Live | None
+        self, screen: MainScreen, stages: StageController, title: TitleBar, live: LiveConnection | None
     ) -> None:
         self._screen = screen
         self._stages = stages
@@ -29,19 +29,19 @@ class LiveController:
         self._live = live
 
     def start(self) -> None:
-        """Begins to show what is compiled, if something is."""
+        """Begins to show the compilation, if one is running."""
         if self._live is not None:
             self._screen.run_exclusive(partial(self._follow, self._live), "live")
 
     def action_recompile(self) -> None:
-        """Compiles the current source; for a capture, loads what was added to the file."""
+        """Compiles the current source; for a capture, loads the variants added to the file."""
         if self._live is None:
             self._screen.run_exclusive(self._reread, "live")
         else:
             self._live.request()
             self.start()
 
-    async def _follow(self, live: Live) -> None:
+    async def _follow(self, live: LiveConnection) -> None:
         """Applies events until nothing is being compiled."""
         while live.requested or self._screen.workspace.in_progress:
             updates = apply_events(self._screen.workspace, await live.take_all())
@@ -84,7 +84,7 @@ class LiveController:
             screen.notify("Compiled; after an edit of the source, r compiles again")
 
     def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
-        """A and B if they change: B's config before and after the edit, or what is left of A and B."""
+        """A and B if they change: B's config before and after the edit, or the remaining ones of A and B."""
         planned, workspace = updates.planned, self._screen.workspace
         a, b = self._screen.pair.a, self._screen.pair.b
         same = [variant for variant in workspace.variants if same_config(variant, b)]

@@ -1,4 +1,4 @@
-"""What controllers and the screens over the main one need of the main screen."""
+"""The main screen's interface for controllers and for the screens over it."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class NavigationController:
         self._screen.texts.focus()
 
     def cancel_search(self) -> None:
-        """Returns to where the search started."""
+        """Returns to the start of the search."""
         self._bar.value = ""
         self._screen.texts.go_to_row(self.search.origin)
         self.close_search()

@@ -62,7 +62,7 @@ class SourcePanelController:
         self.follow()
 
     async def _trace(self, from_source: bool) -> None:
-        """Highlights what came from the source's line, or where the texts' line came from."""
+        """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
         maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
         python = python_source(screen.pair.b)
@@ -122,5 +122,5 @@ class SourcePanelController:
 
 
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
-    """How many operations came from each line of the source, in A and B."""
+    """The number of operations from each line of the source, in A and B."""
     return {line: maps.counts(place) for line, place in enumerate(python.places) if place is not None}

@@ -29,10 +29,10 @@ class StageController:
         # Whether to switch to the first stage that differs, which is until the user picks one.
         self._choosing = not wanted
         self._shown = ""
-        # Where the cursor was put, and whether the user moved it since.
+        # The initial position of the cursor, and whether the user moved it since.
         self._placed_at = _START
         self._moved = False
-        # Where the cursor was in the other stages.
+        # The cursor's positions in the other stages.
         self._places: dict[str, tuple[int, bool]] = {}
 
     # A and B.
@@ -89,7 +89,7 @@ class StageController:
             self.start_comparing()
 
     def show(self, stage: str) -> None:
-        """Shows a stage: the cursor where it was left, else on the first change."""
+        """Shows a stage with the cursor at its last line, or on the first change."""
         texts, page = self._screen.texts, self.pair.page(stage, self.detail)
         if stage != self._shown:
             self._places[self._shown] = texts.place

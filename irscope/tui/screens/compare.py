@@ -18,12 +18,12 @@ from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
-from irscope.tui.controllers.lesson import LessonController
+from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live import Live
+from irscope.tui.live_connection import LiveConnection
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
@@ -58,7 +58,7 @@ class CompareScreen(Screen[None]):
         workspace: Workspace,
         background: Background,
         settings: Settings,
-        live: Live | None = None,
+        live: LiveConnection | None = None,
         pages: LessonPages | None = None,
     ) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from irscope.model.text import display_line
 from irscope.tui import keys
-from irscope.tui.live import Live
+from irscope.tui.live_connection import LiveConnection
 from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace.live import Planned, Refused, Unchanged
 
@@ -28,12 +28,12 @@ class OpeningScreen(Screen[None]):
     class Ready(Message):
         """There are variants to show, or there will be; `event` is the plan."""
 
-        def __init__(self, event: Planned | Unchanged, live: Live) -> None:
+        def __init__(self, event: Planned | Unchanged, live: LiveConnection) -> None:
             super().__init__()
             self.event = event
             self.live = live
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveConnection) -> None:
         super().__init__()
         self._live = live
 

@@ -1,1 +1,1 @@
-"""The widgets, one panel per file. They draw what they get and post messages about what the user did."""
+"""The widgets, one panel per file. They draw their data and post messages about the user's actions."""

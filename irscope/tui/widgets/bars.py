@@ -102,7 +102,7 @@ class TitleBar(Bar):
 
 
 class StageTabs(Bar):
-    """`1 ttir =  2 ttgir 2 layouts`: the stages and what differs in each, abbreviated if there is no room."""
+    """`1 ttir =  2 ttgir 2 layouts`: the stages and what differs in each, abbreviated if they do not fit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tab", "tab--active", "tab--differs"}
 
@@ -114,7 +114,7 @@ class StageTabs(Bar):
         self._notes: Mapping[str, str] = {}
 
     def set_stages(self, stages: Sequence[str], notes: Mapping[str, str]) -> None:
-        """Shows these stages; a note says what differs ("" if there is nothing to compare)."""
+        """Shows these stages; a note says what differs ("" without a pair)."""
         self.stages, self._notes = stages, dict(notes)
         self.refresh()
 
@@ -172,7 +172,7 @@ class StatusLine(Bar):
 
 
 class KeyHints(Bar):
-    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if there is no room."""
+    """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if not all fit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint"}
 

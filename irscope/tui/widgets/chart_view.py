@@ -25,7 +25,7 @@ class ChartBar(Bar):
 
 
 class ChartView(Widget, can_focus=True):
-    """A point per variant, one of which is under the cursor."""
+    """A point per variant; one is under the cursor."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {*STYLE_CLASSES}

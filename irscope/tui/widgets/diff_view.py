@@ -56,7 +56,7 @@ class DiffView(LineView):
         self._ruler: list[bool] = []
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
 
-    # What is on screen, and where the cursor is.
+    # The visible rows and the position of the cursor.
 
     @property
     def page(self) -> Page:

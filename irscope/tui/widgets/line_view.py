@@ -1,4 +1,4 @@
-"""A panel of lines with a heading and a cursor, which draws only what is on screen."""
+"""A panel of lines with a heading and a cursor, which draws only visible lines."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class LineView(ScrollView, can_focus=True):
         return self.get_component_rich_style(*names)
 
     def ink(self, name: str) -> Style:
-        """What a component class itself sets, to add to another style."""
+        """The attributes that a component class itself sets, to add to another style."""
         ink = self._inks.get(name)
         if ink is None:
             own = self.get_component_rich_style(name, partial=True)

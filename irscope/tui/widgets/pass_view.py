@@ -16,7 +16,7 @@ from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import PassLine
 
-# Below this width there is no room for the times.
+# Below this width the times do not fit.
 _TIMES_FROM = 110
 _DIVERGING = "◆"
 

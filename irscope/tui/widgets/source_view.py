@@ -116,7 +116,7 @@ class SourceView(LineView):
 
 
 class LineOutcomesView(LineView):
-    """What a line of Python became, stage by stage: a class of operations per line, with their numbers."""
+    """The stages' operations for a line of Python: a class of operations per line, with their numbers."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
         "In the list of what a line became",

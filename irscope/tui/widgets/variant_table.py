@@ -222,7 +222,7 @@ class VariantTable(LineView):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Sorts and filters by what is known so far; the cursor stays on its variant."""
+        """Sorts and filters by the facts known so far; the cursor stays on its variant."""
         here = self.current
         if self._sorted is not None:
             column, down = self._sorted
@@ -308,7 +308,7 @@ class VariantTable(LineView):
         return Strip(fitted(segments, width, base), width)
 
     def _heat(self, place: int, variant: Variant) -> tuple[str, str]:
-        """The sign and style class of a value that stands out."""
+        """The sign and style class of a highlighted value."""
         column = self._columns[place]
         number = column.number(variant) if column.fact and variant.id in self._facts else None
         return ("", "") if number is None else self._heatmaps[place].mark(number)

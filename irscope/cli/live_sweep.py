@@ -21,7 +21,7 @@ from irscope.capturing.compile.sweep import (
 )
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import UserError
-from irscope.tui.live import Tell
+from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
@@ -33,7 +33,8 @@ class LiveSweep:
     """Compiles `request` into the capture at `path`, once per call of `begin`: a tui.live.Producer.
 
     The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
-    variants, `left` those of the last plan that are not done; `problem` is why there is no plan, or "".
+    variants; `left` counts the unfinished ones of the last plan. `problem` explains a missing
+    plan, else "".
     """
 
     def __init__(self, request: SweepRequest, path: Path, processes: int | None, seconds: float) -> None:
@@ -52,11 +53,11 @@ class LiveSweep:
         """FILE.py::KERNEL."""
         return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
 
-    def begin(self, tell: Tell) -> None:
+    def begin(self, publish: Publish) -> None:
         """Plans and compiles in a new thread. Do not call it again before it has reported an event."""
         stop = Stop()
         before = [run for run in self._runs if run[0].is_alive()]
-        thread = Thread(target=self._run, args=(tell, stop, before), name="irscope-sweep", daemon=True)
+        thread = Thread(target=self._run, args=(publish, stop, before), name="irscope-sweep", daemon=True)
         self._runs = [*before, (thread, stop)]
         thread.start()
 
@@ -64,44 +65,44 @@ class LiveSweep:
         """Stops the running sweeps and their workers immediately."""
         _end(self._runs)
 
-    def _run(self, tell: Tell, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
+    def _run(self, publish: Publish, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
         try:
             with planned(self._request, self._processes, stop) as (plan, workers):
                 if plan == self._plan:
-                    tell(Unchanged(f"{plan.source.name} and what it calls are as they were"))
+                    publish(Unchanged(f"{plan.source.name} and the functions it calls have not changed"))
                     return
                 _end(before)
                 with CaptureWriter.resume(self._path) as writer:
                     sweep = lay_out(plan, writer, shlex.join(sys.argv))
                     self._plan, self.problem = plan, ""
-                    self._compile(sweep, workers, writer, tell, stop)
+                    self._compile(sweep, workers, writer, publish, stop)
         except Stopped:  # replaced by another plan, or the app has quit
             pass
         except (UserError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
-            tell(Refused(self.problem))
+            publish(Refused(self.problem))
 
     def _compile(
-        self, sweep: Sweep, workers: list[Worker], writer: CaptureWriter, tell: Tell, stop: Stop
+        self, sweep: Sweep, workers: list[Worker], writer: CaptureWriter, publish: Publish, stop: Stop
     ) -> None:
         def started(job: Job) -> None:
-            tell(Started(sweep.ids[job]))
+            publish(Started(sweep.ids[job]))
 
         def made(job: Job, stage: str, content: bytes) -> None:
-            tell(StageMade(sweep.ids[job], stage, content))
+            publish(StageMade(sweep.ids[job], stage, content))
 
         variants = {job: planned_variant(sweep, job) for job in sweep.ids}
-        tell(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
+        publish(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
         self.left = len(variants)
         try:
             for job, new in compile_sweep(sweep, workers, writer, self._seconds, started, made, stop):
                 self.left -= 1
                 self.compiled += new.failure is None
                 self.failed += new.failure is not None
-                tell(VariantFinished(stored_variant(variants[job], new)))
+                publish(VariantFinished(stored_variant(variants[job], new)))
         except (OSError, sqlite3.Error) as error:  # the disk is full
-            tell(Refused(str(error)))
-        tell(Ended())
+            publish(Refused(str(error)))
+        publish(Ended())
 
 
 def _end(runs: list[tuple[Thread, Stop]]) -> None:

@@ -33,7 +33,7 @@ DTYPE_NAMES = frozenset(
         "fp64",
     ]
 )
-# What people write for them: torch's and tl's attribute names.
+# Other names that users write: torch's and tl's attribute names.
 _DTYPE_ALIASES = {
     "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32",
     "float64": "fp64", "double": "fp64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
@@ -97,7 +97,7 @@ class Config:
         return ",".join(f"{name}={format_value(value)}" for name, value in self.values)
 
     def get(self, name: str) -> Value:
-        """The value of `name`, None where the config does not set it."""
+        """The value of `name`; None if the config does not set it."""
         return dict(self.values).get(name)
 
     @property

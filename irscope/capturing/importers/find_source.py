@@ -1,4 +1,4 @@
-"""Reads what an MLIR stage says about its kernel, and finds the kernel's Python source.
+"""Reads an MLIR stage's description of its kernel, and finds the kernel's Python source.
 
 From the MLIR come the kernel's name, arguments, place in the Python file and the sizes of its ranges; only
 the lines that Triton's front end always writes in one form are read. The Python file is parsed with `ast`
@@ -47,7 +47,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class KernelHeader:
-    """What the IR says about its kernel.
+    """The IR's description of its kernel.
 
     `arguments` are the run-time ones; `named` is true if they have the names of the Python parameters.
     `ranges` are the `tl.arange` calls in the kernel's own body: end and place.
@@ -156,7 +156,7 @@ class RangeCall:
 class PythonFunction:
     """A function in a Python file.
 
-    `line` (from 1) and `column` (from 0) are those of its `def`. `constexprs` are the parameters annotated
+    `line` (from 1) and `column` (from 0) locate its `def`. `constexprs` are the parameters annotated
     with `tl.constexpr`, `ranges` the calls `tl.arange(..., NAME)` of a parameter that is never reassigned.
     """
 
@@ -209,7 +209,7 @@ def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFuncti
 def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str, int]:
     """The constexpr parameters whose values the kernel's `tl.arange` calls reveal: name -> value.
 
-    A range whose place is that of `tl.arange(0, BLOCK)` ends at BLOCK.
+    A range at the location of `tl.arange(0, BLOCK)` ends at BLOCK.
     """
     arguments = {argument.name for argument in header.arguments}
     # Columns count from 0 in ast, from 0 or 1 in the IR.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from irscope.backends import parse_target
 from irscope.capturing.importers.compilation import RawCompilation, assemble
-from irscope.capturing.importers.kernel_source import (
+from irscope.capturing.importers.find_source import (
     PythonFiles,
     SourcePlace,
     functions_in,

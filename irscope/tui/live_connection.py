@@ -1,4 +1,4 @@
-"""The connection to whatever compiles variants while the app runs."""
+"""The connection to the producer that compiles variants while the app runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from irscope.workspace.live import Event
 
-Tell = Callable[["Event"], None]
+Publish = Callable[["Event"], None]
 
 
 class Producer(Protocol):
@@ -18,17 +18,17 @@ class Producer(Protocol):
 
     @property
     def name(self) -> str:
-        """What is compiled: FILE.py::KERNEL."""
+        """The kernel being compiled: FILE.py::KERNEL."""
 
-    def begin(self, tell: Tell) -> None:
-        """Plans, and compiles what the capture lacks; returns at once.
+    def begin(self, publish: Publish) -> None:
+        """Plans, and compiles the variants that the capture lacks; returns at once.
 
-        Passes `tell` one of Planned, Unchanged and Refused. After Planned come the other events, Ended last.
-        Compilation continues until there is another plan.
+        Calls `publish` with Planned, Unchanged or Refused; after Planned with the other events, Ended last.
+        Compilation continues until another plan is made.
         """
 
 
-class Live:
+class LiveConnection:
     """A producer and a queue of its events, which belongs to the app's thread."""
 
     # Short enough to watch; long enough that 1,000 variants from Triton's cache leave time for keys.
@@ -42,15 +42,15 @@ class Live:
         self._arrived = asyncio.Event()
 
     def request(self) -> None:
-        """Asks the producer to compile what there is to compile now."""
+        """Asks the producer to compile the kernel as it is now."""
         self.requested = True
         loop = asyncio.get_running_loop()
 
-        def tell(event: Event) -> None:
+        def publish(event: Event) -> None:
             with suppress(RuntimeError):  # the app has ended, and its loop is closed
                 loop.call_soon_threadsafe(self._add, event)
 
-        self.producer.begin(tell)
+        self.producer.begin(publish)
 
     async def take(self) -> Event:
         """Waits for the next event."""

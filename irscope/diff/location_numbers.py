@@ -54,7 +54,7 @@ def number_locations(left: Document, right: Document) -> tuple[LocationNumbers, 
 
 
 def _opcodes_by_line(document: Document) -> dict[str, _Lines]:
-    """File name -> line -> what was compiled from it. Folders are ignored: they differ between machines."""
+    """File name -> line -> opcodes compiled from it. Folders are ignored: they differ between machines."""
     files: dict[str, _Lines] = defaultdict(lambda: defaultdict(set))
     # Parsers share one Location between the operations that have it.
     distinct = {(id(op.location), op.opcode): op.location for op in document.operations}

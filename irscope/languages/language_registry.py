@@ -29,7 +29,7 @@ def language_named(name: str) -> Language:
 def parse(text: str, language: str) -> Document:
     """The document of `text`; `language` is its name in the stage table.
 
-    Never fails on the text, whatever it is, and takes time linear in it. Raises KeyError for an unknown
+    Never fails on any text, and takes linear time. Raises KeyError for an unknown
     language.
     """
     return language_named(language).parse(text)
