@@ -27,6 +27,10 @@ class Finding:
     evidence_a: tuple[Evidence, ...] = ()
     evidence_b: tuple[Evidence, ...] = ()
 
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.text
+
 
 @dataclass(frozen=True)
 class PairContext:

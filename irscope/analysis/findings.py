@@ -127,7 +127,7 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
     limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
     text = (
         f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} blocks per multiprocessor), "
-        f"limited by {', then '.join(limits)}"
+        f"limited by {' -> '.join(limits)}"
     )
     weight = OCCUPANCY.weight * effect(fractions[0] * _WARPS, fractions[1] * _WARPS)
     yield Finding(text, weight, "occupancy")
