@@ -65,7 +65,7 @@ def _ranked(group: Sequence[Variant], facts: _FactsById) -> list[VariantPair]:
 
 def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candidate]:
     values = {variant.id: _values(variant) for variant in group}
-    pairs = list(_neighbours(group, values)) or combinations(group[:_MOST_COMPARED], 2)
+    pairs = list(_neighbors(group, values)) or combinations(group[:_MOST_COMPARED], 2)
     for a, b in pairs:
         ours, theirs = values[a.id], values[b.id]
         names = frozenset(varying([ours, theirs]))
@@ -74,7 +74,7 @@ def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candid
             yield _Candidate((a, b), names, weight)
 
 
-def _neighbours(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> Iterator[VariantPair]:
+def _neighbors(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> Iterator[VariantPair]:
     """The pairs that differ in only one value."""
     for name in {name: None for own in values.values() for name in own}:
         alike: dict[Hashable, list[Variant]] = defaultdict(list)

@@ -33,7 +33,7 @@ def _in_registers(tensor: Tensor, layout: LinearLayout) -> list[str]:
     if owned.run > 1:
         size = owned.run * tensor.bits // 8
         width = f": {size} bytes of {tensor.element}" if size and not tensor.element.startswith("!") else ""
-        most = ", of which one instruction moves at most 16" if width and size > _WIDEST else ""
+        most = "; one instruction moves at most 16" if width and size > _WIDEST else ""
         along = f"{owned.run} neighbors along dimension {owned.dimension}"
         text.append(f"{along} in consecutive registers{width}{most}.")
     else:

@@ -64,7 +64,7 @@ def test_removed_and_inserted(name: str, k: int) -> None:
     assert_removed(diff, k)
     for row in diff.rows:
         if row.left in diff.left.operation_of_line and row.change is Change.OPERANDS:
-            # A user of a removed operation, or of a neighbour that is the same operation again.
+            # A user of a removed operation, or of a neighbor that is the same operation again.
             users = diff.left.operations[diff.left.operation_of_line[row.left]].operands
             assert defined & set(users) or has_twin(diff, users)
 

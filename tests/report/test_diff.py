@@ -101,10 +101,10 @@ def test_side_by_side_fits_the_width_exactly(width):
 
 def test_a_terminal_gets_styles_and_the_same_text():
     diff = mlir_diff(SMALL, LARGE)
-    for colour in (True, False):
-        styled = "\n".join(side_by_side(diff, 3, 160, Paint(True, colour)))
+    for color in (True, False):
+        styled = "\n".join(side_by_side(diff, 3, 160, Paint(True, color)))
         assert "\x1b[" in styled
-        assert ("\x1b[31m" in styled or ";31" in styled) == colour
+        assert ("\x1b[31m" in styled or ";31" in styled) == color
         plain = [line.rstrip() for line in Text.from_ansi(styled).plain.splitlines()]
         assert plain == list(side_by_side(diff, 3, 160))
 

@@ -153,10 +153,10 @@ def test_a_link_to_a_line_opens_it_out_of_its_fold(show: Open) -> None:
 
 def test_a_switch_turns_dark_to_light(show: Open) -> None:
     page = show(color_scheme="dark")
-    colour = "getComputedStyle(document.body).backgroundColor"
-    dark = page.evaluate(colour)
+    color = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(color)
     page.get_by_role("button", name="Dark or light").click()
-    assert page.evaluate(colour) == "rgb(255, 255, 255)" != dark
+    assert page.evaluate(color) == "rgb(255, 255, 255)" != dark
 
 
 def test_plots_change_their_axis_without_a_script(show: Open) -> None:

@@ -40,7 +40,7 @@ SCREENS = {
     "raw": Shown(("3", "t", "L")),
     "unfolded-other-way": Shown(("3", "f", "u", "G")),
     "python": Shown(("1",)),
-    "one-alone": Shown(("4",)),
+    "single-variant": Shown(("4",)),
     "failed": Shown(("shift+tab", "G", "b")),
     "search": Shown(("3", "slash", *"arith", "enter")),
     "table": Shown(("shift+tab", "l", "s", "F", *"warps<8", "enter")),

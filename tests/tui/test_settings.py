@@ -34,7 +34,7 @@ def test_valid_settings(tmp_path: Path) -> None:
     [
         (b"theme = ", "Invalid value"),
         (b"\xff\xfe", "utf-8"),
-        (b"colour = 1", "unknown setting 'colour'; known: theme, stage, keys"),
+        (b"color = 1", "unknown setting 'color'; known: theme, stage, keys"),
         (b"theme = 1", "theme is not a name"),
         (b"stage = 'cubin'", "unknown stage 'cubin'"),
         (b"stage = ['x']", "unknown stage"),

@@ -124,7 +124,7 @@ class Stage {
     return make("div", { className: "tools" },
       button("\u2191 Change", "the one before: [", () => this.step(-1)),
       button("\u2193 Change", "the next one: ]", () => this.step(1)),
-      button("One or two columns", "A above B, or beside it", () => this.view.classList.toggle("unified")),
+      button("One or two columns", "A above B, or next to it", () => this.view.classList.toggle("unified")),
       button("Unfold all", "show all equal rows", () => this.blocks.forEach((block) => block.open?.())),
       this.changes.length ? "" : " No row differs.");
   }

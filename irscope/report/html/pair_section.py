@@ -49,7 +49,7 @@ def pair_section(pair: PairReport, number: int, title: str) -> Html:
             "div",
             element("div", element("h3", "Findings"), _findings(pair, anchor)),
             element("div", element("h3", "Python"), *(_source(pair, one, anchor) for one in sources)),
-            class_="beside",
+            class_="side-by-side",
         ),
         element("h3", "Stages"),
         *(_stage(pair.diffs[name], anchor, first is not None and name == first.stage) for name in pair.shown),
