@@ -38,7 +38,7 @@ async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
         assert "What changed" in said
         assert "First real difference: tt" in said
         assert "Unknown: the capture does not have the machine code of both" in said
-        assert "matmul_kernel, compiled 4 times" in said
+        assert "matmul_kernel in this capture: compiled 4 times" in said
         assert "1 failed" in said
         await press(pilot, "q")
         assert not isinstance(app.screen, WhyScreen)
