@@ -86,14 +86,10 @@ if TYPE_CHECKING:
     from irscope.workspace.layout_view import LayoutDrawing, LayoutView
     from irscope.workspace.linting import LintResult, lint
     from irscope.workspace.live import InProgress, LiveUpdates, apply_events
-    from irscope.workspace.pass_comparison import PassComparison, PassLine
+    from irscope.workspace.pass_comparison import PassChange, PassComparison, PassDifference, PassLine
     from irscope.workspace.pass_reports import (
         OperationEvent,
-        PassChange,
-        PassDifference,
         PassReport,
-        PassRow,
-        PassSummary,
         operation_history,
         pass_changes,
         pass_report,
@@ -191,10 +187,9 @@ _EXPORTS = {
     "irscope.workspace.layout_view": "LayoutDrawing LayoutView",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.live": "InProgress LiveUpdates apply_events",
-    "irscope.workspace.pass_comparison": "PassComparison PassLine",
+    "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": (
-        "OperationEvent PassChange PassDifference PassReport PassRow PassSummary operation_history "
-        "pass_changes pass_report"
+        "OperationEvent PassReport operation_history pass_changes pass_report"
     ),
     "irscope.workspace.source_lines": (
         "LineOutcome PythonSource SourceMaps line_outcomes python_rows python_source source_maps"
@@ -276,9 +271,7 @@ __all__ = [
     "PassDifference",
     "PassLine",
     "PassReport",
-    "PassRow",
     "PassStep",
-    "PassSummary",
     "Picture",
     "Point",
     "PythonLine",

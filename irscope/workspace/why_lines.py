@@ -51,7 +51,7 @@ def pair_lines(pair: Comparison) -> list[TextLine]:
 
     Compares all stages. Raises UserError if a stage is damaged.
     """
-    if pair.a.id == pair.b.id:
+    if pair.single:
         return [TextLine("A and B are the same variant", title=True, level=0)]
     return [
         TextLine("Why it was compiled again", title=True, level=0),
