@@ -82,8 +82,7 @@ if TYPE_CHECKING:
         source_line_counts,
     )
     from irscope.workspace.fact_table import FactTable
-    from irscope.workspace.layout_comparison import DrawingOptions, LayoutComparison
-    from irscope.workspace.layout_view import LayoutDrawing, LayoutView
+    from irscope.workspace.layout_comparison import LayoutComparison
     from irscope.workspace.linting import LintResult, lint
     from irscope.workspace.live import InProgress, LiveUpdates, apply_events
     from irscope.workspace.pass_comparison import PassChange, PassComparison, PassDifference, PassLine
@@ -129,6 +128,12 @@ if TYPE_CHECKING:
         varying_kinds,
     )
     from irscope.workspace.texts import PYTHON, TEXTS, check_stage, encoded, text_stages, variant_texts
+    from irscope.workspace.variant_layouts import (
+        DrawingOptions,
+        LayoutDrawing,
+        VariantLayouts,
+        listed_tensors,
+    )
     from irscope.workspace.why_lines import StageLine, TextLine, compilation_lines, evidence_line, pair_lines
     from irscope.workspace.workspace import Workspace
 
@@ -183,8 +188,7 @@ _EXPORTS = {
         "reads_differently row_sides source_line_counts"
     ),
     "irscope.workspace.fact_table": "FactTable",
-    "irscope.workspace.layout_comparison": "DrawingOptions LayoutComparison",
-    "irscope.workspace.layout_view": "LayoutDrawing LayoutView",
+    "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.live": "InProgress LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
@@ -202,6 +206,7 @@ _EXPORTS = {
         "chosen_kinds default_kinds minor ranked_pairs table_view varying_kinds"
     ),
     "irscope.workspace.texts": "PYTHON TEXTS check_stage encoded text_stages variant_texts",
+    "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.why_lines": "StageLine TextLine compilation_lines evidence_line pair_lines",
     "irscope.workspace.workspace": "Workspace",
 }
@@ -259,7 +264,6 @@ __all__ = [
     "LayoutChange",
     "LayoutComparison",
     "LayoutDrawing",
-    "LayoutView",
     "LineChange",
     "LineOutcome",
     "LintResult",
@@ -293,6 +297,7 @@ __all__ = [
     "TableView",
     "Tensor",
     "TextLine",
+    "VariantLayouts",
     "Window",
     "Workspace",
     "all_kinds",
@@ -335,6 +340,7 @@ __all__ = [
     "line_without_location",
     "lint",
     "lint_source",
+    "listed_tensors",
     "listings",
     "merge_captures",
     "minor",

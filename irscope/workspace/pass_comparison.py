@@ -161,7 +161,7 @@ class PassComparison:
             return PassChange(step, between, note="changed nothing")
         before, after = self._module(left), self._module(right)
         if left.language != right.language:
-            note = f"the module is in {left.language} before and in {right.language} after it"
+            note = f"no diff between {left.language} and {right.language}"
             return PassChange(step, between, note=note, after=after)
         return PassChange(step, between, diff_stage(step.stage, before, after))
 

@@ -12,7 +12,7 @@ from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen
-from irscope.tui.widgets.layout_view import LayoutView
+from irscope.tui.widgets.grid_view import GridView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.captures import STAGES
@@ -40,13 +40,13 @@ def description(pilot: Pilot[None], name: str) -> str:
     return drawn(pilot.app.screen.query_one(f"#layout-{name}"))
 
 
-async def open_at(pilot: Pilot[None], words: str) -> LayoutView:
+async def open_at(pilot: Pilot[None], words: str) -> GridView:
     """Opens the layouts with the cursor on the first line of TTGIR that has these words."""
     page = texts(pilot).page
     line = next(n for n in range(len(page.rows)) if words in (page.text(page.rows[n], False) or ""))
     texts(pilot).go_to_row(line)
     await press(pilot, "T")
-    return pilot.app.screen.query_one(LayoutView)
+    return pilot.app.screen.query_one(GridView)
 
 
 async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> None:
@@ -90,7 +90,7 @@ async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: 
 async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
     async with ampere.run_test(size=(80, 24)) as pilot:
         await press(pilot, "T", *["j"] * 40, *["l"] * 40)
-        view = ampere.screen.query_one(LayoutView)
+        view = ampere.screen.query_one(GridView)
         grid = view._grids[0]
         assert view.cursor == (len(grid.rows) - 1, len(grid.columns) - 1)
         assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
