@@ -94,22 +94,19 @@ if TYPE_CHECKING:
         pass_report,
     )
     from irscope.workspace.source_lines import (
+        InstructionCounts,
         LineOutcome,
+        Listing,
         PythonSource,
         SourceMaps,
+        assembly_stage,
+        instruction_counts,
         line_outcomes,
+        listings,
         python_rows,
         python_source,
-        source_maps,
-    )
-    from irscope.workspace.source_listing import (
-        InstructionCounts,
-        Listing,
-        SourceIds,
-        assembly_diff,
-        instruction_counts,
-        listings,
         source_chains,
+        source_maps,
     )
     from irscope.workspace.table import (
         UNKNOWN,
@@ -196,10 +193,8 @@ _EXPORTS = {
         "OperationEvent PassReport operation_history pass_changes pass_report"
     ),
     "irscope.workspace.source_lines": (
-        "LineOutcome PythonSource SourceMaps line_outcomes python_rows python_source source_maps"
-    ),
-    "irscope.workspace.source_listing": (
-        "InstructionCounts Listing SourceIds assembly_diff instruction_counts listings source_chains"
+        "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage instruction_counts "
+        "line_outcomes listings python_rows python_source source_chains source_maps"
     ),
     "irscope.workspace.table": (
         "ConfigColumn FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds "
@@ -285,7 +280,6 @@ __all__ = [
     "RowSide",
     "Rule",
     "Series",
-    "SourceIds",
     "SourceMaps",
     "SourcePlace",
     "Span",
@@ -302,7 +296,7 @@ __all__ = [
     "Workspace",
     "all_kinds",
     "apply_events",
-    "assembly_diff",
+    "assembly_stage",
     "axes",
     "axis_scale",
     "by_source_line",

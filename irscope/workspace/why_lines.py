@@ -107,7 +107,7 @@ def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
         line = source.line_of(places[0]) if places else None
     else:
         word = re.compile(rf"\b{re.escape(name.name)}\b")
-        found = (index for index, text in enumerate(source.lines) if name.name and word.search(text))
+        found = (index for index, text in enumerate(source.texts) if name.name and word.search(text))
         line = next(found, None)
     return None if line is None else StageLine(PYTHON, line, True)
 
