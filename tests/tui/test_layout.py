@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.backends import parse_target
+from irscope.cli.main import main
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
@@ -85,6 +86,28 @@ async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: 
         await press(pilot, "s")
         assert "no conflicts" in description(pilot, "a")
         assert "wavefront 2" not in drawn(view)
+
+
+async def test_it_says_what_irscope_layout_prints(
+    ampere: IrscopeApp, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ampere.run_test(size=(1000, 50)) as pilot:
+        await press(pilot)
+        ampere.screen.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "= ttg.local_alloc")
+        name, shown = view._grids[0].title.split(":")[0].split(",")[0].split()[-1], description(pilot, "a")
+        path = str(ampere._workspace.path)
+    assert main(["layout", path, "#1", name, "--rows", "0:1"]) == 0
+    printed = capsys.readouterr().out
+    # The last sentence is who computed the linear layout; only the command line asks Triton.
+    notes = ("Each cell", "Rows")
+    lines = [line for line in printed.splitlines() if line.endswith(".") and not line.startswith(notes)]
+    *sentences, last = lines
+    assert last.startswith("Linear layout: ")
+    assert "Linear layout: " in shown
+    assert any("conflicts" in line for line in sentences)
+    assert all(line in shown for line in sentences), sentences
 
 
 async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
