@@ -18,10 +18,11 @@ from irscope.workspace import (
     FactKind,
     Finding,
     StageDiff,
+    TableCell,
     TableSection,
     Workspace,
-    default_kinds,
     parse_target,
+    table_view,
 )
 
 if TYPE_CHECKING:
@@ -170,17 +171,21 @@ def compile(  # noqa: A001 - it is irscope.compile
 
 
 def _html_table(section: TableSection) -> str:
-    kinds = default_kinds(section)
-    titles = ("#", "variant", *(kind.title for kind in kinds), "note")
+    view = table_view(section)
+    titles = ("#", "variant", *(column.kind.title for column in view.facts), "note")
     heading = "".join(f"<th>{escape(title)}</th>" for title in titles)
     rows = []
-    for entry in section.entries[:MAX_ROWS]:
-        facts = (str(entry.facts[kind.name]) if kind.name in entry.facts else "?" for kind in kinds)
-        cells = (f"#{entry.variant.id}", entry.name, *facts, entry.problem)
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    more = len(section.entries) - len(rows)
+    for index, entry in enumerate(view.entries[:MAX_ROWS]):
+        facts = (_html_cell(column.cells[index]) for column in view.facts)
+        cells = (f"#{entry.variant.id}", escape(entry.name), *facts, escape(entry.problem or entry.note))
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    more = len(view.entries) - len(rows)
     rest = f"<p>and {more} more</p>" if more else ""
     return f"<p><b>{escape(section.title)}</b></p><table><tr>{heading}</tr>{''.join(rows)}</table>{rest}"
+
+
+def _html_cell(cell: TableCell) -> str:
+    return f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
 
 
 def _target(text: str) -> Target:

@@ -90,9 +90,7 @@ def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
         if kind == "argument" and _is_specialization(reason):
             found.append(f"{kernel.format(name)}: one compilation serves every value of {name}")
         elif configured:
-            found.append(
-                f"drop {name}={reason.a} or {reason.b} from the configs: both compile to the same program"
-            )
+            found.append(f"drop {name}={reason.a} or {reason.b}; both compile to the same program")
         elif kind == "constexpr":
             found.append(
                 f"pass {name} at run time instead of as tl.constexpr, unless the kernel needs a constant: "

@@ -13,11 +13,20 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import Grid, LayoutDrawing, LayoutView, Picture, Window, Workspace, encoded
+from irscope.workspace import (
+    DrawingOptions,
+    LayoutDrawing,
+    VariantLayouts,
+    Window,
+    Workspace,
+    encoded,
+    listed_tensors,
+)
 
 NAME = "layout"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
@@ -55,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("name a value to draw, for example acc, or an access with --access")
     with Workspace(args.capture) as workspace:
         names = [name for name in (args.variant, args.against) if name]
-        views = [LayoutView(workspace, workspace.variant(name)) for name in names]
-        text = _text(args, views)
+        text = _text(args, [_layouts(workspace, name) for name in names])
     if args.output is None:
         sys.stdout.write(text)
     else:
@@ -64,40 +72,43 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _text(args: argparse.Namespace, views: Sequence[LayoutView]) -> str:
+def _layouts(workspace: Workspace, name: str) -> VariantLayouts:
+    variant = workspace.variant(name)
+    workspace.ask_triton_for_layouts(variant)
+    return VariantLayouts(workspace, variant)
+
+
+def _text(args: argparse.Namespace, sides: Sequence[VariantLayouts]) -> str:
     swizzle = not args.no_swizzle
     if args.access is not None:
-        grids = [view.draw_access(args.access, swizzle) for view in views]
-        return _drawings(args, views, grids, [() for _ in grids])
+        return _drawings(args, sides, [side.draw_access(side.access(args.access), swizzle) for side in sides])
     if args.value is None:
         if args.format == "json":
-            return _json(args, views, [None for _ in views])
+            return _json(args, sides, [None for _ in sides])
         from irscope.report.terminal.layout_text import layout_list
 
-        return layout_list(views, options.paint())
-    window = Window(args.rows, args.cols, args.plane)
-    drawings = [view.draw(args.value, window, args.thread, swizzle) for view in views]
-    pictures = [drawing.picture for drawing in drawings]
-    if args.format == "json":
-        return _json(args, views, pictures)
-    sentences = [_sentences(args, drawing) for drawing in drawings]
-    return _drawings(args, views, [picture.grid for picture in pictures], sentences)
+        return layout_list(sides, options.paint())
+    how = DrawingOptions(Window(args.rows, args.cols, args.plane), thread=args.thread, swizzle=swizzle)
+    drawings = [_draw(args, side, how) for side in sides]
+    return (_json if args.format == "json" else _drawings)(args, sides, drawings)
 
 
-def _sentences(args: argparse.Namespace, drawing: LayoutDrawing) -> Sequence[str]:
-    """The sentences below a drawing; a file does not list the other tensors that match."""
-    if not drawing.others_text or args.format == "svg" or args.value.startswith("#"):
-        return drawing.sentences
-    return [*drawing.sentences, f"{args.value} is also {drawing.others_text}."]
+def _draw(args: argparse.Namespace, side: VariantLayouts, how: DrawingOptions) -> LayoutDrawing:
+    """The tensor that VALUE matches best; a file does not list the others."""
+    tensor, *others = side.find(args.value)
+    drawing = side.draw(tensor, how)
+    if not others or args.format == "svg" or args.value.startswith("#"):
+        return drawing
+    also = f"{args.value} is also {listed_tensors(others)}."
+    return replace(drawing, sentences=[*drawing.sentences, also])
 
 
 def _drawings(
-    args: argparse.Namespace,
-    views: Sequence[LayoutView],
-    grids: Sequence[Grid],
-    sentences: Sequence[Sequence[str]],
+    args: argparse.Namespace, sides: Sequence[VariantLayouts], drawings: Sequence[LayoutDrawing]
 ) -> str:
-    titles = [view.title for view in views]
+    titles = [side.title for side in sides]
+    grids = [drawing.grid for drawing in drawings]
+    sentences = [drawing.sentences for drawing in drawings]
     if args.format == "svg":
         from irscope.report.html.layout_svg import layout_svg
 
@@ -107,11 +118,14 @@ def _drawings(
     return layout_drawings(titles, grids, sentences, options.width_of(args), options.paint())
 
 
-def _json(args: argparse.Namespace, views: Sequence[LayoutView], pictures: Sequence[Picture | None]) -> str:
+def _json(
+    args: argparse.Namespace, sides: Sequence[VariantLayouts], drawings: Sequence[LayoutDrawing | None]
+) -> str:
     from irscope.report.json.layout_json import layout_document
     from irscope.report.json.records import to_json
 
-    return to_json(layout_document(str(args.capture), views, pictures))
+    pictures = [drawing.picture if drawing else None for drawing in drawings]
+    return to_json(layout_document(str(args.capture), sides, pictures))
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from irscope.cli import options
-from irscope.model import Variant
-from irscope.workspace import Workspace, operation_history, pass_changes, pass_report
+from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
 
 NAME = "passes"
 SUMMARY = "show what each compiler pass did, or where two variants diverge"
@@ -48,28 +46,29 @@ def run(args: argparse.Namespace) -> int:
     from irscope.report.terminal.passes_text import operation_text
 
     with Workspace(args.capture) as workspace:
-        variants = [workspace.variant(name) for name in (args.a, args.b) if name is not None]
+        a = workspace.variant(args.a)
+        pair = workspace.compare(a, a if args.b is None else workspace.variant(args.b))
         if args.operation is not None:
-            events = operation_history(workspace, variants[0], args.operation)
+            events = operation_history(workspace, a, args.operation)
             sys.stdout.writelines(f"{operation_text(event)}\n" for event in events)
         elif args.show is not None:
-            _print_changes(workspace, variants, args)
+            _print_changes(pair, args)
         else:
-            _print_list(workspace, variants, args)
+            _print_list(pair, args)
     return 0
 
 
-def _print_changes(workspace: Workspace, variants: Sequence[Variant], args: argparse.Namespace) -> None:
+def _print_changes(pair: Comparison, args: argparse.Namespace) -> None:
     from irscope.report.terminal.passes_text import pass_change_text
 
     width, paint = options.width_of(args), options.paint()
-    for change in pass_changes(workspace, variants, args.show):
+    for change in pass_changes(pair, args.show):
         lines = pass_change_text(change, width, args.context, paint)
         sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def _print_list(workspace: Workspace, variants: Sequence[Variant], args: argparse.Namespace) -> None:
-    report = pass_report(workspace, variants, name=args.name, changed=args.changed, line=args.line)
+def _print_list(pair: Comparison, args: argparse.Namespace) -> None:
+    report = pass_report(pair, name=args.name, changed=args.changed, line=args.line)
     if args.format == "json":
         from irscope.report.json.passes_json import passes_document
 

@@ -9,11 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irscope.store.names import find_variant, variant_names
+    from irscope.store.names import find_variant, select_variants, variant_names
     from irscope.store.reader import CaptureReader
     from irscope.store.writer import CaptureWriter, NewPass, NewVariant
 
-__all__ = ["CaptureReader", "CaptureWriter", "NewPass", "NewVariant", "find_variant", "variant_names"]
+__all__ = [
+    "CaptureReader",
+    "CaptureWriter",
+    "NewPass",
+    "NewVariant",
+    "find_variant",
+    "select_variants",
+    "variant_names",
+]
 
 _HOMES = {
     "CaptureReader": "reader",
@@ -21,6 +29,7 @@ _HOMES = {
     "NewPass": "writer",
     "NewVariant": "writer",
     "find_variant": "names",
+    "select_variants": "names",
     "variant_names": "names",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from irscope.model import UserError, Variant, format_value
 from irscope.model.varying import varying
@@ -38,6 +39,27 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
             taken.add(name)
             names[variant.id] = name
     return names
+
+
+def select_variants(
+    variants: Sequence[Variant], kernel: str | None = None, target: str | None = None
+) -> list[Variant]:
+    """The variants whose kernel matches the glob `kernel` and whose target matches `target`; None: all.
+
+    Raises UserError, listing what there is, if either matches nothing.
+    """
+    for pattern, what, known in (
+        (kernel, "kernel", [variant.kernel.name for variant in variants]),
+        (target, "target", [str(variant.target) for variant in variants]),
+    ):
+        if pattern is not None and not any(fnmatchcase(name, pattern) for name in known):
+            names = ", ".join(dict.fromkeys(known)) or "none"
+            raise UserError(f"no {what} '{pattern}' in the capture; it has: {names}")
+    return [
+        variant
+        for variant in variants
+        if fnmatchcase(variant.kernel.name, kernel or "*") and fnmatchcase(str(variant.target), target or "*")
+    ]
 
 
 def find_variant(variants: Sequence[Variant], text: str) -> Variant:

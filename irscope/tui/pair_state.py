@@ -233,7 +233,7 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     """The content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
         source = python_source(variant)
-        return PageSide(source.lines, "python", source.numbers)
+        return PageSide(source.texts, "python", source.numbers)
     if not workspace.key(variant, stage):
         return PageSide((workspace.in_progress.status(variant.id) or _missing(variant, stage)).split("\n"))
     if not workspace.available(variant, stage):

@@ -10,164 +10,188 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # importing typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
-    from irscope.analysis.cache_key_diff import ChangedInput, Recompilation, key_sentence, reason_text
-    from irscope.analysis.capture_diff import FactChange
-    from irscope.analysis.chart_data import (
-        EACH,
-        AxisScale,
-        Chart,
-        Point,
-        Series,
-        axes,
-        axis_scale,
-        chart,
-        chartable_facts,
-    )
-    from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
-    from irscope.analysis.divergence import Divergence, Divergences
-    from irscope.analysis.expectations import parse_expectation, unmet
-    from irscope.analysis.finding import Finding
-    from irscope.analysis.pass_history import PassStep
-    from irscope.analysis.source_map import PythonLine, SourcePlace
-    from irscope.backends import STAGES, TARGETS, parse_target, stage_named, stages_for
-    from irscope.backends.instructions import InstructionKind
-    from irscope.diff.opcode_counts import LineChange, by_source_line
-    from irscope.diff.rows import Change, LayoutChange, Row, StageDiff
-    from irscope.diff.summary import first_structural, short_label, summarize
-    from irscope.diff.tokens import changed_spans
-    from irscope.facts.fact import Evidence, Fact, FactKind, FactValue
-    from irscope.facts.registry import FACT_KINDS, kinds_for
-    from irscope.glossary.glossary import (
-        GlossaryEntry,
-        entries_in_line,
-        entry_for,
-        find_entries,
-        glossary_entries,
-        similar_names,
-    )
-    from irscope.languages.document import Document, Layout
-    from irscope.languages.language_registry import line_without_location, strip_debug
-    from irscope.languages.lexers import lexer_for
-    from irscope.layouts.banks import BankConflicts
-    from irscope.layouts.conversion_cost import Conversion
-    from irscope.layouts.describe import conflicts_text, ways_text
-    from irscope.layouts.grid import Grid, GridCell, Window
-    from irscope.layouts.kernel_layouts import KernelLayouts, Picture
-    from irscope.layouts.shared_accesses import AccessConflicts
-    from irscope.layouts.tensors import Tensor
-    from irscope.lint.diagnostic import Diagnostic, Rule
-    from irscope.lint.linter import lint_source
-    from irscope.lint.rules import RULES, SOURCE_RULES
-    from irscope.store import CaptureReader, CaptureWriter, variant_names
-    from irscope.store.merge_captures import merge_captures
-    from irscope.store.writer import remove_capture
-    from irscope.toolchain.disassembler import find_nvdisasm
-    from irscope.toolchain.signature import split_signature
-    from irscope.workspace.capture_comparison import CaptureComparison, compare_captures
-    from irscope.workspace.checks import CheckResult, CheckRule, check, read_rules
-    from irscope.workspace.comparison import Comparison
-    from irscope.workspace.detail import Detail, differs_materially, rows_at
-    from irscope.workspace.diff_rows import (
-        CHANGES,
-        Hunk,
-        RowSide,
-        Span,
-        change_names,
-        count_changes,
-        counts_text,
-        hunk_range,
-        hunks,
-        reads_differently,
-        row_sides,
-        source_line_counts,
-    )
-    from irscope.workspace.fact_table import FactTable
-    from irscope.workspace.layout_comparison import DrawingOptions, LayoutComparison
-    from irscope.workspace.layout_view import LayoutDrawing, LayoutView
-    from irscope.workspace.linting import LintResult, lint
-    from irscope.workspace.live import InProgress, LiveUpdates, apply_events
-    from irscope.workspace.pass_comparison import PassComparison, PassLine
-    from irscope.workspace.pass_reports import (
-        OperationEvent,
-        PassChange,
-        PassDifference,
-        PassReport,
-        PassRow,
-        PassSummary,
-        operation_history,
-        pass_changes,
-        pass_report,
-    )
-    from irscope.workspace.source_lines import (
-        LineOutcome,
-        PythonSource,
-        SourceMaps,
-        line_outcomes,
-        python_rows,
-        python_source,
-        source_maps,
-    )
-    from irscope.workspace.source_listing import (
-        InstructionCounts,
-        Listing,
-        SourceIds,
-        assembly_diff,
-        instruction_counts,
-        listings,
-        source_chains,
-    )
-    from irscope.workspace.table import (
-        UNKNOWN,
-        ConfigColumn,
-        FactColumn,
-        TableCell,
-        TableEntry,
-        TableSection,
-        TableView,
-        all_kinds,
-        chosen_kinds,
-        default_kinds,
-        minor,
-        ranked_pairs,
-        table_view,
-        varying_kinds,
-    )
-    from irscope.workspace.texts import PYTHON, TEXTS, check_stage, encoded, text_stages, variant_texts
-    from irscope.workspace.why_lines import StageLine, TextLine, compilation_lines, evidence_line, pair_lines
-    from irscope.workspace.workspace import Workspace
+    # "as" marks what type checkers see from outside.
+    from irscope.analysis.cache_key_diff import ChangedInput as ChangedInput
+    from irscope.analysis.cache_key_diff import reason_text as reason_text
+    from irscope.analysis.capture_diff import FactChange as FactChange
+    from irscope.analysis.chart_data import EACH as EACH
+    from irscope.analysis.chart_data import AxisScale as AxisScale
+    from irscope.analysis.chart_data import Chart as Chart
+    from irscope.analysis.chart_data import Point as Point
+    from irscope.analysis.chart_data import Series as Series
+    from irscope.analysis.chart_data import axes as axes
+    from irscope.analysis.chart_data import axis_scale as axis_scale
+    from irscope.analysis.chart_data import chart as chart
+    from irscope.analysis.chart_data import chartable_facts as chartable_facts
+    from irscope.analysis.compilations import Compilations as Compilations
+    from irscope.analysis.divergence import Divergence as Divergence
+    from irscope.analysis.divergence import Divergences as Divergences
+    from irscope.analysis.expectations import parse_expectation as parse_expectation
+    from irscope.analysis.expectations import unmet as unmet
+    from irscope.analysis.finding import Finding as Finding
+    from irscope.analysis.source_map import PythonLine as PythonLine
+    from irscope.analysis.source_map import SourcePlace as SourcePlace
+    from irscope.backends import STAGES as STAGES
+    from irscope.backends import TARGETS as TARGETS
+    from irscope.backends import parse_target as parse_target
+    from irscope.backends import stage_named as stage_named
+    from irscope.backends import stages_for as stages_for
+    from irscope.backends.instructions import InstructionKind as InstructionKind
+    from irscope.diff.opcode_counts import by_source_line as by_source_line
+    from irscope.diff.rows import Change as Change
+    from irscope.diff.rows import LayoutChange as LayoutChange
+    from irscope.diff.rows import Row as Row
+    from irscope.diff.rows import StageDiff as StageDiff
+    from irscope.diff.summary import first_structural as first_structural
+    from irscope.diff.summary import short_label as short_label
+    from irscope.diff.summary import summarize as summarize
+    from irscope.diff.tokens import changed_spans as changed_spans
+    from irscope.facts.fact import Evidence as Evidence
+    from irscope.facts.fact import Fact as Fact
+    from irscope.facts.fact import FactKind as FactKind
+    from irscope.facts.fact import FactValue as FactValue
+    from irscope.facts.registry import kinds_for as kinds_for
+    from irscope.glossary.glossary import GlossaryEntry as GlossaryEntry
+    from irscope.glossary.glossary import entries_in_line as entries_in_line
+    from irscope.glossary.glossary import entry_for as entry_for
+    from irscope.glossary.glossary import find_entries as find_entries
+    from irscope.glossary.glossary import glossary_entries as glossary_entries
+    from irscope.glossary.glossary import similar_names as similar_names
+    from irscope.languages.document import Layout as Layout
+    from irscope.languages.language_registry import line_without_location as line_without_location
+    from irscope.languages.language_registry import strip_debug as strip_debug
+    from irscope.languages.lexers import lexer_for as lexer_for
+    from irscope.layouts.banks import BankConflicts as BankConflicts
+    from irscope.layouts.conversion_cost import Conversion as Conversion
+    from irscope.layouts.describe import conflicts_text as conflicts_text
+    from irscope.layouts.describe import ways_text as ways_text
+    from irscope.layouts.grid import Grid as Grid
+    from irscope.layouts.grid import GridCell as GridCell
+    from irscope.layouts.grid import Window as Window
+    from irscope.layouts.kernel_layouts import Picture as Picture
+    from irscope.layouts.shared_accesses import AccessConflicts as AccessConflicts
+    from irscope.layouts.tensors import Tensor as Tensor
+    from irscope.lint.diagnostic import Diagnostic as Diagnostic
+    from irscope.lint.diagnostic import Rule as Rule
+    from irscope.lint.linter import lint_source as lint_source
+    from irscope.lint.rules import RULES as RULES
+    from irscope.lint.rules import SOURCE_RULES as SOURCE_RULES
+    from irscope.store import CaptureReader as CaptureReader
+    from irscope.store import CaptureWriter as CaptureWriter
+    from irscope.store import variant_names as variant_names
+    from irscope.store.merge_captures import merge_captures as merge_captures
+    from irscope.store.writer import remove_capture as remove_capture
+    from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.toolchain.signature import split_signature as split_signature
+    from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
+    from irscope.workspace.capture_comparison import compare_captures as compare_captures
+    from irscope.workspace.checks import CheckResult as CheckResult
+    from irscope.workspace.checks import CheckRule as CheckRule
+    from irscope.workspace.checks import check as check
+    from irscope.workspace.checks import read_rules as read_rules
+    from irscope.workspace.comparison import Comparison as Comparison
+    from irscope.workspace.detail import Detail as Detail
+    from irscope.workspace.detail import differs_materially as differs_materially
+    from irscope.workspace.detail import rows_at as rows_at
+    from irscope.workspace.diff_rows import CHANGES as CHANGES
+    from irscope.workspace.diff_rows import Hunk as Hunk
+    from irscope.workspace.diff_rows import RowSide as RowSide
+    from irscope.workspace.diff_rows import Span as Span
+    from irscope.workspace.diff_rows import change_names as change_names
+    from irscope.workspace.diff_rows import count_changes as count_changes
+    from irscope.workspace.diff_rows import counts_text as counts_text
+    from irscope.workspace.diff_rows import hunk_range as hunk_range
+    from irscope.workspace.diff_rows import hunks as hunks
+    from irscope.workspace.diff_rows import reads_differently as reads_differently
+    from irscope.workspace.diff_rows import row_sides as row_sides
+    from irscope.workspace.diff_rows import source_line_counts as source_line_counts
+    from irscope.workspace.fact_table import FactTable as FactTable
+    from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
+    from irscope.workspace.linting import LintResult as LintResult
+    from irscope.workspace.linting import lint as lint
+    from irscope.workspace.live import InProgress as InProgress
+    from irscope.workspace.live import LiveUpdates as LiveUpdates
+    from irscope.workspace.live import apply_events as apply_events
+    from irscope.workspace.pass_comparison import PassChange as PassChange
+    from irscope.workspace.pass_comparison import PassComparison as PassComparison
+    from irscope.workspace.pass_comparison import PassDifference as PassDifference
+    from irscope.workspace.pass_comparison import PassLine as PassLine
+    from irscope.workspace.pass_reports import OperationEvent as OperationEvent
+    from irscope.workspace.pass_reports import PassReport as PassReport
+    from irscope.workspace.pass_reports import operation_history as operation_history
+    from irscope.workspace.pass_reports import pass_changes as pass_changes
+    from irscope.workspace.pass_reports import pass_report as pass_report
+    from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
+    from irscope.workspace.source_lines import LineOutcome as LineOutcome
+    from irscope.workspace.source_lines import Listing as Listing
+    from irscope.workspace.source_lines import PythonSource as PythonSource
+    from irscope.workspace.source_lines import SourceMaps as SourceMaps
+    from irscope.workspace.source_lines import assembly_stage as assembly_stage
+    from irscope.workspace.source_lines import instruction_counts as instruction_counts
+    from irscope.workspace.source_lines import line_outcomes as line_outcomes
+    from irscope.workspace.source_lines import listings as listings
+    from irscope.workspace.source_lines import python_rows as python_rows
+    from irscope.workspace.source_lines import python_source as python_source
+    from irscope.workspace.source_lines import source_chains as source_chains
+    from irscope.workspace.source_lines import source_maps as source_maps
+    from irscope.workspace.table import UNKNOWN as UNKNOWN
+    from irscope.workspace.table import FactColumn as FactColumn
+    from irscope.workspace.table import TableCell as TableCell
+    from irscope.workspace.table import TableEntry as TableEntry
+    from irscope.workspace.table import TableSection as TableSection
+    from irscope.workspace.table import TableView as TableView
+    from irscope.workspace.table import all_kinds as all_kinds
+    from irscope.workspace.table import chosen_kinds as chosen_kinds
+    from irscope.workspace.table import default_kinds as default_kinds
+    from irscope.workspace.table import minor as minor
+    from irscope.workspace.table import ranked_pairs as ranked_pairs
+    from irscope.workspace.table import table_view as table_view
+    from irscope.workspace.table import varying_kinds as varying_kinds
+    from irscope.workspace.texts import PYTHON as PYTHON
+    from irscope.workspace.texts import check_stage as check_stage
+    from irscope.workspace.texts import encoded as encoded
+    from irscope.workspace.texts import text_stages as text_stages
+    from irscope.workspace.texts import variant_texts as variant_texts
+    from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
+    from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
+    from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
+    from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
+    from irscope.workspace.why_lines import StageLine as StageLine
+    from irscope.workspace.why_lines import TextLine as TextLine
+    from irscope.workspace.why_lines import compilation_lines as compilation_lines
+    from irscope.workspace.why_lines import evidence_line as evidence_line
+    from irscope.workspace.why_lines import pair_lines as pair_lines
+    from irscope.workspace.workspace import Workspace as Workspace
 
 # Module -> the names loaded from it.
 _EXPORTS = {
-    "irscope.analysis.cache_key_diff": "ChangedInput Recompilation key_sentence reason_text",
+    "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
     "irscope.analysis.capture_diff": "FactChange",
-    "irscope.analysis.chart_data": (
-        "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts"
-    ),
-    "irscope.analysis.compilations": "Compilations compilation_summary compilation_totals",
+    "irscope.analysis.chart_data": "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts",
+    "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.finding": "Finding",
-    "irscope.analysis.pass_history": "PassStep",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
     "irscope.backends.instructions": "InstructionKind",
-    "irscope.diff.opcode_counts": "LineChange by_source_line",
+    "irscope.diff.opcode_counts": "by_source_line",
     "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.diff.summary": "first_structural short_label summarize",
     "irscope.diff.tokens": "changed_spans",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
-    "irscope.facts.registry": "FACT_KINDS kinds_for",
+    "irscope.facts.registry": "kinds_for",
     "irscope.glossary.glossary": (
         "GlossaryEntry entries_in_line entry_for find_entries glossary_entries similar_names"
     ),
-    "irscope.languages.document": "Document Layout",
+    "irscope.languages.document": "Layout",
     "irscope.languages.lexers": "lexer_for",
     "irscope.languages.language_registry": "line_without_location strip_debug",
     "irscope.layouts.banks": "BankConflicts",
     "irscope.layouts.conversion_cost": "Conversion",
     "irscope.layouts.describe": "conflicts_text ways_text",
     "irscope.layouts.grid": "Grid GridCell Window",
-    "irscope.layouts.kernel_layouts": "KernelLayouts Picture",
+    "irscope.layouts.kernel_layouts": "Picture",
     "irscope.layouts.shared_accesses": "AccessConflicts",
     "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
@@ -187,197 +211,25 @@ _EXPORTS = {
         "reads_differently row_sides source_line_counts"
     ),
     "irscope.workspace.fact_table": "FactTable",
-    "irscope.workspace.layout_comparison": "DrawingOptions LayoutComparison",
-    "irscope.workspace.layout_view": "LayoutDrawing LayoutView",
+    "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.live": "InProgress LiveUpdates apply_events",
-    "irscope.workspace.pass_comparison": "PassComparison PassLine",
-    "irscope.workspace.pass_reports": (
-        "OperationEvent PassChange PassDifference PassReport PassRow PassSummary operation_history "
-        "pass_changes pass_report"
-    ),
+    "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
+    "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
     "irscope.workspace.source_lines": (
-        "LineOutcome PythonSource SourceMaps line_outcomes python_rows python_source source_maps"
-    ),
-    "irscope.workspace.source_listing": (
-        "InstructionCounts Listing SourceIds assembly_diff instruction_counts listings source_chains"
+        "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "
+        "instruction_counts line_outcomes listings python_rows python_source source_chains source_maps"
     ),
     "irscope.workspace.table": (
-        "ConfigColumn FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds "
-        "chosen_kinds default_kinds minor ranked_pairs table_view varying_kinds"
+        "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "
+        "default_kinds minor ranked_pairs table_view varying_kinds"
     ),
-    "irscope.workspace.texts": "PYTHON TEXTS check_stage encoded text_stages variant_texts",
+    "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts",
+    "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.why_lines": "StageLine TextLine compilation_lines evidence_line pair_lines",
     "irscope.workspace.workspace": "Workspace",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
-
-__all__ = [
-    "CHANGES",
-    "EACH",
-    "FACT_KINDS",
-    "PYTHON",
-    "RULES",
-    "SOURCE_RULES",
-    "STAGES",
-    "TARGETS",
-    "TEXTS",
-    "UNKNOWN",
-    "AccessConflicts",
-    "AxisScale",
-    "BankConflicts",
-    "CaptureComparison",
-    "CaptureReader",
-    "CaptureWriter",
-    "Change",
-    "ChangedInput",
-    "Chart",
-    "CheckResult",
-    "CheckRule",
-    "Comparison",
-    "Compilations",
-    "ConfigColumn",
-    "Conversion",
-    "Detail",
-    "Diagnostic",
-    "Divergence",
-    "Divergences",
-    "Document",
-    "DrawingOptions",
-    "Evidence",
-    "Fact",
-    "FactChange",
-    "FactColumn",
-    "FactKind",
-    "FactTable",
-    "FactValue",
-    "Finding",
-    "GlossaryEntry",
-    "Grid",
-    "GridCell",
-    "Hunk",
-    "InProgress",
-    "InstructionCounts",
-    "InstructionKind",
-    "KernelLayouts",
-    "Layout",
-    "LayoutChange",
-    "LayoutComparison",
-    "LayoutDrawing",
-    "LayoutView",
-    "LineChange",
-    "LineOutcome",
-    "LintResult",
-    "Listing",
-    "LiveUpdates",
-    "OperationEvent",
-    "PassChange",
-    "PassComparison",
-    "PassDifference",
-    "PassLine",
-    "PassReport",
-    "PassRow",
-    "PassStep",
-    "PassSummary",
-    "Picture",
-    "Point",
-    "PythonLine",
-    "PythonSource",
-    "Recompilation",
-    "Row",
-    "RowSide",
-    "Rule",
-    "Series",
-    "SourceIds",
-    "SourceMaps",
-    "SourcePlace",
-    "Span",
-    "StageDiff",
-    "StageLine",
-    "TableCell",
-    "TableEntry",
-    "TableSection",
-    "TableView",
-    "Tensor",
-    "TextLine",
-    "Window",
-    "Workspace",
-    "all_kinds",
-    "apply_events",
-    "assembly_diff",
-    "axes",
-    "axis_scale",
-    "by_source_line",
-    "change_names",
-    "changed_spans",
-    "chart",
-    "chartable_facts",
-    "check",
-    "check_stage",
-    "chosen_kinds",
-    "compare_captures",
-    "compilation_lines",
-    "compilation_summary",
-    "compilation_totals",
-    "conflicts_text",
-    "count_changes",
-    "counts_text",
-    "default_kinds",
-    "differs_materially",
-    "encoded",
-    "entries_in_line",
-    "entry_for",
-    "evidence_line",
-    "find_entries",
-    "find_nvdisasm",
-    "first_structural",
-    "glossary_entries",
-    "hunk_range",
-    "hunks",
-    "instruction_counts",
-    "key_sentence",
-    "kinds_for",
-    "lexer_for",
-    "line_outcomes",
-    "line_without_location",
-    "lint",
-    "lint_source",
-    "listings",
-    "merge_captures",
-    "minor",
-    "operation_history",
-    "pair_lines",
-    "parse_expectation",
-    "parse_target",
-    "pass_changes",
-    "pass_report",
-    "python_rows",
-    "python_source",
-    "ranked_pairs",
-    "read_rules",
-    "reads_differently",
-    "reason_text",
-    "remove_capture",
-    "row_sides",
-    "rows_at",
-    "short_label",
-    "similar_names",
-    "source_chains",
-    "source_line_counts",
-    "source_maps",
-    "split_signature",
-    "stage_named",
-    "stages_for",
-    "strip_debug",
-    "summarize",
-    "table_view",
-    "text_stages",
-    "unmet",
-    "variant_names",
-    "variant_texts",
-    "varying_kinds",
-    "ways_text",
-]
 
 
 def __getattr__(name: str) -> object:

@@ -46,6 +46,11 @@ class Comparison:
         return self.a, self.b
 
     @property
+    def single(self) -> bool:
+        """Whether A and B are the same variant."""
+        return self.a.id == self.b.id
+
+    @property
     def names(self) -> tuple[str, str]:
         """The short names of A and B among all variants of the capture."""
         return self.workspace.names[self.a.id], self.workspace.names[self.b.id]

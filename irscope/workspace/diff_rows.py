@@ -88,7 +88,7 @@ def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
 
 
 def counts_text(counts: Mapping[Change, int]) -> str:
-    """AccessConflicts kinds of change: "3 shapes, 1 layout, 2 added"."""
+    """Counts of changes by kind: "3 shapes, 1 layout, 2 added"."""
     return ", ".join(
         f"{number:,} {str(kind.name).lower()}"
         if kind in _PARTICIPLES

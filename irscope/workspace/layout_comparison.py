@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.describe import conflicts_text
-from irscope.layouts.grid import Grid, Window
+from irscope.layouts.grid import Grid
 from irscope.layouts.kernel_layouts import KernelLayouts
-from irscope.layouts.shared_accesses import AccessConflicts
-from irscope.layouts.tensors import Tensor, distinct, find_tensors
+from irscope.layouts.tensors import Tensor, find_tensors
+from irscope.model import UserError
+from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
 
 if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
-
-
-@dataclass(frozen=True)
-class DrawingOptions:
-    """What to draw of a tensor.
-
-    `whole`: all of it instead of the part that repeats. `swizzle`: shared memory as it is, not as it would be
-    without its swizzle. `access`: the index of the access whose banks are drawn instead of the buffer.
-    """
-
-    whole: bool = False
-    swizzle: bool = True
-    access: int | None = None
-
-
-@dataclass(frozen=True)
-class LayoutDrawing:
-    """The grid of a tensor in one variant, and a description."""
-
-    grid: Grid
-    description: str
 
 
 class LayoutComparison:
@@ -45,9 +23,9 @@ class LayoutComparison:
     """
 
     def __init__(self, pair: Comparison) -> None:
-        variants = (pair.a,) if pair.a.id == pair.b.id else pair.variants
-        self._kernels = [pair.workspace.layouts(variant) for variant in variants]
-        groups = (group[0] for group in distinct(self._kernels[0].tensors))
+        variants = (pair.a,) if pair.single else pair.variants
+        self._sides = [VariantLayouts(pair.workspace, variant) for variant in variants]
+        groups = (group[0] for group in self._sides[0].tensors)
         # Without masks and pointers.
         self.tensors = [one for one in groups if one.element != "i1" and not one.element.startswith("!")]
 
@@ -56,8 +34,8 @@ class LayoutComparison:
 
         Adds the value to `tensors` if it is not among them. 0 if nothing matches.
         """
-        left_kernel = self._kernels[0]
-        kernel = self._kernels[-1] if right else left_kernel
+        left_kernel = self._sides[0].kernel
+        kernel = self._sides[-1].kernel if right else left_kernel
         for name in names:
             for found in find_tensors(kernel.tensors, name)[:1]:
                 tensor = found if kernel is left_kernel else _match(found, left_kernel)
@@ -71,32 +49,22 @@ class LayoutComparison:
 
     def access_count(self, tensor: Tensor) -> int:
         """The number of accesses to a buffer whose bank conflicts are known."""
-        return len(_accesses(self._kernels[0], tensor))
+        return len(self._sides[0].known_accesses(tensor))
 
     def draw(self, tensor: Tensor, options: DrawingOptions) -> list[LayoutDrawing]:
         """A tensor of A, and the matching one of B."""
-        drawings = []
-        for kernel in self._kernels:
-            own = tensor if kernel is self._kernels[0] else _match(tensor, kernel)
-            try:
-                drawing = _draw(kernel, own, options) if own else None
-                problem = f"no {tensor.python} like this"
-            except UnknownLayoutError as error:
-                drawing, problem = None, f"unknown: {error}"
-            drawings.append(drawing or LayoutDrawing(Grid("", (), (), ()), problem))
-        return drawings
+        return [self._draw(side, tensor, options) for side in self._sides]
 
-
-def _draw(kernel: KernelLayouts, tensor: Tensor, options: DrawingOptions) -> LayoutDrawing:
-    if options.access is not None and (accesses := _accesses(kernel, tensor)):
-        access = accesses[min(options.access, len(accesses) - 1)]
-        conflicts = access.conflicts if options.swizzle else access.plain
-        text = conflicts_text(conflicts) if conflicts else access.why_not
-        return LayoutDrawing(kernel.wavefronts(access, options.swizzle), text)
-    whole = options.whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole
-    window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1])) if whole else Window()
-    picture = kernel.picture(tensor, window, swizzle=options.swizzle or not tensor.shared)
-    return LayoutDrawing(picture.grid, " ".join(picture.sentences))
+    def _draw(self, side: VariantLayouts, tensor: Tensor, options: DrawingOptions) -> LayoutDrawing:
+        """The drawing of one side; an empty one with the reason if there is nothing to draw."""
+        own = tensor if side is self._sides[0] else _match(tensor, side.kernel)
+        try:
+            if own is None:
+                raise UserError(f"no {tensor.python} like this")
+            # Only shared memory can be drawn without a swizzle.
+            return side.draw(own, replace(options, swizzle=options.swizzle or not own.shared))
+        except UserError as error:
+            return LayoutDrawing(Grid("", (), (), ()), (str(error),))
 
 
 def _key(tensor: Tensor) -> tuple[str, str, str]:
@@ -115,8 +83,3 @@ def _match(tensor: Tensor, kernel: KernelLayouts) -> Tensor | None:
             if same(other) == same(tensor):
                 return other
     return None
-
-
-def _accesses(kernel: KernelLayouts, tensor: Tensor) -> list[AccessConflicts]:
-    """The accesses to a buffer whose bank conflicts are known."""
-    return [one for one in kernel.accesses_to(tensor) if one.conflicts] if tensor.shared else []

@@ -137,6 +137,33 @@ class InProgress:
         return removed
 
 
+class SourceAges:
+    """The order in which the sources of each kernel (a name in a file) became current."""
+
+    def __init__(self, kernels: Iterable[Kernel]) -> None:
+        self._ids: dict[tuple[str, str], list[int]] = {}  # oldest first
+        for _, kernel in sorted({kernel.id: kernel for kernel in kernels}.items()):
+            self.renew(kernel)
+
+    def renew(self, kernel: Kernel) -> None:
+        """Makes `kernel` the current source among those of the same name and file."""
+        others = self._ids.get(_name_and_file(kernel), ())
+        self._ids[_name_and_file(kernel)] = [*(id_ for id_ in others if id_ != kernel.id), kernel.id]
+
+    def keep(self, kernels: Iterable[Kernel]) -> None:
+        """Forgets all sources except those of `kernels`."""
+        left = {kernel.id for kernel in kernels}
+        self._ids = {name: [id_ for id_ in ids if id_ in left] for name, ids in self._ids.items()}
+
+    def of(self, kernel: Kernel) -> str:
+        """How many source edits ago it was current: `now`, `before`, `2 before`; "" if it is the only one."""
+        order = self._ids[_name_and_file(kernel)]
+        if len(order) < 2 or kernel.id not in order:
+            return ""
+        back = len(order) - 1 - order.index(kernel.id)
+        return f"{back} before" if back > 1 else "before" if back else "now"
+
+
 @dataclass
 class LiveUpdates:
     """What a batch of events changed.
@@ -207,3 +234,8 @@ def _next_stage(variant: Variant) -> str:
     names = [stage.name for stage in stages_for(variant.target.backend) if not stage.derived_from]
     last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
     return names[last + 1] if last + 1 < len(names) else ""
+
+
+def _name_and_file(kernel: Kernel) -> tuple[str, str]:
+    """What an edit of its source leaves unchanged of a kernel."""
+    return kernel.name, kernel.source.file

@@ -1,15 +1,16 @@
-"""The compiler's passes of A and B side by side, for a view that shows each as soon as it is known."""
+"""The compiler's passes of A and B side by side: what each did, and where A and B diverge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irscope.analysis.divergence import KINDS, Divergence, aligned_steps
-from irscope.analysis.pass_history import PassModule, PassStep, summary
-from irscope.diff.rows import Row
+from irscope.analysis.pass_history import PassModule, PassStep, summary, touched
+from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
+from irscope.languages.document import Document
 
 if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
@@ -17,34 +18,55 @@ if TYPE_CHECKING:
 # What the diff of a pass compares.
 IN_A, IN_B, BOTH = "a", "b", "both"
 
+_NOTHING = "nothing"
+
 
 @dataclass(slots=True)
 class PassLine:
     """A pass as A and B ran it, None if one did not.
 
-    `summary` is what it did, once that is known; `diverging` names the ways in which A and B diverge in it.
+    `effects` is what it did in A and in B, "" if nothing; None until that is known. `touched` counts, per
+    side, the operations of a source line that the pass touched; None if no line was asked for. `diverging`
+    names the ways in which A and B diverge in it.
     """
 
     a: PassStep | None
     b: PassStep | None
-    summary: str = ""
+    effects: tuple[str, str] | None = None
+    touched: tuple[Mapping[Change, int], Mapping[Change, int]] | None = None
     diverging: list[str] = field(default_factory=list)
+
+    @property
+    def steps(self) -> list[PassStep]:
+        """The pass in A, in B, or in both."""
+        return [step for step in (self.a, self.b) if step is not None]
 
     @property
     def step(self) -> PassStep:
         """A's step; B's if A did not run the pass."""
-        return next(step for step in (self.a, self.b) if step is not None)
+        return self.steps[0]
 
     @property
     def changed(self) -> bool:
         """Whether the pass changed a module."""
-        return any(step is not None and step.changed for step in (self.a, self.b))
+        return any(step.changed for step in self.steps)
 
     @property
     def options(self) -> str:
         """The options of the pass, of both sides if they differ."""
         left, right = (step.options if step else "" for step in (self.a, self.b))
         return _both(self, left, right, "  ")
+
+    @property
+    def summary(self) -> str:
+        """What the pass did, of both sides if they differ; "" until that is known."""
+        if self.effects is None:
+            return ""
+        left, right = (
+            effect or _NOTHING if step else ""
+            for effect, step in zip(self.effects, (self.a, self.b), strict=True)
+        )
+        return _both(self, left, right, "   ")
 
     def comparable(self, wanted: str) -> str:
         """`wanted` (IN_A, IN_B or BOTH) if both sides ran the pass, else the side that did."""
@@ -54,63 +76,103 @@ class PassLine:
 
 
 @dataclass(frozen=True, slots=True)
-class PassTexts:
-    """What to show of a pass: a message, or one text, or two texts and the rows that align them."""
+class PassChange:
+    """What a pass changed, or how A and B differ after it (`between`).
 
-    left: Sequence[str]
-    right: Sequence[str] | None = None
-    rows: Sequence[Row] = ()
-    language: str | None = None
+    Without a diff, `note` says why, and `after` is the module after a pass that translated it to another
+    language.
+    """
+
+    step: PassStep
+    between: bool
+    diff: StageDiff | None = None
+    note: str = ""
+    after: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassDifference:
+    """One way in which two variants differ, and what the first such passes did: lines for A and for B.
+
+    `kind` is one of "operations", "layouts" and "attributes"; `divergence` is None if they do not differ in
+    it.
+    """
+
+    kind: str
+    divergence: Divergence | None
+    a: Sequence[str] = ()
+    b: Sequence[str] = ()
 
 
 class PassComparison:
-    """The passes of A and B; those of A if both are the same variant."""
+    """The passes of A and B, in order; those of one side if both are one variant or only one has any.
+
+    `lines` are cheap to list. The methods compare modules, which takes up to seconds for all of them.
+    """
 
     def __init__(self, pair: Comparison) -> None:
         self._pair = pair
-        self._workspace = pair.workspace
-        a = self._workspace.passes(pair.a)
-        b = [] if pair.a.id == pair.b.id else self._workspace.passes(pair.b)
+        self._module = pair.workspace.module
+        a = pair.workspace.passes(pair.a)
+        b = [] if pair.single else pair.workspace.passes(pair.b)
         self.paired = bool(a and b)
-        steps = aligned_steps(a, b) if self.paired else ((step, None) for step in a or b)
-        self.lines = [PassLine(left, right) for left, right in steps]
+        self.lines = [PassLine(left, right) for left, right in aligned_steps(a, b)]
 
     def mark_divergence(self) -> Divergence | None:
-        """Finds where A and B diverge, marks these passes, and returns the first real divergence.
-
-        Compares modules, which takes up to seconds.
-        """
-        found = self._pair.divergence
-        if found is None:
-            return None
-        for kind in KINDS:
-            divergence: Divergence | None = getattr(found, kind)
+        """Finds where A and B diverge, marks these passes, and returns the first real divergence."""
+        for kind, divergence in self._divergences().items():
             passes = divergence.passes if divergence is not None else None
             steps = () if passes is None else (*passes.a, *passes.b)
             for line in self.lines:
-                if any(step in steps for step in (line.a, line.b) if step is not None):
+                if any(step in steps for step in line.steps):
                     line.diverging.append(kind)
-        return found.first
+        return self._pair.divergence.first if self._pair.divergence else None
+
+    def differences(self) -> list[PassDifference]:
+        """Each way in which A and B can differ, and what the passes did in which they diverge."""
+        found = []
+        for kind, divergence in self._divergences().items():
+            passes = divergence.passes if divergence is not None else None
+            sides = (passes.a, passes.b) if passes is not None else ((), ())
+            lines = ([self._describe(step) for step in steps] for steps in sides)
+            found.append(PassDifference(kind, divergence, *lines))
+        return found
 
     def summarize(self, line: PassLine) -> None:
-        """Computes what a pass did, of both sides if they differ. Compares modules."""
-        module = self._workspace.module
-        left, right = (summary(step, module) or "nothing" if step else "" for step in (line.a, line.b))
-        line.summary = _both(line, left, right, "   ")
+        """Computes what a pass did, in A and in B."""
+        left, right = (summary(step, self._module) if step else "" for step in (line.a, line.b))
+        line.effects = left, right
 
-    def texts(self, line: PassLine, wanted: str) -> PassTexts:
-        """The modules before and after a pass in A or in B, or those of A and B after it, aligned."""
+    def count_touched(self, line: PassLine, number: int) -> bool:
+        """Counts what a pass did to the operations of a line of Python; returns whether it did anything."""
+        left, right = (touched(step, number, self._module) if step else {} for step in (line.a, line.b))
+        line.touched = left, right
+        return bool(left or right)
+
+    def change(self, line: PassLine, wanted: str) -> PassChange:
+        """What a pass changed in A or in B (`wanted`), or with BOTH, how A and B differ after it."""
         shown = line.comparable(wanted)
+        step = line.b if shown == IN_B and line.b is not None else line.step
         left, right = _modules(line, shown)
+        between = shown == BOTH
         if left is None or right is None:
-            return PassTexts(["The capture does not have this module."])
-        if left == right and shown != BOTH:
-            return PassTexts([f"{line.step.name} changed nothing."])
-        before, after = self._workspace.module(left), self._workspace.module(right)
+            return PassChange(step, between, note="the capture does not have this module")
+        if left == right and not between:
+            return PassChange(step, between, note="changed nothing")
+        before, after = self._module(left), self._module(right)
         if left.language != right.language:
-            return PassTexts(after.lines, language=right.language)
-        rows = diff_stage(line.step.stage, before, after).rows
-        return PassTexts(before.lines, after.lines, rows, left.language)
+            note = f"no diff between {left.language} and {right.language}"
+            return PassChange(step, between, note=note, after=after)
+        return PassChange(step, between, diff_stage(step.stage, before, after))
+
+    def _divergences(self) -> dict[str, Divergence | None]:
+        """The divergence of each kind, None if there is none; empty without a pair."""
+        found = self._pair.divergence if self.paired else None
+        return {} if found is None else {kind: getattr(found, kind) for kind in KINDS}
+
+    def _describe(self, step: PassStep) -> str:
+        options = f" ({step.options})" if step.options else ""
+        return f"{step.name}{options}: {summary(step, self._module) or _NOTHING}"
 
 
 def _modules(line: PassLine, shown: str) -> tuple[PassModule | None, PassModule | None]:

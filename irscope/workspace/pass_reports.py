@@ -1,48 +1,18 @@
-"""What the compiler's passes did to one variant, or to two side by side, before any format."""
+"""The passes that a user selects by name, by line of Python, or by an operation, before any format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from irscope.analysis.divergence import KINDS, Divergence, Divergences, aligned_steps, divergences
-from irscope.analysis.pass_history import PassStep, history, step_diff, summary, touched
-from irscope.diff.rows import Change, StageDiff
-from irscope.diff.stage_diff import diff_stage
+from irscope.analysis.pass_history import PassStep, history
+from irscope.diff.rows import Change
 from irscope.languages.language_registry import line_without_location
 from irscope.model import UserError, Variant
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.pass_comparison import BOTH, IN_A, PassChange, PassComparison, PassDifference, PassLine
 from irscope.workspace.workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class PassSummary:
-    """A pass and what it did, in one line.
-
-    `touched` counts the operations of the source line that was asked for, by kind of change; None if none
-    was asked for.
-    """
-
-    step: PassStep
-    summary: str
-    touched: Mapping[Change, int] | None = None
-
-
-# A pass in A and in B; None on the side that did not run it. With one variant, B's are None.
-PassRow = tuple[PassSummary | None, PassSummary | None]
-
-
-@dataclass(frozen=True, slots=True)
-class PassDifference:
-    """One way in which two variants differ, and what the first such pass did: lines for A and for B.
-
-    `kind` is "operations", "layouts" or "attributes"; `divergence` is None if they do not differ in it.
-    """
-
-    kind: str
-    divergence: Divergence | None
-    a: tuple[str, ...] = ()
-    b: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,18 +25,9 @@ class PassReport:
     capture: str
     variants: Sequence[Variant]
     names: Sequence[str]
-    rows: Sequence[PassRow]
+    lines: Sequence[PassLine]
     steps: Sequence[PassStep]
     differences: Sequence[PassDifference] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PassChange:
-    """What a pass changed, or how A and B differ after it (`between`); `diff` is None if nothing changed."""
-
-    step: PassStep
-    between: bool
-    diff: StageDiff | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,62 +39,45 @@ class OperationEvent:
     text: str
 
 
-def recorded_passes(workspace: Workspace, variant: Variant) -> list[PassStep]:
-    """The passes of a variant. Raises UserError if they were not recorded."""
-    found = workspace.passes(variant)
-    if not found:
-        raise UserError(
-            f"#{variant.id} has no passes; irscope compile --passes and irscope run --passes record them"
-        )
-    return found
-
-
 def pass_report(
-    workspace: Workspace,
-    variants: Sequence[Variant],
-    *,
-    name: str = "*",
-    changed: bool = False,
-    line: int | None = None,
+    pair: Comparison, *, name: str = "*", changed: bool = False, line: int | None = None
 ) -> PassReport:
-    """The passes of one variant or of two.
+    """The passes of A and B, or of one variant if both are the same.
 
     `name` is a glob of passes; `changed` selects those that changed the module; `line` those that touched
     this line of the Python source. Raises UserError if the passes of a variant were not recorded.
     """
-    sides = [recorded_passes(workspace, variant) for variant in variants]
-    rows = []
-    for a, b in _side_by_side(sides):
-        steps = [step for step in (a, b) if step is not None]
-        if not any(fnmatchcase(step.name, name) for step in steps):
+    passes = _recorded(pair)
+    selected = []
+    for each in passes.lines:
+        if not any(fnmatchcase(step.name, name) for step in each.steps) or (changed and not each.changed):
             continue
-        if changed and not any(step.changed for step in steps):
-            continue
-        row = _summary(workspace, a, line), _summary(workspace, b, line)
-        if line is None or any(side is not None and side.touched for side in row):
-            rows.append(row)
-    names = [workspace.names[variant.id] for variant in variants]
-    differences = list(_differences(workspace, sides)) if len(sides) > 1 else None
-    return PassReport(str(workspace.path), variants, names, rows, sides[0], differences)
+        if line is None or passes.count_touched(each, line):
+            passes.summarize(each)
+            selected.append(each)
+    sides = 1 if pair.single else 2
+    steps = [each.a for each in passes.lines if each.a is not None]
+    differences = None if pair.single else passes.differences()
+    capture = str(pair.workspace.path)
+    return PassReport(
+        capture, pair.variants[:sides], pair.names[:sides], selected, steps, differences
+    )  # fmt: skip
 
 
-def pass_changes(workspace: Workspace, variants: Sequence[Variant], name: str) -> list[PassChange]:
+def pass_changes(pair: Comparison, name: str) -> list[PassChange]:
     """The diffs of the passes called `name`, or with that number.
 
     With one variant, the modules before and after the pass; with two, the modules of A and B after it. Of a
     pass that ran several times, those that changed something. Raises UserError if there is none.
     """
-    sides = [recorded_passes(workspace, variant) for variant in variants]
-    rows = [(a, b) for a, b in _side_by_side(sides) if a is not None and name in (str(a.number), a.name)]
-    if not rows:
-        raise UserError(f"no pass '{name}'; irscope passes without --show lists them")
-    active = [(a, b) for a, b in rows if a.changed or (b is not None and b.changed)]
-    return [
-        PassChange(a, False, step_diff(a, workspace.module))
-        if b is None
-        else PassChange(a, True, _diff_after(workspace, a, b))
-        for a, b in active or rows
+    passes = _recorded(pair)
+    found = [
+        line for line in passes.lines if line.a is not None and name in (str(line.a.number), line.a.name)
     ]
+    if not found:
+        raise UserError(f"no pass '{name}'; irscope passes without --show lists them")
+    active = [line for line in found if line.changed]
+    return [passes.change(line, BOTH if passes.paired else IN_A) for line in active or found]
 
 
 def operation_history(workspace: Workspace, variant: Variant, place: str) -> list[OperationEvent]:
@@ -141,7 +85,7 @@ def operation_history(workspace: Workspace, variant: Variant, place: str) -> lis
 
     Raises UserError if `place` is malformed, or no pass touched an operation there.
     """
-    steps = recorded_passes(workspace, variant)
+    steps = _recorded_steps(workspace, variant)
     stage, colon, line = place.partition(":")
     known = dict.fromkeys(step.stage for step in steps)
     if not colon or not line.isdecimal() or int(line) < 1 or stage not in known:
@@ -159,41 +103,17 @@ def operation_history(workspace: Workspace, variant: Variant, place: str) -> lis
     return found
 
 
-def _side_by_side(sides: Sequence[Sequence[PassStep]]) -> Iterator[tuple[PassStep | None, PassStep | None]]:
-    if len(sides) > 1:
-        yield from aligned_steps(sides[0], sides[1])
-    else:
-        yield from ((step, None) for step in sides[0])
+def _recorded(pair: Comparison) -> PassComparison:
+    """The passes of a pair. Raises UserError if those of a variant were not recorded."""
+    for variant in pair.variants:
+        _recorded_steps(pair.workspace, variant)
+    return PassComparison(pair)
 
 
-def _summary(workspace: Workspace, step: PassStep | None, line: int | None) -> PassSummary | None:
-    if step is None:
-        return None
-    if line is None:
-        return PassSummary(step, summary(step, workspace.module))
-    text = summary(step, workspace.module) if step.changed else ""
-    return PassSummary(step, text, touched(step, line, workspace.module))
-
-
-def _differences(workspace: Workspace, sides: Sequence[Sequence[PassStep]]) -> Iterator[PassDifference]:
-    found: Divergences = divergences(sides[0], sides[1], workspace.module, workspace.module)
-    for kind in KINDS:
-        divergence: Divergence | None = getattr(found, kind)
-        pair = divergence.passes if divergence is not None else None
-        if pair is None:
-            yield PassDifference(kind, divergence)
-        else:
-            a, b = (tuple(_effect(workspace, step) for step in steps) for steps in (pair.a, pair.b))
-            yield PassDifference(kind, divergence, a, b)
-
-
-def _effect(workspace: Workspace, step: PassStep) -> str:
-    options = f" ({step.options})" if step.options else ""
-    return f"{step.name}{options}: {summary(step, workspace.module) or 'nothing'}"
-
-
-def _diff_after(workspace: Workspace, a: PassStep, b: PassStep) -> StageDiff | None:
-    left, right = a.after, b.after
-    if left is None or right is None or left.language != right.language:
-        return None
-    return diff_stage(a.stage, workspace.module(left), workspace.module(right))
+def _recorded_steps(workspace: Workspace, variant: Variant) -> list[PassStep]:
+    found = workspace.passes(variant)
+    if not found:
+        raise UserError(
+            f"#{variant.id} has no passes; irscope compile --passes and irscope run --passes record them"
+        )
+    return found

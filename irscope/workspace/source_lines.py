@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.source_map import SourceMap, SourcePlace, place_of, python_lines
+from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, place_of, python_lines
+from irscope.backends import backend_with_assembly
+from irscope.backends.instructions import InstructionKind, scan
 from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import Row
-from irscope.languages.document import Location
+from irscope.languages.document import Document, Location
 from irscope.model import UserError, Variant
 from irscope.workspace.texts import PYTHON
 
@@ -17,17 +21,31 @@ if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
 
 
+# The instructions of each kind that came from each line of Python.
+InstructionCounts = Mapping[SourcePlace, Mapping[InstructionKind, int]]
+
+
 @dataclass(frozen=True)
 class PythonSource:
-    """The source of a kernel and of the functions that it calls, as one text.
+    """The source of a kernel, then of the functions that it calls; `file` is the kernel's own."""
 
-    `numbers` are the lines' numbers in their files (0: none), `places` their files and numbers.
-    """
-
-    lines: Sequence[str] = ()
-    numbers: Sequence[int] = ()
-    places: Sequence[SourcePlace | None] = ()
+    lines: Sequence[PythonLine] = ()
     file: str = ""
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The text of each line."""
+        return [line.text for line in self.lines]
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number of each line in its file; 0 for a heading."""
+        return [line.number for line in self.lines]
+
+    @cached_property
+    def places(self) -> list[SourcePlace | None]:
+        """The file and number of each line; None for a heading."""
+        return [line.place for line in self.lines]
 
     def line_of(self, place: SourcePlace) -> int | None:
         """The line (from 0) of a place; None if the source does not have it."""
@@ -45,16 +63,35 @@ class PythonSource:
 
 def python_source(variant: Variant) -> PythonSource:
     """The Python source of a variant's kernel, then of its helpers."""
-    lines = python_lines(variant.kernel)
     file, _ = place_of(Location(variant.kernel.source.file, 0))
-    return PythonSource(
-        [line.text for line in lines], [line.number for line in lines], [line.place for line in lines], file
-    )
+    return PythonSource(python_lines(variant.kernel), file)
 
 
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
     """The lines of two sources, aligned."""
-    return text_rows(a.lines, b.lines)
+    return text_rows(a.texts, b.texts)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The Python that A, B or both ("AB") were compiled from. `first` is the id of its first line."""
+
+    sides: str
+    source: PythonSource
+    first: int
+
+    @property
+    def ids(self) -> dict[SourcePlace, int]:
+        """The ids of the lines by their places."""
+        return {place: self.first + index for index, place in enumerate(self.source.places) if place}
+
+
+def listings(a: Variant, b: Variant) -> list[Listing]:
+    """One listing if A and B have the same Python, otherwise one of each."""
+    left, right = python_source(a), python_source(b)
+    if left.lines == right.lines:
+        return [Listing("AB", left, 0)]
+    return [Listing("A", left, 0), Listing("B", right, len(left.lines))]
 
 
 @dataclass(frozen=True)
@@ -97,8 +134,8 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
     """The source maps of a stage, without sides that are missing, damaged or not disassembled yet."""
     if stage == PYTHON:
         return SourceMaps()
-    single = pair.a.id == pair.b.id
-    return SourceMaps(_source_map(pair, pair.a, stage), None if single else _source_map(pair, pair.b, stage))
+    right = None if pair.single else _source_map(pair, pair.b, stage)
+    return SourceMaps(_source_map(pair, pair.a, stage), right)
 
 
 def line_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[LineOutcome]:
@@ -113,6 +150,36 @@ def line_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[Line
         for opcode in opcodes
     ]
     found.sort(key=lambda one: (one.left == one.right, -max(one.left or 0, one.right or 0), one.opcode))
+    return found
+
+
+def source_chains(document: Document, ids: Mapping[SourcePlace, int]) -> list[tuple[int, ...]]:
+    """For each line of a stage, the ids of the Python lines that it came from, innermost first."""
+    source_map = SourceMap(document)
+    return [
+        tuple(ids[place] for place in source_map.of_line(line) if place in ids)
+        for line in range(len(document.lines))
+    ]
+
+
+def assembly_stage(stages: Iterable[str]) -> str | None:
+    """The stage among `stages` that is assembly; None if there is none."""
+    return next((stage for stage in stages if backend_with_assembly(stage)), None)
+
+
+def instruction_counts(document: Document, stage: str) -> InstructionCounts:
+    """How many instructions of each kind came from each line of Python, in an assembly stage.
+
+    As in SourceMap, an instruction of an inlined helper counts for the helper's line and for each call.
+    """
+    found: dict[SourcePlace, Counter[InstructionKind]] = defaultdict(Counter)
+    backend = backend_with_assembly(stage)
+    if backend is not None:
+        source_map = SourceMap(document)
+        for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
+            for line in lines:
+                for place in source_map.of_line(line):
+                    found[place][kind] += 1
     return found
 
 

@@ -1,4 +1,7 @@
-"""Why B was compiled after A and what changed, and the compilations of the whole capture, line by line."""
+"""Why B was compiled after A and what changed, and the compilations of the whole capture, line by line.
+
+The command line, Markdown and the app lay out these lines; none of them adds words.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,16 @@ class StageLine:
 
 @dataclass(frozen=True)
 class TextLine:
-    """A sentence or a title; `level` is its indentation, `target` the line that it is about."""
+    """A sentence or a title.
+
+    `level` is its indentation, `target` the line that it is about. `rank`, from 1, is set for a finding.
+    """
 
     text: str
     level: int = 1
     title: bool = False
     target: StageLine | None = None
+    rank: int | None = None
 
 
 def pair_lines(pair: Comparison) -> list[TextLine]:
@@ -44,7 +51,7 @@ def pair_lines(pair: Comparison) -> list[TextLine]:
 
     Compares all stages. Raises UserError if a stage is damaged.
     """
-    if pair.a.id == pair.b.id:
+    if pair.single:
         return [TextLine("A and B are the same variant", title=True, level=0)]
     return [
         TextLine("Why it was compiled again", title=True, level=0),
@@ -61,7 +68,7 @@ def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
     """The compilations of each kernel of a capture."""
     lines = []
     for kernel in kernels:
-        title = f"The whole capture: {kernel.kernel}, {compilation_totals(kernel)}"
+        title = f"{kernel.kernel} in this capture: {compilation_totals(kernel)}"
         lines.append(TextLine(title, title=True, level=0))
         lines += [
             TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
@@ -87,8 +94,8 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     for reason in why.reasons:
         yield TextLine(reason_text(reason), 2, target=_python_line(b, reason.input))
     if not why.reasons:
-        yield TextLine("none: Triton compiles both to one program", 2)
-    yield from (TextLine(f"unknown: {text}") for text in why.unknown)
+        yield TextLine("none: Triton uses one compilation for both", 2)
+    yield from (TextLine(f"Unknown: {text}") for text in why.unknown)
 
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
@@ -100,7 +107,7 @@ def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
         line = source.line_of(places[0]) if places else None
     else:
         word = re.compile(rf"\b{re.escape(name.name)}\b")
-        found = (index for index, text in enumerate(source.lines) if name.name and word.search(text))
+        found = (index for index, text in enumerate(source.texts) if name.name and word.search(text))
         line = next(found, None)
     return None if line is None else StageLine(PYTHON, line, True)
 
@@ -116,7 +123,8 @@ def _effects(pair: Comparison) -> Iterator[TextLine]:
         yield TextLine(f"All compared stages are {what}: {', '.join(pair.stages)}")
     # The line above and the verdict already say what these findings say.
     findings = [finding for finding in pair.findings if finding.kind not in ("stages", "identical")]
-    yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in findings)
+    for rank, finding in enumerate(findings, 1):
+        yield TextLine(finding.text, target=evidence_line(finding), rank=rank)
     if not findings:
         yield TextLine("No fact differs")
 

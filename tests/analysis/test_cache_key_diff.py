@@ -148,7 +148,7 @@ def test_an_incomplete_key_is_not_used():
     [
         ({"attributes": "{(0,): [['tt.divisibility', 16]]}"}, "do_not_specialize=['n']"),
         ({"type stride": "i32", "constant stride": None}, "do_not_specialize=['stride']"),
-        ({"option num_warps": "8"}, "drop num_warps=4 or 8 from the configs"),
+        ({"option num_warps": "8"}, "drop num_warps=4 or 8; both compile"),
         ({"constant MODE": "1"}, "pass MODE at run time"),
         ({"type x": "*fp16"}, None),
         ({"environment TRITON_X": "1"}, None),

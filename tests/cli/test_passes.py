@@ -80,6 +80,8 @@ def test_a_pass_is_shown_as_a_diff(irscope, scale):
     assert lines == [
         "2 canonicalize (ttir): changed nothing", "7 canonicalize (ttgir): changed nothing",
     ]  # fmt: skip
+    _, lines, _ = irscope("passes", scale, "#1", "--show", "llvm.to_module")
+    assert lines == ["9 llvm.to_module (llir): no diff between mlir and llvm"]
     _, lines, _ = irscope("passes", scale, "#1", "#2", "--show", "tritongpu-pipeline")
     assert lines[0].startswith("6 tritongpu-pipeline (ttgir), A and B after it: 2 added")
     assert sum(line.startswith("+") for line in lines) == 2

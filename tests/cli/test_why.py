@@ -68,7 +68,7 @@ def test_as_json_and_markdown(irscope, keyed):
 def test_a_whole_capture(irscope, keyed):
     done = irscope("why", keyed)
     assert done.stdout.splitlines() == [
-        "add_kernel  compiled 3 times, 1.5 s",
+        "add_kernel in this capture: compiled 3 times, 1.5 s",
         "  because of these inputs:",
         "    argument x: *fp32 divisible by 16 x2, *fp32 x1",
         "    constexpr BLOCK: 64 x2, 128 x1",
@@ -80,14 +80,14 @@ def test_a_whole_capture(irscope, keyed):
     document = json.loads(irscope("why", keyed, "--format", "json").stdout)
     (kernel,) = document["kernels"]
     assert (kernel["compiled"], kernel["seconds"], kernel["repeated"]) == (3, 1.5, [])
-    assert irscope("why", keyed, "--format", "markdown").stdout.startswith("### `add_kernel`")
+    assert irscope("why", keyed, "--format", "markdown").stdout.startswith("**add\\_kernel")
 
 
 def test_without_a_cache_key_unknown_inputs_are_listed(irscope, capture):
     done = irscope("why", capture, "#1", "#2")
     assert "the capture does not have Triton's cache key" in done.stdout
     assert "constexpr BLOCK: 64 -> 128" in done.stdout
-    assert "not known: options that no config sets" in done.stdout
+    assert "Unknown: options that no config sets" in done.stdout
 
 
 def test_a_failure_leaves_the_question_open(irscope, capture):

@@ -41,7 +41,7 @@ from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.layout_grid import LayoutGrid
+from irscope.tui.widgets.grid_view import GridView
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
@@ -126,7 +126,7 @@ WITH_A_BUFFER = ("shift+tab",) * 9
 
 
 def at_cell(pilot: Pilot[None]) -> tuple[int, int]:
-    return one(pilot, LayoutGrid).cursor
+    return one(pilot, GridView).cursor
 
 
 def number(pilot: Pilot[None]) -> str:
@@ -134,7 +134,7 @@ def number(pilot: Pilot[None]) -> str:
 
 
 def drawn_layout(pilot: Pilot[None]) -> str:
-    return drawn(one(pilot, LayoutGrid))
+    return drawn(one(pilot, GridView))
 
 
 def messages(pilot: Pilot[None]) -> str:
@@ -296,7 +296,7 @@ LAYOUT = {
     "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
-    "whole": Trial(lambda pilot: len(one(pilot, LayoutGrid)._grids[0].rows), ("T",), more),
+    "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }

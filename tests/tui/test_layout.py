@@ -8,11 +8,12 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.backends import parse_target
+from irscope.cli.main import main
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen
-from irscope.tui.widgets.layout_grid import LayoutGrid
+from irscope.tui.widgets.grid_view import GridView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.captures import STAGES
@@ -40,13 +41,13 @@ def description(pilot: Pilot[None], name: str) -> str:
     return drawn(pilot.app.screen.query_one(f"#layout-{name}"))
 
 
-async def open_at(pilot: Pilot[None], words: str) -> LayoutGrid:
+async def open_at(pilot: Pilot[None], words: str) -> GridView:
     """Opens the layouts with the cursor on the first line of TTGIR that has these words."""
     page = texts(pilot).page
     line = next(n for n in range(len(page.rows)) if words in (page.text(page.rows[n], False) or ""))
     texts(pilot).go_to_row(line)
     await press(pilot, "T")
-    return pilot.app.screen.query_one(LayoutGrid)
+    return pilot.app.screen.query_one(GridView)
 
 
 async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> None:
@@ -87,10 +88,32 @@ async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: 
         assert "wavefront 2" not in drawn(view)
 
 
+async def test_it_says_what_irscope_layout_prints(
+    ampere: IrscopeApp, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ampere.run_test(size=(1000, 50)) as pilot:
+        await press(pilot)
+        ampere.screen.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "= ttg.local_alloc")
+        name, shown = view._grids[0].title.split(":")[0].split(",")[0].split()[-1], description(pilot, "a")
+        path = str(ampere._workspace.path)
+    assert main(["layout", path, "#1", name, "--rows", "0:1"]) == 0
+    printed = capsys.readouterr().out
+    # The last sentence is who computed the linear layout; only the command line asks Triton.
+    notes = ("Each cell", "Rows")
+    lines = [line for line in printed.splitlines() if line.endswith(".") and not line.startswith(notes)]
+    *sentences, last = lines
+    assert last.startswith("Linear layout: ")
+    assert "Linear layout: " in shown
+    assert any("conflicts" in line for line in sentences)
+    assert all(line in shown for line in sentences), sentences
+
+
 async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
     async with ampere.run_test(size=(80, 24)) as pilot:
         await press(pilot, "T", *["j"] * 40, *["l"] * 40)
-        view = ampere.screen.query_one(LayoutGrid)
+        view = ampere.screen.query_one(GridView)
         grid = view._grids[0]
         assert view.cursor == (len(grid.rows) - 1, len(grid.columns) - 1)
         assert f"[{grid.cells[-1][-1].label}]" in drawn(view)

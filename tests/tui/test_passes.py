@@ -54,13 +54,13 @@ async def test_the_first_diverging_pass_is_marked_and_shown(scale: IrscopeApp) -
 
 async def test_a_pass_is_compared_once(scale: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[object] = []
-    texts_of = PassComparison.texts
+    change_of = PassComparison.change
 
     def counting(*arguments: Any) -> Any:
         compared.append(arguments)
-        return texts_of(*arguments)
+        return change_of(*arguments)
 
-    monkeypatch.setattr(PassComparison, "texts", counting)
+    monkeypatch.setattr(PassComparison, "change", counting)
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p")
         compared.clear()
@@ -115,7 +115,7 @@ async def test_enter_enlarges_the_diff_and_escape_returns(scale: IrscopeApp) -> 
 async def test_a_pass_without_a_diff_shows_a_message_or_its_result(scale: IrscopeApp) -> None:
     async with scale.run_test(size=WIDE) as pilot:
         await press(pilot, "p", "c", "d", "g", "j")
-        assert "canonicalize changed nothing." in drawn(texts(pilot))
+        assert "canonicalize: changed nothing" in drawn(texts(pilot))
         await press(pilot, "G", "k")
         assert "define void @scale" in drawn(texts(pilot))
 

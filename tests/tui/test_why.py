@@ -32,14 +32,14 @@ async def go(pilot: Pilot[None], words: str) -> None:
 async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
-        shown = drawn(app.screen.query_one(WhyView))
-        assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in shown
-        assert "constexpr BLOCK_M: 64 -> 128" in shown
-        assert "What changed" in shown
-        assert "First real difference: tt" in shown
-        assert "Unknown: the capture does not have the machine code of both" in shown
-        assert "matmul_kernel, compiled 4 times" in shown
-        assert "1 failed" in shown
+        said = drawn(app.screen.query_one(WhyView))
+        assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in said
+        assert "constexpr BLOCK_M: 64 -> 128" in said
+        assert "What changed" in said
+        assert "First real difference: tt" in said
+        assert "Unknown: the capture does not have the machine code of both" in said
+        assert "matmul_kernel in this capture: compiled 4 times" in said
+        assert "1 failed" in said
         await press(pilot, "q")
         assert not isinstance(app.screen, WhyScreen)
 

@@ -106,6 +106,7 @@ def test_a_notebook_shows_the_table(path: Path):
         assert repr(capture) == f"<irscope.Capture '{path}': 5 variants>"
         assert "#1 BLOCK_M=64" in repr(capture.compare(capture.variant(1), capture.variant(2)))
     assert html.count("<tr>") == 6
+    assert "<td><b>" in html, "the best values are bold"
     assert "matmul_kernel" in html
 
 

@@ -20,10 +20,13 @@ from irscope.model import Failure
 from irscope.model.text import one_line
 from irscope.report.markdown.report_markdown import _MAX_FINDINGS as IN_COMMENT
 from irscope.report.terminal.diff_text import MAX_FINDINGS as IN_TEXT
+from irscope.report.terminal.why_text import MAX_FINDINGS as IN_WHY
+from irscope.report.terminal.why_text import short_list
 from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.why import WhyView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Workspace
+from irscope.workspace import Workspace, pair_lines
 from tests import recorded_passes
 from tests.tui.captures import LARGE, SMALL, stage, write
 from tests.tui.driving import drawn, press, settled
@@ -105,7 +108,11 @@ async def shown_everywhere(path: Path, printed: Callable[..., str]) -> Shown:
 
 def unescaped(markdown: str) -> list[str]:
     found = re.findall(r"^\d+\. (.*)$", markdown, re.M)
-    return [re.sub(r"\\([\\`*_\[\]<|~$])", r"\1", text) for text in found]
+    return [without_escapes(text) for text in found]
+
+
+def without_escapes(markdown: str) -> str:
+    return re.sub(r"\\([\\`*_\[\]<|~$])", r"\1", markdown)
 
 
 def assert_same(shown: Shown) -> None:
@@ -151,3 +158,26 @@ async def test_a_new_finding_appears_in_every_view(
     for view, texts in shown.items():
         assert texts[0] == added.text, view
     assert_same(shown)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+async def test_why_has_the_same_lines_in_every_view(
+    pair: str, tmp_path: Path, printed: Callable[..., str]
+) -> None:
+    path = PAIRS[pair](tmp_path / "pair.irscope")
+    with irscope.open(path) as capture:
+        every = pair_lines(capture.compare(*capture.variants[:2]))
+    text = printed("why", path, "#1", "#2").splitlines()[2:]
+    markdown = printed("why", path, "#1", "#2", "--format", "markdown").splitlines()[2:]
+    app = IrscopeApp(Workspace(path))
+    async with app.run_test(size=(400, 100)) as pilot:
+        await settled(pilot)
+        app.screen.query_one(VariantTable).focus()
+        await press(pilot, "g", "a", "j", "b", "W")
+        drawn_lines = drawn(app.screen.query_one(WhyView)).splitlines()[1:]
+    expected = [one_line(line.text) for line in every]
+    assert [line.strip(" →") for line in drawn_lines if line.strip()][: len(expected)] == expected
+    shortened = [one_line(line.text) for line in short_list(every, IN_WHY)]
+    assert [re.sub(r"^ *(\d+\. )?", "", line) for line in text if line] == shortened
+    plain = [re.sub(r"^ *- |^\*\*|\*\*$", "", line) for line in markdown if line]
+    assert [without_escapes(line) for line in plain] == shortened

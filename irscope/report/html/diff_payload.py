@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.report.html.markup import Html, element
@@ -12,7 +13,7 @@ from irscope.workspace import (
     CHANGES,
     Row,
     RowSide,
-    SourceIds,
+    SourcePlace,
     StageDiff,
     change_names,
     row_sides,
@@ -20,7 +21,7 @@ from irscope.workspace import (
 )
 
 
-def diff_payload(identity: str, diff: StageDiff, sources: tuple[SourceIds, SourceIds]) -> Html:
+def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[SourcePlace, int]]) -> Html:
     """The element with the id `identity` that contains the diff.
 
     `sources` are the ids of the Python lines of the left and of the right.

@@ -14,7 +14,8 @@ from irscope.workspace import (
     InstructionKind,
     Listing,
     PythonLine,
-    assembly_diff,
+    StageDiff,
+    assembly_stage,
     instruction_counts,
 )
 
@@ -33,20 +34,25 @@ _CLASSES = {
 
 def source_table(pair: PairReport, listing: Listing, anchor: str) -> Html:
     """A listing as a table; `anchor` is the prefix of the ids of its lines."""
-    diff = assembly_diff(pair.diffs)
-    counts = [instruction_counts(diff, side) if diff else {} for side in listing.sides]
-    code = _highlighted(listing.lines)
+    stage = assembly_stage(pair.diffs)
+    counts = _counts(pair.diffs[stage], listing.sides) if stage else []
+    code = _highlighted(listing.source.lines)
     heading = element(
         "tr",
         element("th", "line", scope="col", class_="number"),
         element("th", "Python", scope="col"),
-        *(element("th", f"{diff.stage} in {side}", scope="col") for side in listing.sides if diff),
+        *(element("th", f"{stage} in {side}", scope="col") for side in listing.sides if stage),
     )
     rows = [
-        _row(line, code[index], counts if diff else [], listing.sides, f"{anchor}-s{listing.first + index}")
-        for index, line in enumerate(listing.lines)
+        _row(line, code[index], counts, listing.sides, f"{anchor}-s{listing.first + index}")
+        for index, line in enumerate(listing.source.lines)
     ]
     return element("table", element("thead", heading), element("tbody", *rows), class_="source")
+
+
+def _counts(diff: StageDiff, sides: str) -> list[InstructionCounts]:
+    documents = {"A": diff.left, "B": diff.right}
+    return [instruction_counts(documents[side], diff.stage) for side in sides]
 
 
 def _row(

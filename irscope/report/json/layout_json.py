@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.report.json.records import variant_record
-from irscope.workspace import AccessConflicts, BankConflicts, Conversion, LayoutView, Picture, Tensor
+from irscope.workspace import AccessConflicts, BankConflicts, Conversion, Picture, Tensor, VariantLayouts
 
 SCHEMA = "irscope.layout/1"
 
 
 def layout_document(
-    capture: str, views: Sequence[LayoutView], pictures: Sequence[Picture | None]
+    capture: str, variants: Sequence[VariantLayouts], pictures: Sequence[Picture | None]
 ) -> dict[str, Any]:
     """The JSON document: per variant the drawn tensor, or if there is none, the list of all."""
-    sides = [_side(view, picture) for view, picture in zip(views, pictures, strict=True)]
+    sides = [_side(layouts, picture) for layouts, picture in zip(variants, pictures, strict=True)]
     return {"schema": SCHEMA, "capture": capture, "sides": sides}
 
 
-def _side(view: LayoutView, picture: Picture | None) -> dict[str, Any]:
-    accesses = view.kernel.accesses_to(picture.tensor) if picture else view.accesses
+def _side(layouts: VariantLayouts, picture: Picture | None) -> dict[str, Any]:
+    accesses = layouts.kernel.accesses_to(picture.tensor) if picture else layouts.accesses
     side: dict[str, Any] = {
-        "variant": variant_record(view.variant, view.name),
+        "variant": variant_record(layouts.variant, layouts.name),
         "accesses": [_access(one) for one in accesses],
     }
     if picture is None:
-        side["tensors"] = [_tensor(group[0]) | {"alike": len(group)} for group in view.tensors]
-        side["conversions"] = [_conversion(one) for one in view.kernel.conversions]
+        side["tensors"] = [_tensor(group[0]) | {"alike": len(group)} for group in layouts.tensors]
+        side["conversions"] = [_conversion(one) for one in layouts.kernel.conversions]
         return side
     side["tensor"] = _tensor(picture.tensor)
     side["linear_layout"] = {

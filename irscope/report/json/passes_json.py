@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.report.json.records import variant_record
-from irscope.workspace import Divergence, PassReport, PassSummary, change_names
+from irscope.workspace import Divergence, PassLine, PassReport, change_names
 
 SCHEMA = "irscope.passes/2"
 
@@ -22,7 +22,7 @@ def passes_document(report: PassReport) -> dict[str, Any]:
         "divergences": None
         if differences is None
         else {difference.kind: _divergence(difference.divergence) for difference in differences},
-        "passes": [{"a": _pass(a), "b": _pass(b)} for a, b in report.rows],
+        "passes": [{"a": _pass(line, 0), "b": _pass(line, 1)} for line in report.lines],
     }
 
 
@@ -40,10 +40,11 @@ def _divergence(divergence: Divergence | None) -> dict[str, Any] | None:
     }
 
 
-def _pass(side: PassSummary | None) -> dict[str, Any] | None:
-    if side is None:
+def _pass(line: PassLine, index: int) -> dict[str, Any] | None:
+    """The pass in A (0) or in B (1)."""
+    step = (line.a, line.b)[index]
+    if step is None:
         return None
-    step = side.step
     record: dict[str, Any] = {
         "number": step.number,
         "stage": step.stage,
@@ -52,8 +53,9 @@ def _pass(side: PassSummary | None) -> dict[str, Any] | None:
         "seconds": step.seconds,
         "changed": step.changed,
         "failed": step.failed,
-        "summary": side.summary,
+        "summary": line.effects[index] if line.effects else "",
     }
-    if side.touched is not None:
-        record["touched"] = {name: n for kind, n in side.touched.items() for name in change_names(kind)}
+    if line.touched is not None:
+        touched = line.touched[index]
+        record["touched"] = {name: n for kind, n in touched.items() for name in change_names(kind)}
     return record

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.model.text import code, markdown_escaped
-from irscope.report.terminal.why_text import avoid_lines, effect_lines, reason_lines
-from irscope.workspace import Comparison, Compilations, compilation_summary, compilation_totals
+from irscope.report.terminal.why_text import MAX_FINDINGS, short_list
+from irscope.workspace import Comparison, Compilations, TextLine, compilation_lines, pair_lines
 
 
 def why_markdown(comparison: Comparison) -> Iterator[str]:
@@ -15,19 +15,20 @@ def why_markdown(comparison: Comparison) -> Iterator[str]:
         variant = comparison.variants[index]
         heading = code(comparison.heading(index))
         yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
-    for title, lines in (
-        ("Why it was compiled again", reason_lines(comparison)),
-        ("Effects", effect_lines(comparison)),
-    ):
-        yield from ("", f"**{title}**", "")
-        yield from (f"- {markdown_escaped(line)}" for line in lines)
-    yield from ("", f"**Was it worth it**: {markdown_escaped(comparison.verdict)}", "")
-    yield from (f"- {markdown_escaped(line)}" for line in avoid_lines(comparison))
+    yield ""
+    yield from _list(short_list(pair_lines(comparison), MAX_FINDINGS))
 
 
 def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:
     """The lines of the report on a whole capture."""
-    for kernel in kernels:
-        yield from (f"### {code(kernel.kernel)}", "", markdown_escaped(compilation_totals(kernel)), "")
-        yield from (f"- {markdown_escaped(line.strip())}" for line in compilation_summary(kernel))
-        yield ""
+    yield from _list(compilation_lines(kernels))
+
+
+def _list(lines: Iterable[TextLine]) -> Iterator[str]:
+    """A bold line for each title, a nested list for the sentences below it."""
+    for index, line in enumerate(lines):
+        text = markdown_escaped(line.text)
+        if line.title:
+            yield from (*([""] if index else []), f"**{text}**", "")
+        else:
+            yield f"{'  ' * (line.level - 1)}- {text}"

@@ -14,8 +14,8 @@ from irscope.workspace import (
     Conversion,
     Grid,
     GridCell,
-    LayoutView,
     Tensor,
+    VariantLayouts,
     conflicts_text,
     ways_text,
 )
@@ -35,15 +35,15 @@ _INK = Color.from_ansi(0)
 _MOST_ROWS = 64
 
 
-def layout_list(views: Sequence[LayoutView], paint: Paint) -> str:
+def layout_list(variants: Sequence[VariantLayouts], paint: Paint) -> str:
     """The tensors, accesses to shared memory and layout conversions of each variant."""
     lines: list[str] = []
-    for view in views:
-        lines += [paint(one_line(view.title), "heading"), "", "Tensors", *_tensor_rows(view.tensors)]
-        if view.accesses:
-            lines += ["", "Accesses to shared memory", *_access_rows(view.accesses)]
-        if view.kernel.conversions:
-            lines += ["", "Layout conversions", *_conversion_rows(view.kernel.conversions)]
+    for layouts in variants:
+        lines += [paint(one_line(layouts.title), "heading"), "", "Tensors", *_tensor_rows(layouts.tensors)]
+        if layouts.accesses:
+            lines += ["", "Accesses to shared memory", *_access_rows(layouts.accesses)]
+        if layouts.kernel.conversions:
+            lines += ["", "Layout conversions", *_conversion_rows(layouts.kernel.conversions)]
         lines.append("")
     return "\n".join(lines[:-1]) + "\n"
 

@@ -11,9 +11,8 @@ from irscope.workspace import (
     OperationEvent,
     PassChange,
     PassDifference,
+    PassLine,
     PassReport,
-    PassRow,
-    PassSummary,
     change_names,
     counts_text,
     summarize,
@@ -40,7 +39,7 @@ def passes_text(report: PassReport, width: int | None, paint: Paint) -> Iterator
 def pass_change_text(change: PassChange, width: int | None, context: int, paint: Paint) -> Iterator[str]:
     """The changes of a pass: a heading, then the rows."""
     step, diff = change.step, change.diff
-    what = "changed nothing" if diff is None else summarize(diff)
+    what = change.note if diff is None else summarize(diff)
     between = ", A and B after it" if change.between else ""
     yield paint(one_line(f"{step.number} {step.name} ({step.stage}){between}: {what}"), "heading")
     if diff is not None:
@@ -67,14 +66,14 @@ def _totals(report: PassReport) -> str:
     steps = report.steps
     changed = sum(step.changed for step in steps)
     seconds = sum(step.seconds for step in steps)
-    shown = "" if len(report.rows) >= len(steps) else f"; {len(report.rows)} shown"
+    shown = "" if len(report.lines) >= len(steps) else f"; {len(report.lines)} shown"
     return f"   {pluralize(len(steps), 'pass')}, {changed} changed the module, {seconds:.2f} s{shown}"
 
 
 def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
     pair = len(report.variants) > 1
     headings = ["#", "stage", "pass", *(["ms A", "ms B"] if pair else ["ms"]), "effect"]
-    rows = [cells for row in report.rows for cells in _cells(row, pair)]
+    rows = [cells for line in report.lines for cells in _cells(line, pair)]
     widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings) - 1)]
     for index, row in enumerate([headings, *rows]):
         cells = [
@@ -87,29 +86,28 @@ def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]
         yield "  none"
 
 
-def _cells(row: PassRow, pair: bool) -> Iterator[list[str]]:
-    a, b = row
-    step = a.step if a else b.step if b else None
-    if step is None:
-        return
-    times = [f"{side.step.seconds * 1e3:.2f}" if side else "" for side in (row if pair else (a,))]
+def _cells(line: PassLine, pair: bool) -> Iterator[list[str]]:
+    step = line.step
+    sides = (line.a, line.b) if pair else (line.a,)
+    times = [f"{side.seconds * 1e3:.2f}" if side else "" for side in sides]
     head = [str(step.number), step.stage, one_line(step.name or "(Triton itself)"), *times]
-    left, right = map(_effect, row)
+    left, right = _effect(line, 0), _effect(line, 1)
     if not pair or left == right:
         yield [*head, left]
         return
-    lines = [f"{side}  {text}" for side, text in (("A", left), ("B", right)) if text]
-    yield [*head, lines[0]]
-    for line in lines[1:]:
-        yield [""] * len(head) + [line]
+    effects = [f"{side}  {text}" for side, text in (("A", left), ("B", right)) if text]
+    yield [*head, effects[0]]
+    for effect in effects[1:]:
+        yield [""] * len(head) + [effect]
 
 
-def _effect(side: PassSummary | None) -> str:
-    if side is None:
+def _effect(line: PassLine, index: int) -> str:
+    """What the pass did in A (0) or in B (1)."""
+    if (line.a, line.b)[index] is None:
         return ""
-    if side.touched is not None:
-        return counts_text(side.touched)
-    return one_line(side.summary) or _UNCHANGED
+    if line.touched is not None:
+        return counts_text(line.touched[index])
+    return one_line(line.effects[index] if line.effects else "") or _UNCHANGED
 
 
 def _cut(line: str, width: int | None) -> str:

@@ -18,7 +18,7 @@ from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import KeyHints, Label
-from irscope.tui.widgets.layout_grid import LayoutBar, LayoutGrid
+from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import PYTHON, DrawingOptions, LayoutComparison
 
@@ -76,14 +76,14 @@ class LayoutScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The title, the grids, per side the cell under the cursor and a description, the keys."""
         yield LayoutBar(id="layout-title")
-        yield LayoutGrid()
+        yield GridView()
         yield LayoutBar(id="layout-a")
         yield LayoutBar(id="layout-b")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """Parses the stages in the background."""
-        self.query_one(LayoutGrid).focus()
+        self.query_one(GridView).focus()
         self._set_title([Label(" reading the layouts...", "note")])
         self._read()
 
@@ -105,7 +105,7 @@ class LayoutScreen(Screen[None]):
             return
         tensors = self._layouts.tensors
         drawings = self._layouts.draw(tensors[self._index], self._options)
-        self.query_one(LayoutGrid).show([drawing.grid for drawing in drawings])
+        self.query_one(GridView).show([drawing.grid for drawing in drawings])
         number = Label(f" {self._index + 1} of {len(tensors)} ", "value")
         self._set_title([number, *(Label(f" {head} ", "name") for head in self._pair.headings() if head)])
         self._descriptions = [drawing.description for drawing in drawings]
@@ -114,10 +114,10 @@ class LayoutScreen(Screen[None]):
     def _set_title(self, labels: Sequence[Label]) -> None:
         self.query_one("#layout-title", LayoutBar).set_labels(labels)
 
-    @on(LayoutGrid.CellMoved)
+    @on(GridView.CellMoved)
     def _describe(self) -> None:
         """Describes the cell under the cursor and the drawing, for each side."""
-        cells = self.query_one(LayoutGrid).cells()
+        cells = self.query_one(GridView).cells()
         for index, letter in enumerate("AB"):
             bar = self.query_one(f"#layout-{letter.lower()}", LayoutBar)
             bar.display = index < len(self._descriptions)
@@ -131,12 +131,12 @@ class LayoutScreen(Screen[None]):
 
     def action_cell(self, rows: int, columns: int) -> None:
         """Moves the cursor."""
-        view = self.query_one(LayoutGrid)
+        view = self.query_one(GridView)
         view.cursor = (view.cursor[0] + rows, view.cursor[1] + columns)
 
     def action_cells_down(self, pages: int) -> None:
         """Moves the cursor by a page."""
-        self.action_cell(pages * self.query_one(LayoutGrid).page(), 0)
+        self.action_cell(pages * self.query_one(GridView).page(), 0)
 
     def action_value(self, step: int) -> None:
         """Shows another tensor of the kernel."""

@@ -23,8 +23,8 @@ from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.workspace import PassComparison, PassLine, entry_for
-from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B, PassTexts
+from irscope.workspace import PassChange, PassComparison, PassLine, entry_for
+from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B
 
 _TOP = (0, False)
 
@@ -183,8 +183,7 @@ class PassesScreen(Screen[None]):
     @work(exclusive=True, group="pass", exit_on_error=False)
     async def _compare(self, line: PassLine) -> None:
         texts = self.query_one(DiffView)
-        found = await self._background.run(self._passes.texts, line, self._compared)
-        page = _page(found)
+        page = _page(await self._background.run(self._passes.change, line, self._compared))
         texts.show(page, self._headings(line), _TOP)
         if page.runs:
             texts.go_to_row(page.runs[0][0])
@@ -218,8 +217,12 @@ class PassesScreen(Screen[None]):
             view.focus()
 
 
-def _page(texts: PassTexts) -> Page:
-    left = PageSide(texts.left, texts.language)
-    if texts.right is None:
-        return plain_page(left, None)
-    return Page(left, PageSide(texts.right, texts.language), texts.rows, compared=True)
+def _page(change: PassChange) -> Page:
+    """The diff; without one, the module after the pass, or why there is none."""
+    diff = change.diff
+    if diff is not None:
+        left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))
+        return Page(left, right, diff.rows, compared=True)
+    if change.after is not None:
+        return plain_page(PageSide(change.after.lines, change.after.language), None)
+    return plain_page(PageSide([f"{change.step.name}: {change.note}"]), None)

@@ -78,7 +78,7 @@ class PassView(LineView):
             Segment(f"{step.number:>3} {step.stage:<5} {display_line(name):<{widest}} ", ink),
         ]
         if width >= _TIMES_FROM:
-            times = (line.a, line.b) if self._paired else (line.a,)
+            times = (line.a, line.b) if self._paired else (line.step,)
             text = "".join(f"{'' if each is None else f'{each.seconds * 1e3:.2f}':>8}" for each in times)
             segments.append(Segment(f"{text} ms  ", ink))
         if line.diverging:

@@ -56,8 +56,8 @@ class SourceView(LineView):
     @property
     def text_under_cursor(self) -> str:
         """The line under the cursor."""
-        lines = self._python.lines
-        return lines[self.cursor] if lines else ""
+        texts = self._python.texts
+        return texts[self.cursor] if texts else ""
 
     @property
     def place(self) -> SourcePlace | None:
@@ -67,7 +67,7 @@ class SourceView(LineView):
     def show(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
         """Shows a source with the number of operations of `stage` per line, in A and B."""
         self._python, self._stage, self._counts = python, stage, counts
-        self._side = PageSide(python.lines, "python", python.numbers)
+        self._side = PageSide(python.texts, "python", python.numbers)
         self.lines_changed()
 
     def highlight(self, lines: Collection[int], cursor: int) -> None:

@@ -28,7 +28,7 @@ class LayoutBar(Bar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "trouble"}
 
 
-class LayoutGrid(Widget, can_focus=True):
+class GridView(Widget, can_focus=True):
     """One or two grids; the cursor is on the same element in both.
 
     `cursor` is a row and a column of the first grid.

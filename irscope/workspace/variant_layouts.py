@@ -1,0 +1,139 @@
+"""The layouts of one variant, selected, drawn and described as a user names them, before any format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.describe import conflicts_text, describe_thread
+from irscope.layouts.grid import Grid, Window
+from irscope.layouts.kernel_layouts import KernelLayouts, Picture
+from irscope.layouts.shared_accesses import AccessConflicts
+from irscope.layouts.tensors import Tensor, distinct, find_tensors
+from irscope.model import UserError, Variant
+from irscope.workspace.workspace import Workspace
+
+_MAX_LISTED = 12
+
+
+@dataclass(frozen=True)
+class DrawingOptions:
+    """How to draw a tensor.
+
+    `window` is the part to draw; `whole`: all of it instead. `thread` is the thread whose elements are
+    marked. `swizzle`: shared memory as it is, not as it would be without its swizzle. `access`: the index of
+    the access to the buffer whose banks are drawn instead of the buffer.
+    """
+
+    window: Window = field(default_factory=Window)
+    whole: bool = False
+    thread: int | None = None
+    swizzle: bool = True
+    access: int | None = None
+
+
+@dataclass(frozen=True)
+class LayoutDrawing:
+    """A grid with the sentences that describe it; `picture` is None for an access or a missing tensor."""
+
+    grid: Grid
+    sentences: Sequence[str] = ()
+    picture: Picture | None = None
+
+    @property
+    def description(self) -> str:
+        """The sentences in one line; the grid's notes if there are none."""
+        return " ".join(self.sentences or self.grid.notes)
+
+
+class VariantLayouts:
+    """The tensors, shared-memory accesses and layout conversions of a variant.
+
+    Raises UserError if the variant has no TTGIR. `kernel` has the underlying layouts.
+    """
+
+    def __init__(self, workspace: Workspace, variant: Variant) -> None:
+        self.variant = variant
+        self.name = workspace.names[variant.id]
+        self.kernel: KernelLayouts = workspace.layouts(variant)
+
+    @property
+    def title(self) -> str:
+        """The variant in one line."""
+        return f"#{self.variant.id} {self.name}  {self.variant.kernel.name}  {self.variant.target}"
+
+    @property
+    def tensors(self) -> list[list[Tensor]]:
+        """The tensors and buffers, those with the same variable and type grouped."""
+        return list(distinct(self.kernel.tensors))
+
+    @property
+    def accesses(self) -> list[AccessConflicts]:
+        """The accesses to shared memory with their bank conflicts."""
+        return self.kernel.accesses
+
+    def access(self, number: int) -> AccessConflicts:
+        """The access with this number, from 1. Raises UserError if there is none."""
+        if not 1 <= number <= len(self.accesses):
+            raise UserError(f"#{self.variant.id} has no access {number}; it has {len(self.accesses)}")
+        return self.accesses[number - 1]
+
+    def known_accesses(self, tensor: Tensor) -> list[AccessConflicts]:
+        """The accesses to a buffer whose bank conflicts are known."""
+        return [one for one in self.kernel.accesses_to(tensor) if one.conflicts] if tensor.shared else []
+
+    def find(self, name: str) -> list[Tensor]:
+        """The tensors that `name` matches, one of each kind, the likeliest first. Raises UserError if none.
+
+        `name` is a variable (a, or a:88 with its line), a line (:88), a value (%a_12) or a layout (#blocked).
+        """
+        found = find_tensors(self.kernel.tensors, name)
+        if not found:
+            variables = dict.fromkeys(tensor.python for tensor in self.kernel.tensors if tensor.python)
+            raise UserError(
+                f"#{self.variant.id} has no '{name}'; variables: {', '.join(variables) or 'none'}"
+            )
+        return [group[0] for group in distinct(found)]
+
+    def draw(self, tensor: Tensor, options: DrawingOptions) -> LayoutDrawing:
+        """A tensor, or the banks of an access to it. Raises UserError if the layout is unknown."""
+        accesses = [] if options.access is None else self.known_accesses(tensor)
+        if options.access is not None and accesses:
+            return self.draw_access(accesses[min(options.access, len(accesses) - 1)], options.swizzle)
+        window = options.window
+        if options.whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole:
+            window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1]))
+        try:
+            picture = self.kernel.picture(tensor, window, options.thread, options.swizzle)
+            return LayoutDrawing(picture.grid, self._sentences(picture, options), picture)
+        except UnknownLayoutError as error:
+            raise UserError(f"unknown layout: {error}") from error
+
+    def draw_access(self, access: AccessConflicts, swizzle: bool = True) -> LayoutDrawing:
+        """The worst pass of an access over the banks. Raises UserError if the layout is unknown."""
+        try:
+            return LayoutDrawing(self.kernel.wavefronts(access, swizzle))
+        except UnknownLayoutError as error:
+            raise UserError(f"unknown layout: {error}") from error
+
+    def _sentences(self, picture: Picture, options: DrawingOptions) -> list[str]:
+        sentences = list(picture.sentences)
+        for one in self.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
+            conflicts = one.conflicts if options.swizzle else one.plain
+            line = f" in line {one.access.line}" if one.access.line else ""
+            text = conflicts_text(conflicts) if conflicts else one.why_not
+            sentences.append(f"{one.access.opcode}{line}: {text}.")
+        if options.thread is not None and picture.layout.in_registers:
+            sentences += describe_thread(picture.layout, options.thread)
+        version = self.variant.toolchain.versions.get("triton", "")
+        source = (
+            f"from Triton {version}" if picture.source == "Triton" else "computed by irscope, not by Triton"
+        )
+        return [*sentences, f"Linear layout: {source}."]
+
+
+def listed_tensors(tensors: Sequence[Tensor]) -> str:
+    """The names and types of tensors in one line; "" if there are none."""
+    listed = ", ".join(f"{tensor.name} {tensor.type}" for tensor in tensors[:_MAX_LISTED])
+    return f"{listed}{', ...' if len(tensors) > _MAX_LISTED else ''}"
