@@ -11,7 +11,7 @@ from irscope.analysis.cache_key_diff import input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
-from irscope.model.text import pluralize
+from irscope.model.text import duration, pluralize
 from irscope.model.varying import varying
 
 # Inputs that only follow the target or the compiler are not reasons.
@@ -140,7 +140,7 @@ def compilation_totals(kernel: Compilations) -> str:
     parts = [f"compiled {pluralize(number, 'time')}"]
     if kernel.timed:
         known = "" if kernel.timed == number else f" (known for {kernel.timed})"
-        parts.append(f"{kernel.seconds:.1f} s{known}")
+        parts.append(f"{duration(kernel.seconds)}{known}")
     else:
         parts.append("compile time unknown: they came from Triton's cache")
     if kernel.failed:
@@ -157,7 +157,7 @@ def compilation_summary(kernel: Compilations) -> Iterator[str]:
         ids = ", ".join(f"#{id_}" for id_ in kernel.repeated[:_MAX_VALUES])
         more = ", ..." if len(kernel.repeated) > _MAX_VALUES else ""
         spent = f"{len(kernel.repeated)} produced machine code identical to an earlier one"
-        yield f"{spent} ({kernel.repeated_seconds:.1f} s): {ids}{more}"
+        yield f"{spent} ({duration(kernel.repeated_seconds)}): {ids}{more}"
     else:
         yield "none is known to duplicate the machine code of another"
     yield from _warm_up(kernel.argument_sets)
@@ -184,7 +184,7 @@ def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
 
 
 def _cost(one: ArgumentSet) -> str:
-    spent = "" if one.seconds is None else f", {one.seconds:.1f} s"
+    spent = "" if one.seconds is None else f", {duration(one.seconds)}"
     number = f"{pluralize(one.compiled, 'compilation')}{spent}"
     if one.chosen:
         return f"{number}; autotune chose {', '.join(f'#{id_}' for id_ in one.chosen)}"

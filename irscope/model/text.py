@@ -31,6 +31,11 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """A time in seconds, or in milliseconds if it is shorter: "1.3 s", "33 ms"."""
+    return f"{seconds:.1f} s" if seconds >= 0.95 else f"{seconds * 1000:.0f} ms"
+
+
 def printable(text: str) -> str:
     r"""`text` with every character that could command a terminal made visible; lines and tabs stay.
 

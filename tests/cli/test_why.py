@@ -75,7 +75,7 @@ def test_a_whole_capture(irscope, keyed):
         "  none is known to duplicate the machine code of another",
         "  a warm-up must cover 2 sets of arguments:",
         "    x *fp32 divisible by 16: 2 compilations, 1.0 s",
-        "    x *fp32: 1 compilation, 0.5 s",
+        "    x *fp32: 1 compilation, 500 ms",
     ]
     document = json.loads(irscope("why", keyed, "--format", "json").stdout)
     (kernel,) = document["kernels"]
