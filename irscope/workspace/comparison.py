@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -98,17 +99,26 @@ class Comparison:
         """The diffs of `compared_stages` by name, in pipeline order."""
         return self.diffs()
 
+    @cached_property
+    def _held(self) -> Mapping[str, StageDiff]:
+        """`stages` as the workspace holds them in memory: large ones without their operations."""
+        return {name: self.workspace.diff(self.a, self.b, name) for name in self.compared_stages}
+
     def diffs(self, also: Iterable[str] = ()) -> dict[str, StageDiff]:
         """The diffs of `compared_stages` and of the stages in `also`, in pipeline order.
 
         Raises UserError if A or B lacks one of `also`.
         """
         wanted = {*self.compared_stages, *also}
-        return {
-            stage.name: self.workspace.diff(self.a, self.b, stage.name)
-            for stage in STAGES
-            if stage.name in wanted
-        }
+        return {stage.name: self._whole(stage.name) for stage in STAGES if stage.name in wanted}
+
+    def _whole(self, stage: str) -> StageDiff:
+        """A diff with the operations of both sides, which the workspace drops from large stages."""
+        diff = self.workspace.diff(self.a, self.b, stage)
+        if diff.left.operations or diff.right.operations:
+            return diff
+        left, right = (self.workspace.document(variant, stage) for variant in self.variants)
+        return replace(diff, left=left, right=right)
 
     @cached_property
     def duplicate(self) -> bool:
@@ -125,12 +135,12 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What matters about B compared with A, most important first."""
-        return tuple(findings(PairContext(self.a, self.b, *self.facts, self.stages, self.divergence)))
+        return tuple(findings(PairContext(self.a, self.b, *self.facts, self._held, self.divergence)))
 
     @property
     def first_difference(self) -> StageDiff | None:
         """The first compared stage that differs in more than shapes and constants."""
-        return first_structural(self.stages.values())
+        return first_structural(self._held.values())
 
     @cached_property
     def recompilation(self) -> Recompilation:

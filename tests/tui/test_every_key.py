@@ -164,7 +164,7 @@ def proven(pilot: Pilot[None]) -> int:
 def of_the_product(pilot: Pilot[None]) -> int:
     """The line of Python with tl.dot."""
     lines = one(pilot, SourceView).python.lines
-    return next(index for index, line in enumerate(lines) if "tl.dot" in line)
+    return next(index for index, line in enumerate(lines) if "tl.dot" in line.text)
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:

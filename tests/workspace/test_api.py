@@ -14,6 +14,8 @@ import irscope
 from irscope.api import __all__ as api_names
 from tests.report.reports import hostile, sweep
 
+STAGES = Path(__file__).parents[1] / "data" / "stages"
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -150,3 +152,26 @@ def test_stages_with_equal_texts_stay_distinct(tmp_path: Path):
         pair = capture.compare(a, b)
         assert [diff.stage for diff in pair.stages.values()] == ["ttgir", "llir"]
         assert capture.document(a, "llir").language != capture.document(a, "ttgir").language
+
+
+def test_the_diff_of_a_large_stage_has_its_operations(tmp_path: Path):
+    from irscope.backends import parse_target
+    from irscope.model import Config, SourceFunction
+    from irscope.store import CaptureWriter, NewVariant
+
+    path = tmp_path / "add.irscope"
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")
+        kernel = writer.add_kernel(SourceFunction("add_kernel", "add.py", 1, "def add_kernel(): ..."), (), ())
+        for block in (256, 1024):
+            name = f"add_kernel.cuda-90.BLOCK_SIZE={block},num_warps=4.triton-3.9.0.llir"
+            artifacts = {"llir": (STAGES / name).read_bytes()}
+            config = Config((("BLOCK_SIZE", block),))
+            new = NewVariant(parse_target("cuda:90"), (), config, artifacts=artifacts)
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    with irscope.open(path) as capture:
+        pair = capture.compare(*capture.variants)
+        assert pair.first_difference, "held without the operations"
+        diff = pair.stages["llir"]
+        assert diff.left.operations
+        assert diff.right.operations
