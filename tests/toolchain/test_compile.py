@@ -19,6 +19,9 @@ from irscope.model import Dtype, UserError
 from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
 
+# Each test compiles.
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 
 PLAIN, TROUBLE = str(HERE / "plain.py"), str(HERE / "trouble.py")
