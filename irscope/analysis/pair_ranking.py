@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from irscope.analysis.finding import PairContext, effect
 from irscope.analysis.findings import findings
+from irscope.analysis.findings.finding import PairContext, effect
 from irscope.facts.fact import Facts, number_of, status_of, value_of
 from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.model import Variant, format_value

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from irscope.analysis.divergence import Divergences as Divergences
     from irscope.analysis.expectations import parse_expectation as parse_expectation
     from irscope.analysis.expectations import unmet as unmet
-    from irscope.analysis.finding import Finding as Finding
+    from irscope.analysis.findings.finding import Finding as Finding
     from irscope.analysis.source_map import PythonLine as PythonLine
     from irscope.analysis.source_map import SourcePlace as SourcePlace
     from irscope.backends import STAGES as STAGES
@@ -171,7 +171,7 @@ _EXPORTS = {
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
-    "irscope.analysis.finding": "Finding",
+    "irscope.analysis.findings.finding": "Finding",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
     "irscope.backends.instructions": "InstructionKind",

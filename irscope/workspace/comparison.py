@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
 from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.finding import Finding, PairContext
 from irscope.analysis.findings import findings
+from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural

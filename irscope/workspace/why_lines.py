@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from irscope.analysis.cache_key import CacheKeyInput
 from irscope.analysis.cache_key_diff import key_sentence, reason_text
 from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
-from irscope.analysis.finding import Finding
+from irscope.analysis.findings.finding import Finding
 from irscope.analysis.source_map import place_of
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import summarize

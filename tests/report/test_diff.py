@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from irscope.analysis.finding import Finding
+from irscope.analysis.findings.finding import Finding
 from irscope.diff.rows import Change, Row
 from irscope.facts.fact import Evidence
 from irscope.report.json.diff_json import diff_document

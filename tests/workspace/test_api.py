@@ -139,7 +139,7 @@ def test_type_checkers_see_the_types(tmp_path: Path):
     revealed = [line.split("Revealed type is ")[1] for line in done.stdout.splitlines() if "Revealed" in line]
     assert revealed == [
         '"irscope.api.Capture"',
-        '"tuple[irscope.analysis.finding.Finding, ...]"',
+        '"tuple[irscope.analysis.findings.finding.Finding, ...]"',
         '"list[dict[str, int | float | str | None]]"',
         '"str"',
     ], done.stdout

@@ -13,7 +13,7 @@ from textual import _wait
 
 import irscope
 from irscope.analysis import findings
-from irscope.analysis.finding import Finding
+from irscope.analysis.findings.finding import Finding
 from irscope.cli.main import main
 from irscope.facts.fact import Evidence
 from irscope.model import Failure

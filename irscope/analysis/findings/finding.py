@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irscope.analysis.divergence import Divergences
+from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
@@ -65,3 +66,8 @@ class PairContext:
 def effect(a: float, b: float) -> float:
     """How far a quantity moved, in doublings or halvings; 0 counts as a half."""
     return abs(math.log2(max(b, 0.5) / max(a, 0.5)))
+
+
+def assembly_diff(pair: PairContext) -> StageDiff | None:
+    """The diff of the assembly; None if it was not compared."""
+    return pair.diffs.get(backend_of(pair.b.target).assembly)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.finding import Finding, PairContext, effect
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
@@ -15,7 +15,6 @@ from irscope.analysis.instruction_mix import (
     place_text,
 )
 from irscope.analysis.vectorization import MemoryUse, memory_use
-from irscope.backends import backend_of
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
 from irscope.facts.registry import (
@@ -49,11 +48,6 @@ _COULD_BE = 0.25
 # Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
 _ALIAS = re.compile(r"#\w+")
-
-
-def assembly_diff(pair: PairContext) -> StageDiff | None:
-    """The diff of the assembly; None if it was not compared."""
-    return pair.diffs.get(backend_of(pair.b.target).assembly)
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:

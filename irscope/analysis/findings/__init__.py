@@ -1,0 +1,45 @@
+"""The important differences of two variants in sentences, most important first.
+
+Each module holds the findings about one subject. To add a finding, write one function there and add it to
+FINDINGS: every view shows it. A function yields nothing if a fact that it needs is unknown on one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.launch import identical_code, launch_problems
+from irscope.analysis.findings.layouts import layouts
+from irscope.analysis.findings.lines import line_findings
+from irscope.analysis.findings.resources import (
+    assembler_warnings,
+    occupancy,
+    other_facts,
+    registers,
+    spills,
+)
+from irscope.analysis.findings.stages import first_different_stage, first_divergence
+
+__all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
+
+
+def findings(pair: PairContext) -> list[Finding]:
+    """The findings about B compared with A, most important first."""
+    found = [finding for find in FINDINGS for finding in find(pair)]
+    return sorted(found, key=lambda finding: -finding.weight)
+
+
+FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
+    launch_problems,
+    identical_code,
+    spills,
+    assembler_warnings,
+    registers,
+    occupancy,
+    other_facts,
+    line_findings,
+    layouts,
+    first_divergence,
+    first_different_stage,
+)

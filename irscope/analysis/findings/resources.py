@@ -1,0 +1,113 @@
+"""Findings about resources: spills, registers, occupancy, and every other fact with a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.backends import backend_of
+from irscope.facts.fact import Facts, change_text, number_of, value_of
+from irscope.facts.registry import (
+    BLOCKS_PER_SM,
+    FACT_KINDS,
+    LIMITER,
+    LOAD_WIDTH,
+    MS,
+    OCCUPANCY,
+    REGISTERS,
+    SECONDS,
+    SPILL_LOAD_BYTES,
+    SPILL_STORE_BYTES,
+    STACK,
+    STORE_WIDTH,
+)
+
+# ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
+_MAX_REGISTERS = 255
+_GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
+# A fraction of occupancy in terms of warps, so that its effect is the effect of the number of warps.
+_WARPS = 64
+# Facts that have a separate finding, and times, which a compilation does not determine.
+_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS])
+
+
+def spills(pair: PairContext) -> Iterator[Finding]:
+    """Different stacks, with everything that is known about them."""
+    stack = pair.numbers(STACK)
+    if stack is None or stack[0] == stack[1]:
+        return
+    a, b = stack
+    if a == 0:
+        text = f"B spills, A does not: {_spill_text(pair.facts_b)}"
+    elif b == 0:
+        text = f"A spills, B does not: {_spill_text(pair.facts_a)}"
+    else:
+        text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
+    weight = STACK.weight * max(effect(a + 8, b + 8), 0.2)
+    yield Finding(text, weight, "spills", *pair.evidence(STACK))
+
+
+def _spill_text(facts: Facts) -> str:
+    stack, registers = number_of(facts, STACK) or 0, number_of(facts, REGISTERS)
+    parts = [f"{stack:,} bytes of stack per thread"]
+    stores, loads = number_of(facts, SPILL_STORE_BYTES), number_of(facts, SPILL_LOAD_BYTES)
+    if stores is not None and loads is not None:
+        parts.append(f"{stores:,} bytes of spill stores and {loads:,} of spill loads")
+    if registers is None:
+        return ", ".join(parts)
+    if registers <= _GAVE_UP_REGISTERS and stack >= _GAVE_UP_STACK:
+        return f"{', '.join(parts)}; with only {registers:,} registers, the register allocator gave up"
+    limit = " (the limit)" if registers == _MAX_REGISTERS else ""
+    return f"{', '.join(parts)}, {registers:,} registers{limit}"
+
+
+def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
+    """Performance warnings that the assembler gives for one side only."""
+    for side, own, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
+        warnings = backend_of(own.target).warnings
+        for warning in warnings(own.log):
+            if other.log is not None and warning not in warnings(other.log):
+                yield Finding(f"ptxas warns about {side}: {warning}", 30, "ptxas")
+
+
+def registers(pair: PairContext) -> Iterator[Finding]:
+    """Registers, always with the stack that they may have been spilled to."""
+    found, stack = pair.numbers(REGISTERS), pair.numbers(STACK)
+    if found is None or stack is None or found[0] == found[1]:
+        return
+    if stack[0] == stack[1]:
+        stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
+    else:
+        stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
+    text = f"{change_text(REGISTERS, *found)} ({stack_text})"
+    yield Finding(text, REGISTERS.weight * effect(*found), "registers")
+
+
+def occupancy(pair: PairContext) -> Iterator[Finding]:
+    """Theoretical occupancy and what limits it; a variant that cannot launch has none to compare."""
+    fractions, blocks = pair.numbers(OCCUPANCY), pair.numbers(BLOCKS_PER_SM)
+    if fractions is None or blocks is None or fractions[0] == fractions[1] or 0 in fractions:
+        return
+    limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
+    text = (
+        f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} blocks per multiprocessor), "
+        f"limited by {' -> '.join(limits)}"
+    )
+    weight = OCCUPANCY.weight * effect(fractions[0] * _WARPS, fractions[1] * _WARPS)
+    yield Finding(text, weight, "occupancy")
+
+
+def other_facts(pair: PairContext) -> Iterator[Finding]:
+    """Every other fact with a weight; those that are text only if the assembly was not compared by line."""
+    by_line = assembly_diff(pair) is not None
+    for kind in FACT_KINDS:
+        a, b = value_of(pair.facts_a, kind), value_of(pair.facts_b, kind)
+        if not kind.weight or kind in _COVERED or a is None or b is None or a == b:
+            continue
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            weight = kind.weight * effect(a, b)
+        elif by_line:
+            continue
+        else:
+            weight = kind.weight
+        yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))

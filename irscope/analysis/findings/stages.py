@@ -1,0 +1,54 @@
+"""Findings about where two variants diverge: the first pass and the first stage that really differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.backends import stages_for
+from irscope.diff.rows import Change, StageDiff
+from irscope.facts.fact import Evidence
+from irscope.model.text import pluralize
+
+# Above everything that follows from it: a pass is the closest to a cause that can be named.
+_DIVERGENCE_WEIGHT = 6.0
+_COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
+
+
+def first_divergence(pair: PairContext) -> Iterator[Finding]:
+    """The pass in which A and B diverge, and the one in which their layouts do if that is another."""
+    if pair.divergences is None or pair.divergences.first is None:
+        return
+    first, of_layouts = pair.divergences.first, pair.divergences.layouts
+    yield Finding(f"A and B first diverge {first.place}: {first.summary}", _DIVERGENCE_WEIGHT, "passes")
+    if of_layouts is not None and of_layouts is not first:
+        text = f"Their layouts first diverge {of_layouts.place}: {of_layouts.summary}"
+        yield Finding(text, _DIVERGENCE_WEIGHT, "passes")
+
+
+def first_different_stage(pair: PairContext) -> Iterator[Finding]:
+    """The first compared stage that differs in more than shapes and constants, or that none does."""
+    names = [stage.name for stage in stages_for(pair.b.target.backend) if stage.name in pair.diffs]
+    diffs = [pair.diffs[name] for name in names]
+    if len(diffs) < 2:
+        return
+    diff = next((diff for diff in diffs if diff.structural), None)
+    if diff is None:
+        shapes = "" if all(diff.equal for diff in diffs) else " except for shapes and constants"
+        yield Finding(f"All compared stages are equal{shapes}: {', '.join(names)}", 1, "stages")
+        return
+    text = f"First real difference: {diff.stage} ({_counts_text(diff)})"
+    rows = [row for row in diff.rows if row.change.structural][:1]
+    evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
+    evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
+    yield Finding(text, 1, "stages", evidence_a, evidence_b)
+
+
+def _counts_text(diff: StageDiff) -> str:
+    """The changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
+    counts = [
+        pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
+        for kind, number in diff.counts.items()
+        if number
+    ]
+    return ", ".join([*counts, *([pluralize(len(diff.layouts), "changed layout")] if diff.layouts else [])])
