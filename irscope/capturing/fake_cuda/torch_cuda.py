@@ -14,7 +14,7 @@ import torch
 
 from irscope.backends import HIP
 from irscope.capturing.call_stack import user_frame
-from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, registering_for_cpu
+from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
@@ -90,7 +90,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     yield torch.version, target.backend, "13.0"
 
 
-def _torch_replacements() -> Iterator[Replacement]:
+def _torch_replacements(operators: ProgramOperators) -> Iterator[Replacement]:
     """The replacements in the rest of torch."""
     yield torch, "Stream", type("Stream", (FakeStream,), {})
     yield torch, "Event", type("Event", (FakeEvent,), {})
@@ -100,7 +100,7 @@ def _torch_replacements() -> Iterator[Replacement]:
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
-    yield torch.library.Library, "impl", registering_for_cpu(torch.library.Library.impl)
+    yield torch.library.Library, "impl", operators.registering(torch.library.Library.impl)
     engine = with_function_mode(torch.autograd.graph._engine_run_backward)
     for module in (torch.autograd, torch.autograd.graph):
         yield module, "_engine_run_backward", engine
@@ -116,7 +116,7 @@ def _torch_replacements() -> Iterator[Replacement]:
         yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
         yield torch.accelerator, "current_stream", _constant(FakeStream())
         yield torch.accelerator, "device_index", type("device_index", (FakeStream,), {})
-    yield threading.Thread, "start", _thread_with_modes(threading.Thread.start)
+    yield threading.Thread, "start", _thread_with_modes(threading.Thread.start, operators)
     if torch.distributed.is_available():
         for module in (torch.distributed, torch.distributed.distributed_c10d):
             yield module, "is_nccl_available", _constant(True)
@@ -166,7 +166,7 @@ def _hooks_with_mode(init: Callable[..., None]) -> Callable[..., None]:
     return init_with_mode
 
 
-def _thread_with_modes(start: Callable[..., None]) -> Callable[..., None]:
+def _thread_with_modes(start: Callable[..., None], operators: ProgramOperators) -> Callable[..., None]:
     """Turns the modes on in the threads that the program starts: torch keeps them per thread."""
 
     @functools.wraps(start)
@@ -174,7 +174,7 @@ def _thread_with_modes(start: Callable[..., None]) -> Callable[..., None]:
         run = thread.run
 
         def run_with_modes() -> None:
-            with fake_cuda_modes():
+            with fake_cuda_modes(operators):
                 run()
 
         thread.run = run_with_modes  # type: ignore[method-assign]
@@ -232,9 +232,10 @@ def _benchmark_replacements() -> Iterator[Replacement]:
 @contextmanager
 def fake_cuda(target: Target) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
-    replacements = (*_cuda_replacements(target), *_torch_replacements(), *_benchmark_replacements())
+    operators = ProgramOperators()
+    replacements = (*_cuda_replacements(target), *_torch_replacements(operators), *_benchmark_replacements())
     with ExitStack() as stack:
         for owner, name, value in replacements:
             stack.enter_context(patched(owner, name, value))
-        stack.enter_context(fake_cuda_modes())
+        stack.enter_context(fake_cuda_modes(operators))
         yield
