@@ -25,6 +25,7 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_unknown,
     unknown,
 )
+from irscope.capturing.fake_cuda.unknown_value import Assumptions, unknown_value
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.
@@ -52,7 +53,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
         if func is torch.ops.aten._local_scalar_dense.default and tainted:
-            raise NeedsGpuError
+            raise NeedsGpuError(read_at=unknown_value().read_at)
         if func is torch.ops.aten.equal.default and tainted:
             return True
         if tainted and _shaped_by_values(func, tensors):
@@ -163,7 +164,7 @@ def _as_cpu(tensor: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def fake_cuda_modes(operators: ProgramOperators) -> Iterator[None]:
     """Both modes of fake CUDA tensors are on within the block, in this thread."""
-    with FakeCudaDispatchMode(operators), function_mode():
+    with FakeCudaDispatchMode(operators), function_mode(operators.assumed):
         yield
 
 
@@ -179,7 +180,8 @@ class ProgramOperators:
     each device, the device that the program sees decides.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, assumed: Assumptions) -> None:
+        self.assumed = assumed
         self._implementations: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
 
     def implements(self, func: Any) -> bool:
