@@ -17,6 +17,7 @@ from irscope.analysis.instruction_mix import (
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
+from irscope.facts.artifacts import instruction_order
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
@@ -149,5 +150,5 @@ def _mean_width(work: InstructionMix) -> float:
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"
+    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
+    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"
