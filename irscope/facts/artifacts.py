@@ -74,6 +74,13 @@ class VariantArtifacts:
             return Measured(None)
         return self._listed([own for own in self.scan.lines if own.kind == kind])
 
+    def global_stores(self) -> Measured:
+        """The global stores by width; a kernel that writes by atomics only is not said to write nothing."""
+        found, scanned = self.instructions_by_width("global store"), self.scan.lines if self.scan else {}
+        atomics = [line for own, lines in scanned.items() if own.kind == "global atomic" for line in lines]
+        only = found.value == "none" and atomics
+        return Measured("none (atomics only)", self._proof(atomics)) if only else found
+
     def atomics(self) -> Measured:
         """The atomics: "4 x red.add.f32 16 B gpu relaxed, 1 x atom.cas.b32 4 B gpu acq_rel (shared)"."""
         if self.scan is None:

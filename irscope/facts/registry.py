@@ -192,7 +192,7 @@ GLOBAL_LOADS = _fact(
 )  # fmt: skip
 GLOBAL_STORES = _fact(
     "global_stores", "Global stores", "", "", "stores to global memory by width, excluding atomics",
-    lambda v: v.instructions_by_width("global store"), weight=4.0,
+    lambda v: v.global_stores(), weight=4.0,
 )  # fmt: skip
 SHARED_LOADS = _fact(
     "shared_loads", "Shared loads", "", "", "loads from shared memory by width, including ldmatrix",
