@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from irscope.languages.branches import Branches
 from irscope.languages.document import Document
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ _NEVER = re.compile("(?!)")
 
 def _unchanged(line: str) -> str:
     return line
+
+
+def _no_branches(document: Document) -> Branches:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,9 @@ class Language:
     Debug information:
       strip_debug: the lines of a text without the lines and parts that only hold debug information.
       strip_location: a single line without the location or debug id at its end.
+
+    Control flow:
+      branches: the operations of a document after which another one than the next may follow.
 
     Comparing:
       names_are_values: whether a name denotes a value. False for physical registers, because a name does
@@ -51,6 +59,7 @@ class Language:
     lexer: Callable[[], type[Lexer]]
     strip_debug: Callable[[Iterable[str]], Iterator[str]]
     strip_location: Callable[[str], str] = _unchanged
+    branches: Callable[[Document], Branches] = _no_branches
     names_are_values: bool = True
     register: str = ""
     register_classes: frozenset[str] = frozenset()
