@@ -15,6 +15,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
@@ -130,7 +131,27 @@ def _use_stub_driver(target: Target) -> None:
 
     from irscope.toolchain.stub_driver import StubDriver
 
+    if not isinstance(driver._active, StubDriver):
+        _fake_cuda_after_import(target)
     driver.set_active(StubDriver(target))
+
+
+def _fake_cuda_after_import(target: Target) -> None:
+    """From the import of torch on, `torch.cuda` answers as under `irscope run`: kernel files ask it.
+
+    A file is imported once, so the target of the first task answers for all.
+    """
+    if "torch" in sys.modules:
+        _fake_cuda(target)
+    else:
+        after_import(("torch",), partial(_fake_cuda, target))
+
+
+def _fake_cuda(target: Target) -> None:
+    from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+    from irscope.capturing.fake_cuda.unknown_value import Assumptions
+
+    fake_cuda(target, Assumptions({})).__enter__()  # for the rest of the process
 
 
 if __name__ == "__main__":
