@@ -19,6 +19,7 @@ from itertools import groupby
 from sys import intern
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.location_numbers import NO_LOCATION, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
 
@@ -32,25 +33,26 @@ _Key = Callable[[int], Hashable]
 _DIGITS = re.compile(r"\d+")
 
 
-def match_operations(left: Document, right: Document) -> list[int]:
+def match_operations(left: Document, right: Document, lines: LineMap = NO_LINES) -> list[int]:
     """For each operation of `left` the index of its match in `right`, or UNMATCHED.
 
-    Matching operations have equal opcodes, and their regions match. Their order is the same in both.
+    Matching operations have equal opcodes, and their regions match. Their order is the same in both. `lines`
+    are the lines of the left source in the right one.
     """
-    return _Matcher(left, right).run()
+    return _Matcher(left, right, lines).run()
 
 
 class _Matcher:
     """Both documents, with the normalized texts and locations of their operations as numbers."""
 
-    def __init__(self, left: Document, right: Document) -> None:
+    def __init__(self, left: Document, right: Document, lines: LineMap) -> None:
         self.left, self.right = left, right
         self.matches = [UNMATCHED] * len(left.operations)
         self.left_children, self.right_children = _children(left), _children(right)
         numbers: dict[str, int] = {}
         self.left_texts = _numbered(left.operations, numbers)
         self.right_texts = _numbered(right.operations, numbers)
-        found = number_locations(left, right)
+        found = number_locations(left, right, lines)
         self.located = found is not None
         none = LocationNumbers([], [])
         self.left_locations, self.right_locations = found or (none, none)

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 
 from irscope.diff.align import longest_increasing
 from irscope.diff.def_use import Definitions
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.location_numbers import NO_LOCATION, number_locations
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.value_numbers import Numbers, value_numbers
@@ -31,21 +33,25 @@ _Users = Sequence[Sequence[int]]
 
 
 def match_moved(
-    left: Document, right: Document, matches: list[int], defs: tuple[Definitions, Definitions]
+    left: Document,
+    right: Document,
+    matches: list[int],
+    defs: tuple[Definitions, Definitions],
+    lines: LineMap = NO_LINES,
 ) -> None:
     """Matches operations that moved, also if they had another match; updates `matches` in place.
 
     Only MLIR is searched: in the languages below, the order of operations is the scheduler's.
     """
     if language_named(left.language).has_regions and not _all_match(left, right, matches, defs):
-        _Moves(left, right, matches, defs).run()
+        _Moves(left, right, matches, defs, lines).run()
 
 
 def moved_operations(matches: Sequence[int]) -> frozenset[int]:
     """The left operations whose order relative to the other matched ones differs: the fewest possible."""
     pairs = [(i, j) for i, j in enumerate(matches) if j != UNMATCHED]
     order = [j for _, j in pairs]
-    if all(a < b for a, b in zip(order, order[1:], strict=False)):
+    if all(a < b for a, b in pairwise(order)):
         return frozenset()
     kept = set(longest_increasing(order))
     return frozenset(i for n, (i, _) in enumerate(pairs) if n not in kept)
@@ -67,9 +73,15 @@ class _Moves:
     """Both documents with their value numbers, and the matches to correct."""
 
     def __init__(
-        self, left: Document, right: Document, matches: list[int], defs: tuple[Definitions, Definitions]
+        self,
+        left: Document,
+        right: Document,
+        matches: list[int],
+        defs: tuple[Definitions, Definitions],
+        lines: LineMap,
     ) -> None:
         self.documents = left, right
+        self.lines = lines
         self.matches = matches
         self.inverse = [UNMATCHED] * len(right.operations)
         for i, j in enumerate(matches):
@@ -150,14 +162,14 @@ class _Moves:
     def _places(self) -> tuple[Sequence[int], Sequence[int]]:
         """The numbers of the operations' source locations; zeros if one side has none."""
         left, right = self.documents
-        found = number_locations(left, right)
+        found = number_locations(left, right, self.lines)
         if found is None:
             return [NO_LOCATION] * len(left.operations), [NO_LOCATION] * len(right.operations)
         return found[0].exact, found[1].exact
 
 
 def _kind(document: Document, index: int, parent: int) -> tuple[str, int, int]:
-    """The opcode, the region (by the index of its operation on the right) and the function of an operation."""
+    """The opcode of an operation, its region (by the index of its parent on the right), and its function."""
     operation = document.operations[index]
     return operation.opcode, -1 if operation.opcode in _CONSTANTS else parent, operation.function
 

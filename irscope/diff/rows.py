@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Layout
 
 
@@ -20,8 +21,8 @@ class Change(enum.Flag):
     SHAPE: a dimension of a tensor or vector type. LAYOUT: the kind or a field of a layout. CONSTANT: a
     literal value. ATTRIBUTE: an attribute or modifier of the same operation. TYPE: an element type or kind
     of type. OPERANDS: the definitions of an operand do not match each other. ADDED, REMOVED: the operation
-    has no match. TEXT: lines outside of operations differ. MOVED: the operation's match is elsewhere, so it has
-    a row on each side.
+    has no match. TEXT: lines outside of operations differ. MOVED: the operation's match is elsewhere, so it
+    has a row on each side.
     """
 
     EQUAL = 0
@@ -38,7 +39,7 @@ class Change(enum.Flag):
 
     @property
     def structural(self) -> bool:
-        """Whether this is a real change: more than shapes, constants, order, and lines outside of operations."""
+        """Whether this is a real change: more than shapes, constants, order, lines outside of operations."""
         return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT | Change.MOVED))
 
     @property
@@ -112,7 +113,10 @@ _FROM_CONSTANTS = (
 
 @dataclass(frozen=True)
 class StageDiff:
-    """The diff of one stage of two variants. `counts` has the number of operations per change."""
+    """The diff of one stage of two variants. `counts` has the number of operations per change.
+
+    `lines` are the lines of A's source in B's. The locations of `left` are A's own.
+    """
 
     stage: str
     left: Document
@@ -120,6 +124,11 @@ class StageDiff:
     rows: Sequence[Row]
     layouts: tuple[LayoutChange, ...]
     counts: dict[Change, int]
+    lines: LineMap = NO_LINES
+
+    def in_lines_of_b(self) -> StageDiff:
+        """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
+        return replace(self, left=self.lines.in_lines_of_b(self.left), lines=NO_LINES)
 
     @property
     def equal(self) -> bool:
@@ -146,6 +155,7 @@ class StageDiff:
             _left_first([row.mirrored for row in self.rows]),
             tuple(layouts),
             {change: number for change, number in counts.items() if number},
+            self.lines.inverse,
         )
 
     def is_constant(self, row: Row) -> bool:
@@ -171,5 +181,11 @@ def _left_first(rows: Sequence[Row]) -> list[Row]:
     """The rows with the left side's first in every run of rows that have one side only."""
     ordered: list[Row] = []
     for paired, run in groupby(rows, lambda row: row.left is not None and row.right is not None):
-        ordered += run if paired else sorted(run, key=lambda row: row.left is None)
+        own = list(run)
+        ordered += own if paired else sorted(own, key=lambda row: row.left is None)
     return ordered
+
+
+def _sides(change: LayoutChange) -> int:
+    """The place of a layout change among others: on both sides, only on the left, only on the right."""
+    return 0 if change.left and change.right else 1 if change.left else 2

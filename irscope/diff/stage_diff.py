@@ -9,6 +9,7 @@ from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.diff.moves import match_moved, moved_operations
 from irscope.diff.rows import Change, Row, StageDiff
@@ -18,25 +19,25 @@ from irscope.languages.document import Document
 _CHANGES = [change for change in Change if change]
 
 
-def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
+def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_LINES) -> StageDiff:
     """The diff of two documents of one language. Takes nearly linear time for any texts.
 
-    Swapped sides give the mirrored diff: equally good alignments leave a choice, and the choice depends on the
-    order of the sides. So both orders are computed in one of them: the smaller side is the left.
+    `lines` are the lines of the left source in the right one; without them, they follow from the operations.
+    Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on the order of
+    the sides, so both orders are computed in one of them: the smaller side is the left.
     """
     if _order(right) < _order(left):
-        return _diff(stage, right, left).mirrored
-    return _diff(stage, left, right)
+        return _diff(stage, right, left, lines.inverse).mirrored
+    return _diff(stage, left, right, lines)
 
 
 def _order(document: Document) -> tuple[int, int, str]:
-    """The key that orders the two sides; the text, because equal ones give equal diffs."""
     return len(document.operations), len(document.text), document.text
 
 
-def _diff(stage: str, left: Document, right: Document) -> StageDiff:
-    matches = match_operations(left, right)
-    operands = _correct_matches_and_compare_operands(left, right, matches)
+def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageDiff:
+    matches = match_operations(left, right, lines)
+    operands = _correct_matches_and_compare_operands(left, right, matches, lines)
     moved = moved_operations(matches)
     layouts = LayoutMatch(left, right, matches)
     changes = _classify_matches(left, right, matches, layouts, operands)
@@ -44,11 +45,11 @@ def _diff(stage: str, left: Document, right: Document) -> StageDiff:
         changes[index] = changes.get(index, Change.EQUAL) | Change.MOVED
     rows = build_rows(left, right, matches, changes, layouts.definitions())
     counts = _count_changes(changes, matches, len(right.operations), rows)
-    return StageDiff(stage, left, right, rows, layouts.changes(), counts)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines)
 
 
 def _correct_matches_and_compare_operands(
-    left: Document, right: Document, matches: list[int]
+    left: Document, right: Document, matches: list[int], lines: LineMap
 ) -> dict[int, Change]:
     """Updates `matches` in place, then compares operands: left operation -> change.
 
@@ -56,7 +57,7 @@ def _correct_matches_and_compare_operands(
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
-    match_moved(left, right, matches, defs)
+    match_moved(left, right, matches, defs, lines)
     return operand_changes(left, right, matches, defs)
 
 

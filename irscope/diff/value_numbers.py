@@ -4,8 +4,8 @@
     %a = tt.splat %x   -> 1             %b = tt.splat %y   -> 2
     %b = tt.splat %y   -> 2             %a = tt.splat %x   -> 1
 
-The number of an operation stands for its normalized text and the numbers of its operands (local value numbering,
-Cocke and Schwartz 1970, over both modules). Texts and positions would match the first `tt.splat` with the first.
+The number of an operation stands for its normalized text and the numbers of its operands (value numbering as
+in compilers, but over two modules). Texts and positions would match the first `tt.splat` with the first.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Numbering:
 
 
 def _parameter_map(left: Document, right: Document) -> dict[int, int]:
-    """Right position -> left position of the kernel's parameters, by name if there are more or fewer of them."""
+    """Right position -> left position of the kernel's parameters, by name if their number differs."""
     ours, theirs = _parameters(left), _parameters(right)
     if len(ours) == len(theirs):
         return {}

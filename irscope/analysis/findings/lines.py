@@ -11,9 +11,9 @@ from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
-    kernel_place,
     place_text,
 )
+from irscope.analysis.source_map import kernel_place
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
@@ -70,7 +70,8 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         same_kinds = was.counts.keys() == now.counts.keys()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
+        kernel = a.kernel if place and place.removed else b.kernel
+        what = f"{_KINDS[kind][1]} {place_text(place, kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         evidence = was.evidence(stage), now.evidence(stage)
         if was.counts == now.counts:
