@@ -12,7 +12,7 @@ operations. Views need them: a diff of only the operations could not be read as 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import zip_longest
 
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
@@ -43,8 +43,13 @@ def build_rows(
     `changes` are those of the matched operations, by left operation. `layout_lines` are the lines that
     define matched layouts: left line -> right line and change.
     """
-    anchors = _in_order(_anchors(left, right, matches, changes))
-    filler = _Filler(_Side(left, Change.REMOVED), _Side(right, Change.ADDED), layout_lines)
+    moved = {index for index, change in changes.items() if change & Change.MOVED}
+    anchors = _in_order(_anchors(left, right, matches, changes, moved))
+    sides = _Side(left, Change.REMOVED), _Side(right, Change.ADDED)
+    for index in moved:
+        sides[0].moved[left.operations[index].line] = changes[index]
+        sides[1].moved[right.operations[matches[index]].line] = changes[index]
+    filler = _Filler(*sides, layout_lines)
     rows: list[Row] = []
     at_left = at_right = 0
     for i, j, change in anchors:
@@ -75,12 +80,16 @@ def _replaced(left: range, right: range) -> list[Row]:
 
 
 def _anchors(
-    left: Document, right: Document, matches: Sequence[int], changes: Mapping[int, Change]
+    left: Document,
+    right: Document,
+    matches: Sequence[int],
+    changes: Mapping[int, Change],
+    moved: Collection[int],
 ) -> list[_Anchor]:
-    """The first and the last lines of matched operations."""
+    """The first and the last lines of matched operations that did not move."""
     anchors = []
     for index, other in enumerate(matches):
-        if other == UNMATCHED:
+        if other == UNMATCHED or index in moved:
             continue
         ours, theirs = left.operations[index], right.operations[other]
         change = changes.get(index, Change.EQUAL)
@@ -116,6 +125,8 @@ class _Side:
         self.language = language_named(document.language)
         self.functions = frozenset(document.functions)
         self.unmatched = unmatched
+        # The lines of operations whose matches are elsewhere.
+        self.moved: dict[int, Change] = {}
         # The first line of an operation with regions, else all of its lines.
         self.operation_lines: set[int] = set()
         parents = {operation.parent for operation in document.operations}
@@ -127,6 +138,8 @@ class _Side:
 
     def change(self, line: int) -> Change:
         """The change of a row that has only this line."""
+        if line in self.moved:
+            return self.moved[line]
         if line in self.operation_lines:
             return self.unmatched
         return Change.TEXT if self.header_content(line) else Change.EQUAL

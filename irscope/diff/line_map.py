@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from irscope.languages.document import Document, Location
 
@@ -64,6 +65,16 @@ class LineMap:
     def in_lines_of_b(self, document: Document) -> Document:
         """A's document with B's lines."""
         return document.relocated(self.move) if self.moves else document
+
+    @cached_property
+    def inverse(self) -> LineMap:
+        """The lines of B in A."""
+        lines: dict[FileLine, MatchedLine | None] = dict.fromkeys(self.right)
+        for (file, line), match in self.lines.items():
+            if match is not None:
+                ours, theirs = match.columns
+                lines[match.file, match.line] = MatchedLine(file, line, (theirs, ours))
+        return LineMap(lines, self.lines.keys())
 
     @property
     def moves(self) -> bool:
