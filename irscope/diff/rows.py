@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Layout
 
 
@@ -83,7 +84,10 @@ _FROM_CONSTANTS = (
 
 @dataclass(frozen=True)
 class StageDiff:
-    """The diff of one stage of two variants. `counts` has the number of operations per change."""
+    """The diff of one stage of two variants. `counts` has the number of operations per change.
+
+    `lines` are the lines of A's source in B's. The locations of `left` are A's own.
+    """
 
     stage: str
     left: Document
@@ -91,6 +95,11 @@ class StageDiff:
     rows: Sequence[Row]
     layouts: tuple[LayoutChange, ...]
     counts: dict[Change, int]
+    lines: LineMap = NO_LINES
+
+    def in_lines_of_b(self) -> StageDiff:
+        """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
+        return replace(self, left=self.lines.in_lines_of_b(self.left), lines=NO_LINES)
 
     @property
     def equal(self) -> bool:

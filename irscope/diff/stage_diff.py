@@ -9,23 +9,29 @@ from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
+from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
 
 _CHANGES = [change for change in Change if change]
 
 
-def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
-    """The diff of two documents of one language. Takes nearly linear time for any texts."""
-    matches = match_operations(left, right)
-    operands = _fix_sliders_and_compare_operands(left, right, matches)
-    layouts = LayoutMatch(left, right, matches)
-    changes = _classify_matches(left, right, matches, layouts, operands)
+def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_LINES) -> StageDiff:
+    """The diff of two documents of one language. Takes nearly linear time for any texts.
+
+    `lines` are the lines of the left source in the right one; without them, they follow from the operations.
+    """
+    named = with_symbols_of(left, right)
+    matches = match_operations(named, right, lines)
+    operands = _fix_sliders_and_compare_operands(named, right, matches)
+    layouts = LayoutMatch(named, right, matches)
+    changes = _classify_matches(named, right, matches, layouts, operands)
     rows = build_rows(left, right, matches, changes, layouts.definitions())
     counts = _count_changes(changes, matches, len(right.operations), rows)
-    return StageDiff(stage, left, right, rows, layouts.changes(), counts)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines)
 
 
 def _fix_sliders_and_compare_operands(
