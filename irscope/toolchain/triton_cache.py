@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,33 @@ def environment_components(options: Any) -> dict[str, str]:
     return components | {
         OPTION + name: str(given[name]) for name in (*CHECKS, *OPTION_VARIABLES) if name in given
     }
+
+
+@contextmanager
+def environment_set(components: Mapping[str, str]) -> Iterator[None]:
+    """Sets the environment variables of these components, and none of Triton's others, within the block.
+
+    A program may change them between its launch, which was recorded, and its end, when it is compiled.
+    """
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+
+    wanted = {
+        name.removeprefix(ENVIRONMENT): text
+        for name, text in components.items()
+        if name.startswith(ENVIRONMENT)
+    }
+    now = get_cache_invalidating_env_vars()
+    if now == wanted:
+        yield
+        return
+    before = {name: os.environ.pop(name) for name in now if name in os.environ}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def digest(*texts: str) -> str:

@@ -74,7 +74,9 @@ class Recorder:
         name = source.fn.fn.__name__
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             return None, False
-        key = (source.hash(), f"{target}{sorted(vars(options).items(), key=lambda item: item[0])}")
+        environment = environment_components(options)
+        parsed = sorted(vars(options).items(), key=lambda item: item[0])
+        key = (source.hash(), f"{target}{parsed}{sorted(environment.items())}")
         with self._lock:
             if key in self.known:
                 return self.known[key], False
@@ -88,7 +90,7 @@ class Recorder:
                 _target(target),
                 _specialization(source, options, tuned),
                 _config(source, options, target, tuned),
-                cache_key=environment_components(options),
+                cache_key=environment,
             )
             if not self.known:
                 self.send(ToolchainUsed(versions((variant.target,))))
