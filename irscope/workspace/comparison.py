@@ -64,7 +64,7 @@ class Comparison:
     @property
     def config_changes(self) -> list[tuple[str, str, str]]:
         """(name, A's value, B's value) of each config value that differs; "" if one side lacks it."""
-        a, b = (dict(variant.config.values) for variant in self.variants)
+        a, b = (variant.settings for variant in self.variants)
         names = dict.fromkeys([*a, *b])
         texts = [
             (name, *(format_value(side[name]) if name in side else "" for side in (a, b))) for name in names
