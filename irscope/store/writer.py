@@ -24,7 +24,7 @@ from irscope.model import (
 )
 from irscope.store import encoding
 from irscope.store.encoding import Blob
-from irscope.store.reader import check_capture
+from irscope.store.reader import CaptureReader, check_capture
 from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 _FORGET_VARIANT = (
@@ -83,8 +83,11 @@ class CaptureWriter:
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
-        """A new capture at `path`. Raises UserError if it exists (unless `force`) or cannot be created."""
-        if path.exists() and not force:
+        """A new capture at `path`; replaces a capture without variants.
+
+        Raises UserError if the file exists (unless `force`) or cannot be created.
+        """
+        if path.exists() and not force and not holds_nothing(path):
             raise UserError(
                 f"{path} exists; choose another name with -o, --force to replace it, or --resume to add to it"
             )
@@ -273,6 +276,15 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
         triton_version,
     )
     return encoding.digest("\0".join(parts).encode())
+
+
+def holds_nothing(path: Path) -> bool:
+    """Whether the file is a capture without variants that nobody is writing."""
+    if any(leftover.exists() for leftover in _sidecars(path)):
+        return False
+    with contextlib.suppress(UserError), CaptureReader(path) as capture:
+        return not capture.variants()
+    return False
 
 
 def remove_capture(path: Path) -> None:

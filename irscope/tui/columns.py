@@ -23,7 +23,7 @@ _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas
 # The facts of most interest come first. The column `state` shows the others.
 _FIRST_FACTS = (
     "registers", "stack", "shared", "occupancy", "load_width", "matrix", "instructions", "conversions",
-    "buffers", "seconds",
+    "pipeline_depth", "seconds",
 )  # fmt: skip
 _IN_STATE = ("launchable", "code")
 
@@ -50,7 +50,8 @@ class Column:
         """
         if self.fact is None:
             return True
-        empty = (UNKNOWN,) if self.fact.name == "stack" else (UNKNOWN, _ZERO)
+        absent = UNKNOWN if self.fact.absent is None else _sort_key(self.fact.absent)
+        empty = (UNKNOWN,) if self.fact.name == "stack" else (UNKNOWN, _ZERO, absent)
         return self.key(variant) not in empty
 
     def number(self, variant: Variant) -> float | None:

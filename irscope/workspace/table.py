@@ -244,13 +244,14 @@ def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
 def default_kinds(section: TableSection) -> list[FactKind]:
     """The kinds that a person is shown: those of the backend with at least one known value.
 
-    Without the facts that the notes contain: whether a variant can launch, and its machine code.
+    Without the facts that the notes contain: whether a variant can launch, and its machine code; and
+    without those of things that no variant has, such as atomics.
     """
     return [
         kind
         for kind in kinds_for(section.backend)
         if kind.name not in ("launchable", "code")
-        and any(entry.value(kind.name) is not None for entry in section.entries)
+        and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
     ]
 
 

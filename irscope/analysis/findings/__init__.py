@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irscope.analysis.findings.atomics import atomics
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
@@ -39,6 +40,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     occupancy,
     other_facts,
     line_findings,
+    atomics,
     layouts,
     first_divergence,
     first_different_stage,

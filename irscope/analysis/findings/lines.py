@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.analysis.findings.instead import instead
+from irscope.analysis.findings.moved_copies import located_copies
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
@@ -17,6 +19,7 @@ from irscope.analysis.instruction_mix import (
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
+from irscope.facts.artifacts import instruction_order
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
@@ -63,6 +66,8 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
+    stages = {name: (diff.left, diff.right) for name, diff in pair.diffs.items()}
+    left, right = located_copies(left, right, stages)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
@@ -70,6 +75,8 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         same_kinds = was.counts.keys() == now.counts.keys()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
+        if key == ("async copy", None):
+            pointers = "the kernel"
         what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         evidence = was.evidence(stage), now.evidence(stage)
@@ -82,6 +89,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
         text = f"{what}: {_counts_text(was.counts)} -> {_counts_text(now.counts)}"
+        text += instead(key, left, right)
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
         weight = _weight(kind, was, now)
@@ -149,5 +157,5 @@ def _mean_width(work: InstructionMix) -> float:
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"
+    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
+    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"

@@ -64,6 +64,7 @@ class Recorder:
     by_kernel: WeakKeyDictionary[Any, RecordedCompilation] = field(default_factory=WeakKeyDictionary)
     _kernels: dict[str, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    excluded: set[str] = field(default_factory=set)
     _full: bool = False
 
     def record(
@@ -72,6 +73,7 @@ class Recorder:
         """The compilation of `source`, and whether it is new; None if it is not to be captured."""
         name = source.fn.fn.__name__
         if not fnmatch.fnmatchcase(name, self.options.kernels):
+            self.excluded.add(name)
             return None, False
         key = (source.hash(), f"{target}{sorted(vars(options).items(), key=lambda item: item[0])}")
         with self._lock:
@@ -87,11 +89,19 @@ class Recorder:
                 _target(target), _specialization(source, tuned), _config(source, options, target, tuned)
             )
             if not self.known:
-                self.send(ToolchainUsed(versions((variant.target,))))
+                self.send(ToolchainUsed({**versions((variant.target,)), **_assumed(self.options)}))
             number, kernel = len(self.known), self._kernel(source.fn)
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
             self.known[key] = found
         return found, True
+
+    def why_empty(self) -> str:
+        """Why nothing was recorded; "" if something was."""
+        if self.known:
+            return ""
+        if self.excluded:
+            return f"no kernel matches '{self.options.kernels}', only {', '.join(sorted(self.excluded))}"
+        return "this process launched no @triton.jit kernel; kernels of torch.compile are not captured"
 
     def clear(self) -> None:
         """Forgets all kernels and variants; numbers start over."""
@@ -109,6 +119,12 @@ class Recorder:
             names = tuple(parameter.name for parameter in function.params)
             self.send(KernelRecorded(self._kernels[key], source_function(function), helpers, names))
         return self._kernels[key]
+
+
+def _assumed(options: RunOptions) -> dict[str, str]:
+    """The user's assumptions as part of the toolchain: the kernels may be others than on a GPU."""
+    texts = [f"{line or 'any item'}={value}" for line, value in options.assumed.items()]
+    return {"assumed": ", ".join(texts)} if texts else {}
 
 
 def _target(target: Any) -> Target:
