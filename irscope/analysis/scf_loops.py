@@ -9,7 +9,7 @@ The location of the operation is the Python line of the `for` or `while` stateme
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.diff.def_use import Definition, Definitions, definitions
@@ -25,6 +25,7 @@ _ATTRIBUTES = re.compile(r"^\s*\} (?:attributes )?\{([^\n]*)\}(?: loc\([^\n]*\))
 _ATTRIBUTE = re.compile(r"([\w.]+)(?: = ([^,]+))?")
 _CONSTANT = re.compile(r"arith\.constant (-?\d{1,19}) :")
 _BOUNDS = 3
+_LARGEST = 1 << 63
 _DEEPEST = 32
 _LONGEST_CHAIN = 16
 
@@ -91,20 +92,21 @@ def loops_around(document: Document, loops: list[ScfLoop]) -> list[int]:
 
 def _loop(document: Document, index: int, defined: Definitions, parent: int, depth: int) -> ScfLoop:
     operation = document.operations[index]
-    bounds: tuple[Definition | None, ...] = (None, None, None)
-    carried = len(operation.results)
+    lower = upper = step = None
     if operation.opcode == "scf.for" and len(defined[index]) >= _BOUNDS:
-        bounds = defined[index][:_BOUNDS]
+        lower, upper, step = defined[index][:_BOUNDS]
     return ScfLoop(
-        index,
-        operation.opcode,
-        operation.location,
-        location_chain(operation.location),
-        parent,
-        depth,
-        *bounds,
-        carried,
-        _attributes(document, operation),
+        operation=index,
+        opcode=operation.opcode,
+        location=operation.location,
+        chain=location_chain(operation.location),
+        parent=parent,
+        depth=depth,
+        lower=lower,
+        upper=upper,
+        step=step,
+        carried=len(operation.results),
+        attributes=_attributes(document, operation),
     )
 
 
@@ -132,11 +134,17 @@ class Evaluator:
         self._operations = document.operations
         self._defined = definitions(document)
         self._values = values
+        self._known: dict[Definition, Evaluated | None] = {}
 
     def integer(self, value: Definition | None, depth: int = 0) -> Evaluated | None:
         """The value of a definition; None if it is not known, or not computed from integers."""
         if value is None or depth > _DEEPEST:
             return None
+        if value not in self._known:
+            self._known[value] = self._integer(value, depth)
+        return self._known[value]
+
+    def _integer(self, value: Definition, depth: int) -> Evaluated | None:
         operation = self._operations[value.owner]
         if value.argument:
             return self._parameter(operation, value.position)
@@ -146,16 +154,7 @@ class Evaluator:
         if compute is None:
             return None
         operands = [self.integer(operand, depth + 1) for operand in self._defined[value.owner]]
-        known = [operand for operand in operands if operand is not None]
-        if len(known) != len(operands) or not known:
-            return None
-        try:
-            result = compute(*(operand.value for operand in known))
-        except (TypeError, ZeroDivisionError, OverflowError):
-            return None
-        if abs(result) >= 1 << 63:
-            return None
-        return Evaluated(result, frozenset().union(*(operand.parameters for operand in known)))
+        return _computed(compute, operands)
 
     def _parameter(self, function: Operation, position: int) -> Evaluated | None:
         if function.opcode != "tt.func" or position >= len(function.arguments):
@@ -172,6 +171,19 @@ class Evaluator:
         lower, upper, step = (bound.value for bound in known)
         count = max(0, -((lower - upper) // step))
         return Evaluated(count, frozenset().union(*(bound.parameters for bound in known)))
+
+
+def _computed(compute: Callable[..., int], operands: Sequence[Evaluated | None]) -> Evaluated | None:
+    known = [operand for operand in operands if operand is not None]
+    if len(known) != len(operands) or not known:
+        return None
+    try:
+        result = compute(*(operand.value for operand in known))
+    except (TypeError, ZeroDivisionError):
+        return None
+    if abs(result) > _LARGEST:
+        return None
+    return Evaluated(result, frozenset().union(*(operand.parameters for operand in known)))
 
 
 def _divide(a: int, b: int) -> int:

@@ -222,6 +222,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
     comment="//",
     header=re.compile(
         r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"
