@@ -17,7 +17,8 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.analysis.loops import NONE, LoopTree, find_loops
+from irscope.analysis.control_flow import NONE
+from irscope.analysis.loops import LoopTree, find_loops
 from irscope.analysis.scf_loops import Chain, ScfLoop, location_chain, loops_around, scf_loops
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
@@ -68,6 +69,7 @@ class LoopRegions:
         self.tree: LoopTree = find_loops(document)
         self.ttgir = ttgir
         self.scf: Sequence[ScfLoop] = scf_loops(ttgir)
+        self._regions: dict[tuple[int, Chain], Region] = {}
         self._by_chain: dict[Chain, list[int]] = {}
         for index, loop in enumerate(self.scf):
             self._by_chain.setdefault(loop.chain, []).append(index)
@@ -85,16 +87,16 @@ class LoopRegions:
     @cached_property
     def loops(self) -> Sequence[KernelLoop]:
         """The loops of the assembly that are loops of the kernel, outer ones first."""
-        chains = self._assign()
+        naturals: dict[Chain, list[int]] = {}
+        for natural, chain in self._assign().items():
+            naturals.setdefault(chain, []).append(natural)
         found: list[KernelLoop] = []
-        for natural in range(len(self.tree.loops)):
-            if (chain := chains.get(natural)) is not None:
-                others = [other for other, its in chains.items() if its == chain]
-                scf = self._by_chain[chain]
-                place = others.index(natural) if len(others) == len(scf) else 0
-                remainder = natural in self._remainders(chain, others)
-                found.append(KernelLoop(natural, scf[place], chain, remainder))
-        return found
+        for chain, own in naturals.items():
+            scf, remainders = self._by_chain[chain], self._remainders(chain, own)
+            for place, natural in enumerate(own):
+                index = scf[place] if len(own) == len(scf) else scf[0]
+                found.append(KernelLoop(natural, index, chain, natural in remainders))
+        return sorted(found, key=lambda loop: loop.natural)
 
     @cached_property
     def _loop_of_natural(self) -> Mapping[int, KernelLoop]:
@@ -124,20 +126,36 @@ class LoopRegions:
     def region(self, operation: int) -> Region:
         """The region of an operation."""
         block = self.tree.graph.block_of(operation)
-        inside = self.loop_of_block(block)
         home = self.home(location_chain(self.document.operations[operation].location))
-        own = [loop.chain for loop in self._around(self.tree.innermost[block])]
-        if home and home not in own and (loops := [loop for loop in self.loops if loop.chain == home]):
-            position = self._position
-            headers = [self.tree.loops[loop.natural].header for loop in loops]
-            if inside is not None:
-                within = set(self.tree.body(inside.natural))
-                headers = [header for header in headers if header in within] or headers
-            first = min(position.get(header, 0) for header in headers)
-            return Region(Where.BEFORE if position.get(block, 0) < first else Where.AFTER, home)
-        if inside is None:
+        if (block, home) not in self._regions:
+            self._regions[block, home] = self._region(block, home)
+        return self._regions[block, home]
+
+    def _region(self, block: int, home: Chain) -> Region:
+        """The region of an instruction in `block` whose Python line is in the loop `home`."""
+        around = list(self._around(self.tree.innermost[block]))
+        if home and home not in [loop.chain for loop in around] and home in self._headers:
+            headers = self._headers[home]
+            if around:
+                headers = [
+                    header for header in headers if around[0] in self._around_header(header)
+                ] or headers
+            first = min(self._position.get(header, 0) for header in headers)
+            return Region(Where.BEFORE if self._position.get(block, 0) < first else Where.AFTER, home)
+        if not around:
             return OUTSIDE
-        return Region(Where.REMAINDER if inside.remainder else Where.IN, inside.chain)
+        return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)
+
+    def _around_header(self, header: int) -> list[KernelLoop]:
+        return list(self._around(self.tree.innermost[header]))
+
+    @cached_property
+    def _headers(self) -> Mapping[Chain, Sequence[int]]:
+        """The headers of the loops of each statement."""
+        found: dict[Chain, list[int]] = {}
+        for loop in self.loops:
+            found.setdefault(loop.chain, []).append(self.tree.loops[loop.natural].header)
+        return found
 
     def home(self, chain: Chain) -> Chain:
         """The statement of the innermost loop that has operations of a Python position in TTGIR."""
