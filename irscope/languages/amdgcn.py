@@ -180,6 +180,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    polls=re.compile(r"^s_sleep"),
     names_are_values=False,
     symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),
     register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",

@@ -40,6 +40,7 @@ class Language:
 
     Control flow:
       branches: the operations of a document after which another one than the next may follow.
+      polls: matches the opcodes that test whether to go on waiting; a small loop around one is a wait.
 
     Comparing:
       names_are_values: whether a name denotes a value. False for physical registers, because a name does
@@ -61,6 +62,7 @@ class Language:
     strip_debug: Callable[[Iterable[str]], Iterator[str]]
     strip_location: Callable[[str], str] = _unchanged
     branches: Callable[[Document], Branches] = _no_branches
+    polls: re.Pattern[str] = _NEVER
     names_are_values: bool = True
     symbol: re.Pattern[str] | None = None
     register: str = ""

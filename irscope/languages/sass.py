@@ -231,6 +231,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    polls=re.compile(r"TRYWAIT|TRY_ALLOC|FIND_AND_SET|^NANOSLEEP"),
     names_are_values=False,
     symbol=re.compile(r"(?<=[`($])([A-Za-z_][\w.]*)(?=[$)])"),
     register=r"\b(?:U?[RP]|S?B|gsb)\d+(?!\w)",
