@@ -54,11 +54,11 @@ def _of_loop(
     """The parts about one loop: in it, before it, after it."""
     name = loop_text(chain, mixes)
     if _vanished(chain, mixes):
-        a, b = (
+        left, right = (
             _with_loop(chain, side, mix, name) if mix.runs(chain) else f"{_plain(side)} without a loop"
             for side, mix in zip((was, now), mixes, strict=True)
         )
-        yield f"{a} -> {b}"
+        yield f"{left} -> {right}"
         return
     inside = Region(Where.IN, chain)
     yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
