@@ -22,6 +22,8 @@ from typing import Any
 from irscope.model import UserError
 
 NOTEBOOK = ".ipynb"
+_DEFINING = (ast.FunctionDef, ast.ClassDef)
+_ASSIGNING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Try)
 # Lines of a notebook that IPython, and not Python, understands.
 _MAGIC = ("%", "!", "?")
 
@@ -67,50 +69,40 @@ def _import_alone(path: Path) -> ModuleType:
 def _import_in_package(path: Path) -> ModuleType:
     """Imports a file under its name in its package, so that its relative imports work.
 
-    If the packages around it cannot be imported (a library checks its other dependencies there), they are
-    imported empty. A file that needs no package at all is imported alone as the last resort.
+    A package whose own code fails (a library checks its other dependencies there) is imported empty. A file
+    that still cannot be imported may need no package: it is imported alone as the last resort.
     """
     package = _package_of(path)
     root = path.resolve().parents[len(package)]
     name = ".".join([*package, *([] if path.stem == "__init__" else [path.stem])])
     _add_to_path(root)
-    with suppress(Exception):
-        return _imported(name, path)
     try:
-        return _without_parents(package, root, path, name)
+        for depth in range(1, len(package) + 1):
+            _import_package(".".join(package[:depth]), root.joinpath(*package[:depth]))
+        return _execute(path, name)
     except Exception:
         with suppress(Exception):
             return _import_alone(path)
         raise
 
 
-def _imported(name: str, path: Path) -> ModuleType:
-    module = importlib.import_module(name)
-    if Path(module.__file__ or "").resolve() != path.resolve():
-        raise ImportError(f"{name} is another file: {module.__file__}")
-    return module
-
-
-def _without_parents(package: tuple[str, ...], root: Path, path: Path, name: str) -> ModuleType:
-    """Imports a file whose packages are empty: their own code does not run."""
-    for depth in range(1, len(package) + 1):
-        parent = ".".join(package[:depth])
-        for other in [key for key in sys.modules if key == parent]:
-            del sys.modules[other]
-        empty = ModuleType(parent)
-        empty.__path__ = [str(root.joinpath(*package[:depth]))]
-        sys.modules[parent] = empty
-    return _execute(path, name)
+def _import_package(name: str, folder: Path) -> None:
+    """Imports a package, or an empty one in its place if its code fails."""
+    with suppress(Exception, SystemExit):
+        if folder in map(Path, importlib.import_module(name).__path__):
+            return
+    empty = ModuleType(name)
+    empty.__path__ = [str(folder)]
+    sys.modules[name] = empty
 
 
 def _package_of(path: Path) -> tuple[str, ...]:
-    """The names of the packages that a file is in, the outermost first."""
-    names: list[str] = []
-    for folder in path.resolve().parents:
-        if not (folder / "__init__.py").is_file() or not folder.name.isidentifier():
-            break
-        names.append(folder.name)
-    return tuple(reversed(names))
+    """The names of the packages that a file is in, the outermost first; those between may lack a file."""
+    folders = [folder for folder in path.resolve().parents if (folder / "__init__.py").is_file()]
+    if not folders:
+        return ()
+    names = path.resolve().relative_to(folders[-1].parent).parts[:-1]
+    return names if all(map(str.isidentifier, names)) else ()
 
 
 def _execute(path: Path, name: str) -> ModuleType:
@@ -130,7 +122,7 @@ def _add_to_path(folder: Path) -> None:
 
 
 def _run_notebook(path: Path) -> Mapping[str, Any]:
-    """The names that a notebook's imports, definitions and assignments give.
+    """The names that a notebook's imports, definitions and assignments give, also within `if` and `try`.
 
     Other statements do not run. A statement that fails is skipped, unless it is a definition: without a GPU,
     a notebook cannot run as a whole.
@@ -140,12 +132,11 @@ def _run_notebook(path: Path) -> Mapping[str, Any]:
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     sys.modules[path.stem] = module
-    defining = (ast.FunctionDef, ast.ClassDef)
     for statement in ast.parse(source, str(path)).body:
-        if not isinstance(statement, (*defining, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)):
+        if not isinstance(statement, _DEFINING + _ASSIGNING):
             continue
         code = compile(ast.Module([statement], []), str(path), "exec")
-        with suppress(*(() if isinstance(statement, defining) else (Exception,))):
+        with suppress(*(() if isinstance(statement, _DEFINING) else (Exception,))):
             exec(code, vars(module))  # noqa: S102 - the user asked to import the notebook
     return vars(module)
 
