@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.toolchain.python_files import module_file as module_file
     from irscope.toolchain.signature import split_signature as split_signature
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
@@ -203,6 +204,7 @@ _EXPORTS = {
     "irscope.store.merge_captures": "merge_captures",
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
+    "irscope.toolchain.python_files": "module_file",
     "irscope.toolchain.signature": "split_signature",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
