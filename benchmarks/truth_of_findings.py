@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.truth.corpus import TARGETS, Case, cases  # noqa: E402
+from benchmarks.truth.corpus import TARGETS, Case, cases
 
 # Each module has `run(cases, targets, folder) -> int`, the number of false statements; it prints its results.
 PARTS = {"noop": "noop_edits", "planted": "planted_edits", "numbers": "numbers"}
