@@ -4,9 +4,9 @@
     python benchmarks/truth_of_findings.py --planted     # edits that mean something: exactly these are named
     python benchmarks/truth_of_findings.py --numbers     # every number in a finding, counted independently
 
-Each part compiles the kernels of `benchmarks/truth/kernels` and `samples` (and, with --folder, of files with a
-`CASES` list) for the targets, in two processes and without a GPU. Exits with 1 if anything is false. The full
-run takes tens of minutes; `--kernels 'softmax*' --targets cuda:90` takes seconds.
+Each part compiles the kernels of `benchmarks/truth/kernels` and `samples` (and, with --folder, of files with
+a `CASES` list) for the targets, in two processes and without a GPU. Exits with 1 if anything is false. The
+full run takes tens of minutes; `--kernels 'softmax*' --targets cuda:90` takes seconds.
 """
 
 from __future__ import annotations

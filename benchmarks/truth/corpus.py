@@ -72,6 +72,6 @@ def load(file: Path) -> ModuleType:
 
 
 def _cases_of(file: Path) -> list[Case]:
-    """The cases that a file lists: `CASES = [("kernel", "signature", {config}), ...]`, with targets if not all."""
+    """The cases that a file lists: `CASES = [("kernel", "signature", {config}), ...]`."""
     listed = getattr(load(file), "CASES", [])
     return [Case(file, *case) for case in listed]

@@ -1,12 +1,14 @@
 """Edits that mean nothing: the diff of every stage must be empty, and there must be no finding.
 
-Each kernel is copied, edited and compiled anew; "warm cache" compiles the copy with the cache of the original,
-so that Triton returns the original's IR. SASS is compared where nvdisasm is installed.
+Each kernel is copied, edited and compiled anew; "warm cache" compiles the copy with the cache of the
+original, so that Triton returns the original's IR.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import os
 import shutil
 import time
@@ -171,7 +173,8 @@ def check(
     for number, (_, copy) in enumerate(copies.items()):
         captures.append(_compile(copy, targets, folder, number))
     merged = folder / "merged.irscope"
-    irscope_command(["merge", *map(str, captures), "-o", str(merged)])
+    with contextlib.redirect_stdout(io.StringIO()):
+        irscope_command(["merge", *map(str, captures), "-o", str(merged)])
     with irscope.open(merged) as capture:
         for variant in capture.variants:
             capture.derive_stages(variant)
@@ -256,13 +259,10 @@ def _elsewhere(variant: Variant, pair: Comparison) -> int:
 
 def _print_totals(totals: Mapping[str, Totals], compiled: Counter[str]) -> None:
     print(f"\n{max(compiled.values(), default=0)} kernels: {dict(compiled)}")
-    print(
-        f"{'edit':<26}{'pairs':>7}{'stages':>8}{'changes':>9}{'findings':>10}{'other file':>12}{'cached':>8}"
-    )
+    heading = ("pairs", "stages", "changes", "findings", "other file", "cached")
+    print(f"{'edit':<26}", *(f"{text:>10}" for text in heading))
     for name, total in totals.items():
-        print(
-            f"{name:<26}{total.pairs:>7}{total.stages.total():>8}{total.changes:>9}{total.findings:>10}"
-            f"{total.elsewhere:>12}{total.cached:>8}"
-        )
+        numbers = (total.pairs, total.stages.total(), total.changes, total.findings)
+        print(f"{name:<26}", *(f"{number:>10,}" for number in (*numbers, total.elsewhere, total.cached)))
     stages: Counter[str] = sum((total.stages for total in totals.values()), Counter())
     print(f"stage pairs: {dict(stages)}")

@@ -92,9 +92,7 @@ def _uses(root: ast.AST, names: Mapping[str, str]) -> Iterator[tuple[int, int, s
             yield node.lineno, node.col_offset, node.id, names[node.id]
         elif isinstance(node, ast.arg) and node.arg in names:
             yield node.lineno, node.col_offset, node.arg, names[node.arg]
-        elif (isinstance(node, ast.FunctionDef) and node.name in names) or (
-            isinstance(node, ast.alias) and node.name in names
-        ):
+        elif isinstance(node, ast.FunctionDef | ast.alias) and node.name in names:
             yield node.lineno, node.col_offset, node.name, names[node.name]
     for decorator in getattr(root, "decorator_list", ()):
         for node in ast.walk(decorator):
