@@ -181,8 +181,8 @@ def check(
     with irscope.open(merged) as capture:
         by_folder: dict[str, dict[str, Variant]] = {}
         for variant in capture.variants:
-            number = Path(variant.kernel.source.file).parent.name
-            by_folder.setdefault(number, {})[str(variant.target)] = variant
+            own = Path(variant.kernel.source.file).parent.name
+            by_folder.setdefault(own, {})[str(variant.target)] = variant
         return {
             name: _compared(capture, name, by_folder["0"], by_folder[str(number)])
             for number, name in enumerate(copies)
