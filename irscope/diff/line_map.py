@@ -38,15 +38,20 @@ class MatchedLine:
 class LineMap:
     """The captured lines of A with their matches in B, None without one. `right` are B's captured lines.
 
-    Other files, and functions that were captured without their source, are not in it.
+    `kernels` are the `def` lines of A's and B's kernel if one of them was captured without its source: its
+    lines keep their distance from the `def`. Other files are not in the map.
     """
 
     lines: Mapping[FileLine, MatchedLine | None] = field(default_factory=dict)
     right: Collection[FileLine] = frozenset()
+    kernels: tuple[FileLine, FileLine] | None = None
 
     def move(self, location: Location) -> Location:
         """A's location as one of B's, without its inlined-at chain; as it is if its line was not captured."""
         key = location.file, location.line
+        if self.kernels and _is_below(location, self.kernels[0]):
+            (_, first), (file, other_first) = self.kernels
+            return Location(file, location.line - first + other_first, location.column)
         if key not in self.lines:
             return location
         match = self.lines[key]
@@ -56,10 +61,14 @@ class LineMap:
 
     def left_known(self, location: Location) -> bool:
         """Whether the line of A's location was captured, so that `move` is certain."""
+        if self.kernels and _is_below(location, self.kernels[0]):
+            return True
         return (location.file, location.line) in self.lines
 
     def right_known(self, location: Location) -> bool:
         """Whether the line of B's location was captured."""
+        if self.kernels and _is_below(location, self.kernels[1]):
+            return True
         return (location.file, location.line) in self.right
 
     def in_lines_of_b(self, document: Document) -> Document:
@@ -79,7 +88,15 @@ class LineMap:
     @property
     def moves(self) -> bool:
         """Whether any line differs from its match in file or number, or has none."""
+        if self.kernels and self.kernels[0] != self.kernels[1]:
+            return True
         return any(match is None or (match.file, match.line) != key for key, match in self.lines.items())
+
+
+def _is_below(location: Location, definition: FileLine) -> bool:
+    """Whether a location is at or below a `def` in its file."""
+    file, line = definition
+    return location.file == file and location.line >= line
 
 
 NO_LINES = LineMap()
