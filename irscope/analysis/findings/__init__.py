@@ -19,6 +19,7 @@ from irscope.analysis.findings.resources import (
     registers,
     spills,
 )
+from irscope.analysis.findings.scalar_spills import scalar_spills
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
@@ -34,6 +35,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
     spills,
+    scalar_spills,
     assembler_warnings,
     registers,
     occupancy,
