@@ -13,12 +13,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.analysis.cache_key import INVENTED
 from irscope.backends import backend_of
 from irscope.model import Variant, format_value
 
-# Names that an import invents for its config: what it could not name, and a part of Triton's hash.
 IMPORTED = "imported from"
-INVENTED = ("arange", "cache")
 _UNSET = "unset"
 # Of so many variants the closest one is looked for.
 _MAX_CANDIDATES = 500
