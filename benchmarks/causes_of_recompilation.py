@@ -5,7 +5,7 @@
 For each cause, a kernel is launched twice without a GPU (`irscope run`), so that exactly one thing
 differs. The two variants must have exactly one reason, with both values, and the remedy if their machine code
 is identical. FOLDER holds another version of Triton, for the cause "Triton version":
-`pip install --no-deps --target FOLDER triton==3.6.0`. Prints a table and exits with 1 if a cause is not named.
+`pip install --no-deps --target FOLDER triton==3.6.0`. Exits with 1 if a cause is not named.
 """
 
 from __future__ import annotations
