@@ -108,10 +108,10 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.fact_table import FactTable as FactTable
+    from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.linting import LintResult as LintResult
     from irscope.workspace.linting import lint as lint
-    from irscope.workspace.live import InProgress as InProgress
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
     from irscope.workspace.pass_comparison import PassChange as PassChange
@@ -217,7 +217,8 @@ _EXPORTS = {
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.live": "InProgress LiveUpdates apply_events",
+    "irscope.workspace.in_progress": "InProgress",
+    "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
     "irscope.workspace.source_lines": (

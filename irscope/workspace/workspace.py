@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
 from irscope.store import CaptureWriter, find_variant, select_variants, variant_names
-from irscope.workspace.live import InProgress, SourceAges
+from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.texts import text_stages

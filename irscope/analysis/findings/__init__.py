@@ -23,6 +23,7 @@ from irscope.analysis.findings.resources import (
     registers,
     spills,
 )
+from irscope.analysis.findings.scalar_spills import scalar_spills
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
 from irscope.analysis.findings.warp_specialization import warp_specialization
 
@@ -38,6 +39,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
     spills,
+    scalar_spills,
     assembler_warnings,
     registers,
     occupancy,
