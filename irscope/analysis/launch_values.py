@@ -35,7 +35,8 @@ class LaunchValue:
 
     All elements are between `low` and `high`; None: unknown. If `exact`, some element equals each.
     `varying` are the ranges (each with the dimension that it runs along) and loops that it depends on.
-    `steps` is the difference between neighbors along each dimension, None if unknown or not constant. `base` is the parameter that a pointer points into.
+    `steps` is the difference between neighbors along each dimension, None if unknown or not constant. `base`
+    is the parameter that a pointer points into.
     """
 
     low: int | None = None

@@ -70,7 +70,7 @@ def _overflows(launched: LaunchedVariant) -> Iterator[tuple[int, int]]:
 
 
 def _addresses(flow: AxisFlow) -> dict[Definition, frozenset[str]]:
-    """The integers that offsets are computed from, in the order of the text, with the pointers' parameters."""
+    """The integers that offsets are computed from, in text order, with the pointers' parameters."""
     found: dict[Definition, set[str]] = {}
     for index, operation in enumerate(flow.operations):
         if operation.opcode != "tt.addptr" or len(flow.sources[index]) != 2:

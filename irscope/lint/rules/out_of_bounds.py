@@ -58,8 +58,8 @@ def _diagnostic(compiled: CompiledKernel, line: int, overrun: _Overrun) -> Diagn
     launch = overrun.example.launch
     grid = f" with grid {launch.grid}" if launch else ""
     message = (
-        f"line {line} of {compiled.kernel.name} {verb} element {overrun.last:,} of {overrun.parameter}, which "
-        f"has {overrun.elements:,}, without a mask{grid}, in {compiled.share(overrun.variants)}: "
+        f"line {line} of {compiled.kernel.name} {verb} element {overrun.last:,} of {overrun.parameter}, "
+        f"which has {overrun.elements:,}, without a mask{grid}, in {compiled.share(overrun.variants)}: "
         f"{compiled.listed(overrun.variants)}"
     )
     return compiled.diagnostic(RULE, message, "mask the elements past the end", line)

@@ -24,26 +24,28 @@ from irscope.model import Variant
 _SECTOR = 32  # bytes, of NVIDIA's L2; AMD's cache lines are longer
 _WARP = 32
 
+_Key = tuple[int, str, str]  # line, "global load" or "global store", parameter
+
 
 def strided_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     """Looks for accesses that are contiguous along no dimension."""
-    found: dict[tuple[int, str], tuple[int, int, str, list[Variant]]] = {}
-    contiguous: set[tuple[int, str]] = set()
+    found: dict[_Key, tuple[int, int, list[Variant]]] = {}
+    contiguous: set[_Key] = set()
     for launched in launched_variants(compiled):
         for access, pointer in launched.accesses():
             if access.place is None:
                 continue
-            key = (access.place[1], pointer.base)
+            key = (access.place[1], access.kind, pointer.base)
             shape = shape_of(launched.flow.operations[access.index].normalized)
             step = _smallest_step(shape, pointer.steps)
             if step is None or step * access.size < _SECTOR:
                 contiguous.add(key)
                 continue
-            *_, variants = found.setdefault(key, (step, access.size, access.kind, []))
+            *_, variants = found.setdefault(key, (step, access.size, []))
             if launched.variant not in variants:
                 variants.append(launched.variant)
-    for (line, name), (step, size, kind, variants) in sorted(found.items()):
-        if (line, name) in contiguous:
+    for (line, kind, name), (step, size, variants) in sorted(found.items()):
+        if (line, kind, name) in contiguous:
             continue
         message = (
             f"neighboring elements of the {kind} of {name} at line {line} of {compiled.kernel.name} are "
