@@ -243,3 +243,109 @@ def test_launches_with_more_threads_than_elements():
         "this launch of kernel has num_warps=8, 256 threads, for tensors of at most 128"
     )
     assert names(text.replace("SIZE", "256")) == names(text.replace("SIZE", "size()")) == []
+
+
+TF32 = """
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tile = at[:, None] * BLOCK + at[None, :]
+    tl.store(c_ptr + tile, tl.dot(tl.load(a_ptr + tile), tl.load(b_ptr + tile)OPTION))
+
+def matmul(a, b):
+    c = torch.empty_like(a)
+    kernel[(1,)](a, b, c, BLOCK=64)
+    return c
+
+def test():
+    a, b = torch.randn((64, 64)DTYPE), torch.randn((64, 64)DTYPE)
+    CHECK
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "dtype", "option", "found"),
+    [
+        ("torch.testing.assert_close(matmul(a, b), a @ b)", "", "", True),
+        ("torch.testing.assert_close(matmul(a, b), a @ b, rtol=0, atol=1e-3)", "", "", True),
+        ("assert torch.allclose(matmul(a, b), torch.mm(a, b), atol=1e-4)", ", dtype=torch.float32", "", True),
+        (
+            "c = matmul(a, b); ref = a @ b; torch.testing.assert_close(c, ref, rtol=1e-5, atol=1e-4)",
+            "",
+            "",
+            True,
+        ),
+        ("torch.testing.assert_close(matmul(a, b), a @ b, rtol=0, atol=2e-2)", "", "", False),
+        ("torch.testing.assert_close(matmul(a, b), a @ b)", "", ', input_precision="ieee"', False),
+        ("torch.testing.assert_close(matmul(a, b), a @ b)", "", ", allow_tf32=False", False),
+        ("torch.testing.assert_close(matmul(a, b), a @ b)", ", dtype=torch.float64", "", False),
+        ("torch.testing.assert_close(other(a, b), a @ b)", "", "", False),
+        ("torch.testing.assert_close(a + b, a @ b)", "", "", False),
+    ],
+)
+def test_tolerances_below_the_error_of_tf32(check, dtype, option, found):
+    text = (
+        TF32.replace("OPTION", option).replace("DTYPE", dtype).replace("CHECK", check.replace("; ", "\n    "))
+    )
+    assert names(text) == ["tolerance-too-tight"] * found
+
+
+def test_the_error_of_tf32_grows_with_the_length_of_the_sum():
+    text = TF32.replace("OPTION", "").replace("DTYPE", "")
+    (diagnostic,) = lint(text.replace("CHECK", "torch.testing.assert_close(matmul(a, b), a @ b)"))
+    # sqrt(64) * 2**-11 * sqrt(2 / 3)
+    assert (
+        "which changes a sum of K = 64 products by about 0.0032: correct results fail" in diagnostic.message
+    )
+    assert 'or pass input_precision="ieee" to tl.dot' in diagnostic.fix
+
+
+ROWS = """
+@triton.jit
+def kernel(x_ptr, n, stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)TYPE
+    at = tl.arange(0, BLOCK)
+    tl.store(x_ptr + OFFSET, 0.0, mask=at < n)
+
+def launch(x):
+    rows, cols = SIZES
+    kernel[(rows,)](x, cols, cols, BLOCK=1024)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "offset", "wide", "found"),
+    [
+        ("70_000, 32_768", "row * stride + at", "", True),
+        ("70_000, 32_768", "(row * stride + at)", "", True),
+        ("70_000, 32_768", "row * 32768 + at", "", True),
+        ("65_536, 32_768", "row * stride + at", "", False),
+        ("70_000, 32_768", "row * stride + at", ".to(tl.int64)", False),
+        ("70_000, 32_768", "row.to(tl.int64) * stride + at", "", False),
+        ("70_000, 32_768", "tl.cast(row, tl.int64) * stride + at", "", False),
+        ("70_000, 1 << 32", "row * stride + at", "", False),  # the stride is passed as int64
+        ("x.shape", "row * stride + at", "", False),
+    ],
+)
+def test_offsets_that_do_not_fit_in_32_bits(sizes, offset, wide, found):
+    text = ROWS.replace("SIZES", sizes).replace("OFFSET", offset).replace("TYPE", wide)
+    assert names(text) == ["offset-overflow"] * found
+
+
+def test_the_grid_of_each_config_counts():
+    text = """
+    @triton.autotune([triton.Config({"BLOCK": b}) for b in (256, 512)], key=["n"])
+    @triton.jit
+    def kernel(x_ptr, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x_ptr + at, 0.0, mask=at < n)
+
+    def launch(x):
+        n = SIZE
+        kernel[lambda META: (triton.cdiv(n, META["BLOCK"]),)](x, n)
+    """
+    assert names(text.replace("SIZE", "2**31 - 1")) == []
+    (diagnostic,) = lint(text.replace("SIZE", "2**31 + 9"))
+    assert diagnostic.message.startswith(
+        "tl.program_id(0) * BLOCK in kernel is 2,147,483,648 in the last program"
+    )
