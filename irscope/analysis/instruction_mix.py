@@ -64,6 +64,11 @@ def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
     return f"of line {line} ({source})" if source else f"of line {line}"
 
 
+def place_subject(place: KernelPlace) -> str:
+    """The subject of findings about a place: "line 14"."""
+    return f"line {place[1]}" if place else ""
+
+
 def _place_of(document: Document, line: int) -> KernelPlace:
     index = document.operation_of_line.get(line)
     return None if index is None else kernel_place(document.operations[index].location)

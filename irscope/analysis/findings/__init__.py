@@ -23,6 +23,7 @@ from irscope.analysis.findings.resources import (
     spills,
 )
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
+from irscope.analysis.findings.tensor_cores import tensor_cores
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 
@@ -35,6 +36,7 @@ def findings(pair: PairContext) -> list[Finding]:
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
+    tensor_cores,
     spills,
     assembler_warnings,
     registers,

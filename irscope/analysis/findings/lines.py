@@ -13,6 +13,7 @@ from irscope.analysis.instruction_mix import (
     KernelPlace,
     instructions_by_line,
     kernel_place,
+    place_subject,
     place_text,
 )
 from irscope.analysis.vectorization import MemoryUse, memory_use
@@ -71,7 +72,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if was.counts == now.counts:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
+                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=place_subject(place))
             continue
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
@@ -82,11 +83,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         weight = _weight(kind, was, now)
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
-        yield Finding(text + because, weight, kind, *evidence, subject=_line(place))
-
-
-def _line(place: KernelPlace) -> str:
-    return f"line {place[1]}" if place else ""
+        yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place))
 
 
 def _because(a: str | None, b: str | None) -> str:
