@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irscope.analysis.instruction_mix import KernelPlace, kernel_place
+from irscope.analysis.instruction_mix import KernelPlace
+from irscope.analysis.source_map import kernel_place
 from irscope.languages.document import Document, Layout, Operation
 
 TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, FMA = "tcgen05", "wgmma", "mma.sync", "MFMA", "WMMA", "FMA"
@@ -123,6 +124,15 @@ def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[KernelPlace, D
             computed.setdefault(kernel_place(operation.location), []).append(operation)
     _move_to_their_products(computed, products)
     return {place: _dot(products.get(place, ()), found, ttgir) for place, found in computed.items()}
+
+
+def operand_places(ttgir: Document) -> set[KernelPlace]:
+    """The places whose values are loaded from shared memory into the registers of a product."""
+    return {
+        kernel_place(operation.location)
+        for operation in ttgir.operations
+        if operation.opcode == "ttg.local_load" and "#ttg.dot_op<" in _text(ttgir, operation)
+    }
 
 
 def _move_to_their_products(

@@ -195,6 +195,17 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
     return CaptureWriter.resume(path) if resume else CaptureWriter.create(path, args.force)
 
 
+def print_failures(path: Path, prefix: str = "") -> None:
+    """Prints a line to stderr per distinct failure in a capture, each after `prefix`."""
+    from irscope.report.terminal.list_text import failures_text
+    from irscope.workspace import Workspace
+
+    with Workspace(path) as workspace:
+        text = failures_text(workspace.variants, workspace.names, width_of(argparse.Namespace(), sys.stderr))
+    for line in text.splitlines():
+        print(f"{prefix}{line}", file=sys.stderr)
+
+
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     """The request in the arguments for `kernel`: FILE.py::KERNEL. Raises UserError if they are invalid."""
     from irscope.capturing.messages import SweepRequest

@@ -7,6 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import SourceLines, strip_debug
+from irscope.languages.branches import Branches, Jump, Labels
+from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
 
@@ -111,6 +113,32 @@ def _normalize(code: str) -> str:
     return _LABEL_NUMBER.sub(r"\1", normalized) if ".L" in normalized else normalized
 
 
+_LABELS = re.compile(r"^([\w.$]+):", re.MULTILINE)
+# The return address of a call, which a function jumps back to.
+_RETURN = "s_setpc_b64 s[30:31]"
+
+
+def branches(document: Document) -> Branches:
+    """The branches of an AMDGCN text; calls return to the next operation.
+
+    A jump to an address in registers is unknown, except for a function's return.
+    """
+
+    def jump(operation: Operation) -> Jump | None:
+        opcode = operation.opcode
+        if opcode.startswith("s_endpgm"):
+            return Jump()
+        if opcode == "s_branch" or opcode.startswith("s_cbranch_"):
+            target = document.lines[operation.line].partition(";")[0].split()[-1]
+            return Jump((target,), falls_through=opcode != "s_branch")
+        if opcode == "s_setpc_b64":
+            code = " ".join(document.lines[operation.line].partition(";")[0].split())
+            return Jump((), known=code == _RETURN)
+        return None
+
+    return resolve(document.operations, jump, Labels(document, _LABELS).place)
+
+
 @cache
 def lexer() -> type[Lexer]:
     """The Pygments lexer for AMDGCN as LLVM prints it."""
@@ -151,7 +179,10 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    branches=branches,
+    polls=re.compile(r"^s_sleep"),
     names_are_values=False,
+    symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),
     register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",
     register_classes=frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
     comment=";",

@@ -8,6 +8,8 @@ from sys import intern
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import SourceLines, principal_mnemonic, strip_debug
+from irscope.languages.branches import Branches, Jump, Labels
+from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
 
@@ -155,6 +157,38 @@ def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str,
     return registers[:written], registers[written:]
 
 
+# A label, or a brace that opens or closes a scope of labels.
+_LABEL = re.compile(r"^[ \t]*(?:([\w$.]+):(?!:)|([{}]))", re.MULTILINE)
+_TARGETS = re.compile(r"^[ \t]*([\w$.]+):\s{0,99}\.branchtargets\s([^;]{0,99999});", re.MULTILINE)
+_ENDS = frozenset(["ret", "exit", "trap"])
+
+
+def branches(document: Document) -> Branches:
+    """The branches of a PTX text (PTX ISA, "Control Flow Instructions"); calls return to the next operation.
+
+    Statements that share a line with a brace are one operation: a branch among them is not read.
+    """
+    text = document.text
+    lists = {name: re.findall(r"[\w$.]+", names) for name, names in _TARGETS.findall(text)}
+    labels = Labels(document, _LABEL)
+
+    def jump(operation: Operation) -> Jump | None:
+        mnemonic = operation.opcode.partition(".")[0]
+        if mnemonic not in ("bra", "brx") and mnemonic not in _ENDS:
+            return None
+        match = _INSTRUCTION.fullmatch(" ".join(document.lines[operation.line].partition("//")[0].split()))
+        if match is None:
+            return None
+        predicate, _, operands = match.groups()
+        names = [operand.strip() for operand in (operands or "").split(",")]
+        if mnemonic == "brx":
+            targets = lists.get(names[-1], [])
+            return Jump(tuple(targets), bool(predicate), known=bool(targets))
+        return Jump(tuple(names) if mnemonic == "bra" else (), bool(predicate))
+
+    return resolve(document.operations, jump, labels.place)
+
+
 @cache
 def lexer() -> type[Lexer]:
     """Pygments' PTX lexer, extended for predicates and whole opcodes."""
@@ -187,6 +221,9 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    branches=branches,
+    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
+    polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
     comment="//",
     header=re.compile(
         r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"

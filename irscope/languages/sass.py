@@ -8,6 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import inlined_location
+from irscope.languages.branches import Branches, Jump, Labels
+from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
 
@@ -100,6 +102,72 @@ def _normalize(code: str) -> str:
     return _JUMP_ADDRESS.sub("0x", normalized) if _JUMP.match(normalized) else normalized
 
 
+_LABEL = re.compile(r"^([\w$.]+):", re.MULTILINE)
+_BRANCH = re.compile(r"(?:BRA|BRX|BRXU|JMP|JMX|JMXU)\b")
+_END = re.compile(r"(?:EXIT|RET|KILL)\b")
+_TARGET = re.compile(r"`\(([\w$.]+)\)|\b(0x[0-9a-f]+)$")
+_TARGETS = re.compile(r'"BRANCH_TARGETS ([^"]*)"')
+_ALWAYS = re.compile(r"@U?PT ")
+
+
+def branches(document: Document) -> Branches:
+    """The branches of a disassembly; calls return to the next operation.
+
+    The target is a label (nvdisasm) or the address of an instruction of the same function (cuobjdump).
+    `BRA.U UP0, ...` and `BRA.DIV R4, ...` have their condition in an operand.
+    """
+    labels = Labels(document, _LABEL)
+    addresses = _addresses(document)
+    functions = {operation.line: operation.function for operation in document.operations}
+
+    def place(line: int, name: str) -> int | None:
+        if name.startswith("0x"):
+            return addresses.get((functions[line], int(name, 16)))
+        return labels.place(line, name)
+
+    def jump(operation: Operation) -> Jump | None:
+        return _jump(document.lines[operation.line], operation.opcode)
+
+    return resolve(document.operations, jump, place)
+
+
+def _jump(line: str, opcode: str) -> Jump | None:
+    branch = _BRANCH.match(opcode)
+    if branch is None and not _END.match(opcode):
+        return None
+    code = _code(line)
+    match = _INSTRUCTION.fullmatch(code)
+    predicate, _, operands = match.groups() if match else ("@P0 ", "", "")
+    conditional = bool(predicate) and not _ALWAYS.match(predicate)
+    if branch is None:
+        return Jump((), conditional)
+    if targets := _TARGETS.search(line):
+        return Jump(tuple(targets[1].split(",")), conditional)
+    target = _TARGET.search((operands or "").rstrip())
+    if target is None:
+        return Jump((), conditional, known=False)
+    return Jump((target[1] or target[2],), conditional or "," in operands)
+
+
+def _addresses(document: Document) -> dict[tuple[int, int], int]:
+    """The operation at each (function, address)."""
+    found = {}
+    for index, operation in enumerate(document.operations):
+        address = _ADDRESS.match(document.lines[operation.line].lstrip())
+        if address:
+            found[operation.function, int(address[0][2:-2], 16)] = index
+    return found
+
+
+def _code(line: str) -> str:
+    """The instruction of a line without its address and encoding."""
+    text = line.lstrip()
+    address = _ADDRESS.match(text)
+    return " ".join(
+        (text[address.end() :] if address else text).partition("/*")[0].partition("(*")[0].split()
+    )
+
+
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
     """The lines of a disassembly without its `//## File` lines."""
     return (line for line in lines if not line.lstrip().startswith("//## File "))
@@ -162,7 +230,10 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    branches=branches,
+    polls=re.compile(r"TRYWAIT|TRY_ALLOC|FIND_AND_SET|^NANOSLEEP"),
     names_are_values=False,
+    symbol=re.compile(r"(?<=[`($])([A-Za-z_][\w.]*)(?=[$)])"),
     register=r"\b(?:U?[RP]|S?B|gsb)\d+(?!\w)",
     register_classes=frozenset(["R", "UR", "P", "UP", "B", "SB", "gsb"]),
     header=re.compile(r"\.(?:headerflags|sectionflags|sectioninfo)\b"),

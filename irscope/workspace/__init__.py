@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store import variant_names as variant_names
     from irscope.store.merge_captures import merge_captures as merge_captures
+    from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.signature import split_signature as split_signature
@@ -200,7 +201,7 @@ _EXPORTS = {
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
     "irscope.store.merge_captures": "merge_captures",
-    "irscope.store.writer": "remove_capture",
+    "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.signature": "split_signature",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irscope.analysis.findings.atomics import atomics
 from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
@@ -24,6 +25,7 @@ from irscope.analysis.findings.resources import (
 )
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
 from irscope.analysis.findings.tensor_cores import tensor_cores
+from irscope.analysis.findings.warp_specialization import warp_specialization
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 
@@ -43,6 +45,8 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     occupancy,
     other_facts,
     line_findings,
+    atomics,
+    warp_specialization,
     layouts,
     first_divergence,
     first_different_stage,

@@ -6,19 +6,21 @@ import re
 from collections.abc import Iterator, Mapping
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.instead import instead
+from irscope.analysis.findings.moved_copies import located_copies
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
-    kernel_place,
-    place_subject,
     place_text,
 )
+from irscope.analysis.source_map import kernel_place
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
+from irscope.facts.artifacts import instruction_order
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
@@ -47,18 +49,20 @@ _ALIAS = re.compile(r"#\w+")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ in the assembly.
+    """A finding for each source line and kind of instruction that differ, unless the assembly is equal.
 
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
     assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
-    if assembly is None:
+    if assembly is None or assembly.equal:
         return
     a, b, stage = pair.a, pair.b, assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
+    stages = {name: (diff.left, diff.right) for name, diff in pair.diffs.items()}
+    left, right = located_copies(left, right, stages)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
@@ -66,24 +70,32 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         same_kinds = was.counts.keys() == now.counts.keys()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
+        if key == ("async copy", None):
+            pointers = "the kernel"
+        kernel = a.kernel if place and place.removed else b.kernel
+        what = f"{_KINDS[kind][1]} {place_text(place, kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         evidence = was.evidence(stage), now.evidence(stage)
         if was.counts == now.counts:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=place_subject(place))
+                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
             continue
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
         text = f"{what}: {_counts_text(was.counts)} -> {_counts_text(now.counts)}"
+        text += instead(key, left, right)
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
         weight = _weight(kind, was, now)
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
-        yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place))
+        yield Finding(text + because, weight, kind, *evidence, subject=_line(place))
+
+
+def _line(place: KernelPlace) -> str:
+    return f"line {place[1]}" if place else ""
 
 
 def _because(a: str | None, b: str | None) -> str:
@@ -146,5 +158,5 @@ def _mean_width(work: InstructionMix) -> float:
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"
+    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
+    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"

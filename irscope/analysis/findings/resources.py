@@ -31,6 +31,7 @@ from irscope.facts.registry import (
     STORE_WIDTH,
     TENSOR_MEMORY,
     THREADS,
+    WARP_SPECIALIZATION,
 )
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
@@ -40,7 +41,9 @@ _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
 _WARPS = 64
 # Facts that have a separate finding or are in the table of stages, and times, which a compilation does not
 # determine.
-_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, INSTRUCTIONS])
+_COVERED = frozenset(
+    [STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, INSTRUCTIONS, WARP_SPECIALIZATION]
+)
 _SEVERITIES = {
     MATRIX: Severity.MATRIX_PATH,
     BUFFERS: Severity.LOOP,

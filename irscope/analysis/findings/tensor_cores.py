@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
 from irscope.analysis.instruction_mix import KernelPlace, place_subject, place_text
-from irscope.analysis.matrix_products import FMA, MFMA, MMA_SYNC, TCGEN05, WGMMA, WMMA, Dot, dots_by_place
+from irscope.analysis.matrix_products import (
+    FMA,
+    MFMA,
+    MMA_SYNC,
+    TCGEN05,
+    WGMMA,
+    WMMA,
+    Dot,
+    dots_by_place,
+    operand_places,
+)
 from irscope.analysis.matrix_rules import Machine, Obstacle, obstacles, scaled_obstacles
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
@@ -138,9 +148,11 @@ def _covers(
 ) -> Iterator[str]:
     """What follows from another instruction: itself by line, the layouts and loads of its operands."""
     if whole:
-        yield from ("matrix", "ldmatrix")
+        yield "matrix"
     for place in places:
-        yield from (f"{kind} {place_subject(place)}" for kind in ("matrix", "shared load", "ldmatrix"))
+        yield f"matrix {place_subject(place)}"
+    for place in {*places, *operand_places(ttgir.left), *operand_places(ttgir.right)}:
+        yield f"shared load {place_subject(place)}"
     left, right = (frozenset(alias for dot in dots for alias in dot.layouts) for dots in (a, b))
     for change in ttgir.layouts:
         if (change.left and change.left.alias in left) or (change.right and change.right.alias in right):
@@ -181,10 +193,10 @@ def _other_operands(a: _Side, b: _Side) -> _Change | None:
         return _Change(f"{_labels(a, b)}{_converted(a, b)}", Severity.MATRIX_PATH, 0)
     if path_a.a_in != path_b.a_in:
         text = f"{a.label} reads its first operand from {path_a.a_in} -> {path_b.a_in}"
-        return _Change(text, Severity.MEMORY, 0)
+        return _Change(text, Severity.MEMORY, 1)
     if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
         text = f"{a.label} {path_a.shape} -> {path_b.shape}{_shape_cause(a, b)}"
-        return _Change(text, Severity.RESOURCES, 0)
+        return _Change(text, Severity.MEMORY, 1)
     return None
 
 
