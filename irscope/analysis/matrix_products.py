@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.analysis.instruction_mix import KernelPlace
-from irscope.analysis.source_map import kernel_place
+from irscope.analysis.source_map import SourcePlace, kernel_place, place_of
 from irscope.languages.document import Document, Layout, Operation
 
 TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, FMA = "tcgen05", "wgmma", "mma.sync", "MFMA", "WMMA", "FMA"
@@ -84,12 +84,17 @@ class MatrixPath:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A place of the kernel with its products, how they are computed, and the lines of TTGIR that show it."""
+    """The products of one line of Python, and how they are computed.
+
+    `lines` are those of TTGIR that show it, `layouts` the aliases in them. `called_from` are the lines of the
+    kernel itself that the products come from; they differ from the own line if that is in a helper.
+    """
 
     products: tuple[Product, ...]
     paths: tuple[MatrixPath, ...]
     lines: tuple[int, ...]
     layouts: frozenset[str]
+    called_from: frozenset[KernelPlace]
 
     @property
     def path(self) -> MatrixPath | None:
@@ -112,16 +117,17 @@ class _Type:
     rest: str
 
 
-def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[KernelPlace, Dot]:
-    """The products of a kernel by the place in the kernel that asks for them."""
-    products: dict[KernelPlace, list[Product]] = {}
+def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, Dot]:
+    """The products of a kernel by the line that asks for them: of the kernel or of a helper."""
+    products: dict[SourcePlace, list[Product]] = {}
     for operation in ttir.operations if ttir else ():
-        if operation.opcode in _DOTS and (product := _product(_text(ttir, operation))):
-            products.setdefault(kernel_place(operation.location), []).append(product)
-    computed: dict[KernelPlace, list[Operation]] = {}
+        product = _product(_text(ttir, operation)) if operation.opcode in _DOTS else None
+        if product and operation.location:
+            products.setdefault(place_of(operation.location), []).append(product)
+    computed: dict[SourcePlace, list[Operation]] = {}
     for operation in ttgir.operations:
-        if operation.opcode in _DOTS or operation.opcode in _NAMED:
-            computed.setdefault(kernel_place(operation.location), []).append(operation)
+        if operation.location and (operation.opcode in _DOTS or operation.opcode in _NAMED):
+            computed.setdefault(place_of(operation.location), []).append(operation)
     _move_to_their_products(computed, products)
     return {place: _dot(products.get(place, ()), found, ttgir) for place, found in computed.items()}
 
@@ -136,7 +142,7 @@ def operand_places(ttgir: Document) -> set[KernelPlace]:
 
 
 def _move_to_their_products(
-    computed: dict[KernelPlace, list[Operation]], products: Mapping[KernelPlace, object]
+    computed: dict[SourcePlace, list[Operation]], products: Mapping[SourcePlace, object]
 ) -> None:
     """Gives the operations at other places than any product to the only product that has none.
 
@@ -158,6 +164,7 @@ def _dot(products: Iterable[Product], operations: list[Operation], ttgir: Docume
         tuple(path for path in paths if path),
         tuple(operation.line for operation in operations),
         frozenset(alias for text in texts for alias in _ALIAS.findall(text)),
+        frozenset(kernel_place(operation.location) for operation in operations),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
-from irscope.analysis.instruction_mix import KernelPlace, place_subject, place_text
+from irscope.analysis.instruction_mix import place_subject, place_text
 from irscope.analysis.matrix_products import (
     FMA,
     MFMA,
@@ -24,12 +24,16 @@ from irscope.analysis.matrix_products import (
     operand_places,
 )
 from irscope.analysis.matrix_rules import Machine, Obstacle, obstacles, scaled_obstacles
+from irscope.analysis.source_map import SourcePlace
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model import Variant
 
 # The faster of two paths has the higher number.
 _SPEED = {FMA: 0, MMA_SYNC: 1, MFMA: 1, WMMA: 1, WGMMA: 2, TCGEN05: 3}
+# The environment variables that switch an instruction off.
+_SWITCHES = {WGMMA: "DISABLE_MMA_V3", TCGEN05: "DISABLE_MMA_V5"}
+_ON = ("1", "true", "on", "y", "yes")
 # The config values of AMD's backend that determine the instruction.
 _AMD_OPTIONS = ("matrix_instr_nonkdim", "kpack")
 
@@ -104,7 +108,7 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
         return
     left = dots_by_place(ttir.left if ttir else None, ttgir.left)
     right = dots_by_place(ttir.right if ttir else None, ttgir.right)
-    changed: dict[_Change, list[KernelPlace]] = defaultdict(list)
+    changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
         sides = _Side("A", pair.a, left[place]), _Side("B", pair.b, right[place])
         if change := _change(*sides):
@@ -118,9 +122,9 @@ def _finding(
     pair: PairContext,
     ttgir: StageDiff,
     change: _Change,
-    places: Sequence[KernelPlace],
-    left: Mapping[KernelPlace, Dot],
-    right: Mapping[KernelPlace, Dot],
+    places: Sequence[SourcePlace],
+    left: Mapping[SourcePlace, Dot],
+    right: Mapping[SourcePlace, Dot],
 ) -> Finding:
     dots_a, dots_b = ([side[place] for place in places] for side in (left, right))
     scaled = any(product.scaled for dot in (*dots_a, *dots_b) for product in dot.products)
@@ -132,26 +136,27 @@ def _finding(
         tuple(Evidence("ttgir", line) for dot in dots_a for line in dot.lines),
         tuple(Evidence("ttgir", line) for dot in dots_b for line in dot.lines),
         subject=place_subject(places[0]),
-        covers=frozenset(_covers(ttgir, places, dots_a, dots_b, whole=places == sorted(left, key=repr))),
+        covers=frozenset(
+            _covers(ttgir, dots_a, dots_b, whole=len(places) == len(left.keys() | right.keys()))
+        ),
     )
 
 
-def _places_text(places: Sequence[KernelPlace], pair: PairContext) -> str:
+def _places_text(places: Sequence[SourcePlace], pair: PairContext) -> str:
     if len(places) == 1:
         return place_text(places[0], pair.b.kernel)
     lines = [place_subject(place).removeprefix("line ") or "?" for place in places]
     return f"of lines {', '.join(lines[:-1])} and {lines[-1]}"
 
 
-def _covers(
-    ttgir: StageDiff, places: Sequence[KernelPlace], a: Sequence[Dot], b: Sequence[Dot], whole: bool
-) -> Iterator[str]:
+def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -> Iterator[str]:
     """What follows from another instruction: itself by line, the layouts and loads of its operands."""
     if whole:
         yield "matrix"
+    places = {place for dot in (*a, *b) for place in dot.called_from}
     for place in places:
         yield f"matrix {place_subject(place)}"
-    for place in {*places, *operand_places(ttgir.left), *operand_places(ttgir.right)}:
+    for place in places | operand_places(ttgir.left) | operand_places(ttgir.right):
         yield f"shared load {place_subject(place)}"
     left, right = (frozenset(alias for dot in dots for alias in dot.layouts) for dots in (a, b))
     for change in ttgir.layouts:
@@ -238,6 +243,9 @@ def _missing(slow: _Side, fast: _Side) -> list[str]:
     own, other, path = slow.dot.product, fast.dot.product, fast.dot.path
     if own is None or other is None or path is None or obstacles(path.name, other, fast.machine):
         return []
+    switch = _SWITCHES.get(path.name, "")
+    if slow.variant.environment.get(switch, "").lower() in _ON:
+        return [f"{switch}={slow.variant.environment[switch]}"]
     # Without tensor cores at all, what keeps it from the simplest instruction is the cause.
     name = MMA_SYNC if slow.dot.path and slow.dot.path.name == FMA else path.name
     if found := obstacles(name, own, slow.machine):
