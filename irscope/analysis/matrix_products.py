@@ -246,7 +246,7 @@ def _operand(name: str, operand: _Type) -> str:
 
 def _types(text: str) -> list[_Type]:
     found = list(_TYPE.finditer(text))
-    ends = [*(match.start() for match in found[1:]), len(text)]
+    starts = [*(match.start() for match in found), len(text)]
     return [
         _Type(
             match[1] == "memdesc",
@@ -254,5 +254,5 @@ def _types(text: str) -> list[_Type]:
             match[3],
             text[match.end() : end],
         )
-        for match, end in zip(found, ends, strict=True)
+        for match, end in zip(found, starts[1:], strict=True)
     ]
