@@ -25,6 +25,7 @@ from irscope.analysis.findings.resources import (
 )
 from irscope.analysis.findings.scalar_spills import scalar_spills
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
+from irscope.analysis.findings.tensor_cores import tensor_cores
 from irscope.analysis.findings.warp_specialization import warp_specialization
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
@@ -38,6 +39,7 @@ def findings(pair: PairContext) -> list[Finding]:
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
+    tensor_cores,
     spills,
     scalar_spills,
     assembler_warnings,
