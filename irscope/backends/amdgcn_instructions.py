@@ -1,4 +1,4 @@
-"""Classifies AMDGCN instructions: memory accesses, matrix instructions and copies."""
+"""Classifies AMDGCN instructions: memory accesses, atomics, matrix instructions and copies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from irscope.backends.instructions import InstructionKind, InstructionSet
 # LLVM prints a tab before an instruction, and labels at the start of a line.
 _INSTRUCTION = re.compile(r"\t([a-z]\w*)(?=[ \t]|$)")
 _MEMORY = re.compile(r"(global|buffer|flat|scratch)_(load|store)_(\w+)")
-_LDS = re.compile(r"ds_(read|load|write|store)(2|2st64|_2addr|_2addr_stride64)?_(?:tr\d+_)?[bui](\d+)")
+_LDS = re.compile(r"ds_(read|load|write|store)(2|2st64|_2addr|_2addr_stride64)?_(?:tr\d+_)?[bui](\d+)(_tr_)?")
+_ATOMIC = re.compile(r"(?:global|buffer|flat)_atomic_(\w+)")
+_LDS_ATOMIC = re.compile(
+    r"ds_(?:(?:pk_)?(?:add|sub|rsub|inc|dec|min|max|and|or|xor|mskor|cmpst|cmpstore|wrxchg|storexchg"
+    r"|cond_sub|sub_clamp)|min_num|max_num)(?:_rtn)?_([a-z]+\d+)(?:_[a-z]|$)?"
+)
 _MATRIX = ("v_mfma_", "v_wmma_", "v_smfmac_", "v_swmmac_")
+# The scope of an instruction on gfx12 (LLVM, "AMDGPU memory model gfx12"); the narrowest is not printed.
+_SCOPE = re.compile(r"\bscope:SCOPE_(SE|DEV|SYS)\b")
+_SCOPES = {"SE": "workgroup", "DEV": "agent", "SYS": "system"}
 
 
 def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
+    if "_atomic_" in opcode:
+        scope = _SCOPE.search(line)
+        return _of_atomic(opcode, _SCOPES[scope[1]] if scope else "")
     # LLVM's comment distinguishes a spill through the buffer unit from other accesses.
     spill = opcode.startswith("buffer_") and "Folded" in line
     return _of_opcode(opcode, spill, line.rstrip().endswith(" lds"))
@@ -25,9 +36,10 @@ def _of_opcode(opcode: str, spill: bool, to_lds: bool) -> tuple[InstructionKind,
     """AMD's ISA documents (CDNA3, CDNA4, RDNA3, RDNA4), chapters on memory and matrix instructions."""
     if opcode.startswith(_MATRIX):
         return (InstructionKind("matrix", opcode),)
-    if match := _LDS.match(opcode):
-        direction = "load" if match[1] in ("read", "load") else "store"
-        return (InstructionKind(f"shared {direction}", width=int(match[3]) * (2 if match[2] else 1) // 8),)
+    if opcode.startswith("ds_"):
+        return _of_lds(opcode)
+    if opcode in ("tensor_load_to_lds", "tensor_store_from_lds"):
+        return (InstructionKind("async copy", opcode),)
     if match := _MEMORY.match(opcode):
         local = spill or match[1] == "scratch"
         access = InstructionKind(f"{'local' if local else 'global'} {match[2]}", width=_width(match[3]))
@@ -35,6 +47,41 @@ def _of_opcode(opcode: str, spill: bool, to_lds: bool) -> tuple[InstructionKind,
             return InstructionKind("async copy", "load to LDS"), access
         return (access,)
     return ()
+
+
+def _of_lds(opcode: str) -> tuple[InstructionKind, ...]:
+    """`ds_read2_b32` moves 8 bytes; `ds_bpermute_b32` and `ds_swizzle_b32` access no memory."""
+    if match := _LDS.match(opcode):
+        direction = "load" if match[1] in ("read", "load") else "store"
+        # A transposing load (gfx950: ds_read_b64_tr_b16, gfx12: ds_load_tr16_b128) is what ldmatrix is.
+        name = opcode if "_tr" in opcode else ""
+        width = int(match[3]) * (2 if match[2] else 1) // 8
+        return (InstructionKind(f"shared {direction}", name, width),)
+    if match := _LDS_ATOMIC.fullmatch(opcode):
+        width = _element_width(match[1]) * (2 if opcode.startswith("ds_pk_") else 1)
+        return (InstructionKind("shared atomic", opcode, width),)
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _of_atomic(opcode: str, scope: str) -> tuple[InstructionKind, ...]:
+    """`global_atomic_pk_add_f16`: 4 bytes. The memory order is in the fences around it, not in the opcode."""
+    match = _ATOMIC.match(opcode)
+    return (InstructionKind("global atomic", opcode, _atomic_width(match[1]), scope),) if match else ()
+
+
+def _atomic_width(operation: str) -> int:
+    """The bytes that one thread changes: `pk_add_f16` 4, `add_x2` and `add_f64` 8, `add` and `smax` 4."""
+    if operation.endswith("_x2"):
+        return 8
+    kind = re.search(r"_([a-z]+\d+)$", operation)
+    width = _element_width(kind[1]) if kind else 4
+    return 2 * width if operation.startswith("pk_") else width
+
+
+def _element_width(name: str) -> int:
+    """The bytes of a type: `u32` 4, `bf16` 2."""
+    return int(re.sub(r"\D", "", name)) // 8
 
 
 def _width(suffix: str) -> int:

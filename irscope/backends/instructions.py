@@ -11,14 +11,25 @@ from dataclasses import dataclass
 class InstructionKind:
     """The effect of an instruction.
 
-    `kind` is "global load", "global store", "shared load", "shared store", "local load", "local store",
-    "matrix", "async copy" or "ldmatrix". `name` is a matrix instruction's kind and shape, or how an
-    async copy is made. `width` is the bytes that one instruction moves per thread (0: none).
+    `kind` is "global load", "global store", "global atomic", the same for "shared", "local load",
+    "local store", "tensor memory load", "tensor memory store", "matrix" or "async copy". `name` is the
+    instruction where its kind has several: a matrix instruction's kind and shape, how an async copy is
+    made, `ldmatrix` among shared loads, the operation and type of an atomic. `width` is the bytes that one
+    instruction moves per thread (0: none, or not in the opcode). `scope` and `order` are those of an
+    atomic: "cta", "cluster", "gpu" or "sys", and "relaxed", "acquire", "release" or "acq_rel"; "" if the
+    instruction does not say.
     """
 
     kind: str
     name: str = ""
     width: int = 0
+    scope: str = ""
+    order: str = ""
+
+    def text(self, width: str = "{} B") -> str:
+        """`ldmatrix 16 B`, `red.add.f32 4 B gpu relaxed`; `width` formats the number of bytes."""
+        parts = [self.name, width.format(self.width) if self.width else "", self.scope, self.order]
+        return " ".join(part for part in parts if part) or width.format(0)
 
 
 @dataclass(frozen=True)

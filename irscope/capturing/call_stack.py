@@ -42,7 +42,13 @@ def user_line(trace: TracebackType | None) -> str:
     own = [place for place in others if not _is_installed(place[0])]
     file, line = (own or others or [("?", 0)])[-1]
     text = linecache.getline(file, line).strip()
+    file = short_path(file)
     return f"{file}:{line}: {text}" if text else f"{file}:{line}"
+
+
+def short_path(file: str) -> str:
+    """A path relative to the working directory if it is in it."""
+    return file.removeprefix(str(Path.cwd()) + os.sep)
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -95,7 +95,8 @@ class RunOptions:
     `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that
     kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
     variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
-    records each compiler pass.
+    records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
+    that reads them ("moe.py:96"; "": any other line).
     """
 
     target: Target | None
@@ -105,6 +106,7 @@ class RunOptions:
     processes: int | None = None
     seconds: float = 300.0
     passes: bool = False
+    assumed: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

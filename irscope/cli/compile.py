@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     seconds = time.monotonic() - start
     compiled = progress.done - progress.failed
     print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
+    if progress.failed:
+        options.print_failures(path)
     print(f"browse: irscope {name}   compare: irscope table {name}")
     return 1 if progress.failed else 0
 

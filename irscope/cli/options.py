@@ -54,6 +54,15 @@ def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
     parser.add_argument("--format", choices=choices, default=choices[0], help=f"default: {choices[0]}")
 
 
+def add_all_findings(parser: argparse.ArgumentParser) -> None:
+    """Declares --all-findings."""
+    parser.add_argument(
+        "--all-findings",
+        action="store_true",
+        help="show every finding (default: at most ten, and none that another one explains)",
+    )
+
+
 def add_context(parser: argparse.ArgumentParser) -> None:
     """--context: the number of equal rows around a change."""
     parser.add_argument(
@@ -184,6 +193,17 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
     resume = args.resume and path.exists()
     return CaptureWriter.resume(path) if resume else CaptureWriter.create(path, args.force)
+
+
+def print_failures(path: Path, prefix: str = "") -> None:
+    """Prints a line to stderr per distinct failure in a capture, each after `prefix`."""
+    from irscope.report.terminal.list_text import failures_text
+    from irscope.workspace import Workspace
+
+    with Workspace(path) as workspace:
+        text = failures_text(workspace.variants, workspace.names, width_of(argparse.Namespace(), sys.stderr))
+    for line in text.splitlines():
+        print(f"{prefix}{line}", file=sys.stderr)
 
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:

@@ -42,6 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also compile the launches of KERNEL under these values; repeat for the product",
     )
+    parser.add_argument(
+        "--assume",
+        metavar="FILE:LINE=VALUE",
+        action="append",
+        default=[],
+        help="without a GPU, the number that this line reads from a kernel's result",
+    )
+    parser.add_argument(
+        "--assume-item", metavar="VALUE", help="without a GPU, any other number read from a kernel's result"
+    )
     parser.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture at most N variants per kernel")
     options.add_workers(parser)
@@ -59,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.capturing.record.program import run_captured
     from irscope.capturing.record.session import with_default_target
     from irscope.cli.progress import counting_bar, recording_bar
-    from irscope.workspace import Workspace
+    from irscope.workspace import Workspace, holds_nothing, remove_capture
 
     program, run_options = _program(args), with_default_target(_options(args))
     path = args.output or _default_path(program)
@@ -73,7 +83,11 @@ def run(args: argparse.Namespace) -> int:
     if written.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
+    if holds_nothing(path):
+        remove_capture(path)
     print(f"irscope: {summary(path, written)}", file=sys.stderr)
+    if written.failed:
+        options.print_failures(path, "irscope: ")
     return code
 
 
@@ -83,7 +97,7 @@ def _program(args: argparse.Namespace) -> Program:
     given = {"module": args.module, "code": args.code, "script": args.script}
     for kind, words in given.items():
         if words:
-            if kind == "script" and not Path(words[0]).is_file():
+            if kind == "script" and not Path(words[0]).exists():
                 raise UserError(f"{words[0]}: no such file")
             return Program(kind, words[0], tuple(words[1:]))
     raise UserError("specify SCRIPT.py, -m MODULE or -c CODE; see irscope run --help")
@@ -95,9 +109,28 @@ def _options(args: argparse.Namespace) -> RunOptions:
     options.check_positive(args, "-j", "--max-variants")
     target = options.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
+    assumed = dict(map(_assumption, args.assume))
+    if args.assume_item is not None:
+        assumed[""] = parse_value(args.assume_item)
     return RunOptions(
-        target, sweep, args.kernel, args.max_variants, args.jobs, args.timeout, passes=args.passes
+        target,
+        sweep,
+        args.kernel,
+        args.max_variants,
+        args.jobs,
+        args.timeout,
+        passes=args.passes,
+        assumed=assumed,
     )
+
+
+def _assumption(text: str) -> tuple[str, Value]:
+    """(FILE:LINE, VALUE)."""
+    place, equals, value = text.rpartition("=")
+    file, colon, line = place.rpartition(":")
+    if not (file and colon and equals and line.isdigit() and value):
+        raise UserError(f"--assume {text}: not FILE:LINE=VALUE")
+    return f"{file}:{int(line)}", parse_value(value)
 
 
 def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value, ...]]:

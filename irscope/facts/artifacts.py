@@ -13,6 +13,8 @@ from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
+from irscope.facts.partitions import partitions
+from irscope.facts.pipelines import Pipeline, pipelines
 from irscope.model import Variant
 
 
@@ -50,6 +52,15 @@ class VariantArtifacts:
         text = self._text("ttgir")
         return None if text is None else scan_ttgir(text)
 
+    def warp_specialization(self) -> Measured:
+        """The partitions of warps: "default: 4 warps, 2 loads; partition0: 4 warps, 232 registers, 1 MMA"."""
+        text = self._text("ttgir")
+        if text is None:
+            return Measured(None)
+        found = partitions(text, self.assembly)
+        value = "; ".join(partition.text() for partition in found) or "none"
+        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in found))
+
     @cached_property
     def occupancy(self) -> Occupancy | None:
         """The number of blocks that are resident at once."""
@@ -71,10 +82,20 @@ class VariantArtifacts:
         """Instructions of a kind, counted by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
         if self.scan is None:
             return Measured(None)
-        found = [own for own in self.scan.lines if own.kind == kind]
-        found.sort(key=lambda own: (-own.width, own.name))
-        text = ", ".join(f"{len(self.scan.lines[own])} x {own.name or f'{own.width} B'}" for own in found)
-        return Measured(text or "none", self._proof(line for own in found for line in self.scan.lines[own]))
+        return self._listed([own for own in self.scan.lines if own.kind == kind])
+
+    def global_stores(self) -> Measured:
+        """The global stores by width; a kernel that writes by atomics only is not said to write nothing."""
+        found, scanned = self.instructions_by_width("global store"), self.scan.lines if self.scan else {}
+        atomics = [line for own, lines in scanned.items() if own.kind == "global atomic" for line in lines]
+        only = found.value == "none" and atomics
+        return Measured("none (atomics only)", self._proof(atomics)) if only else found
+
+    def atomics(self) -> Measured:
+        """The atomics: "4 x red.add.f32 16 B gpu relaxed, 1 x atom.cas.b32 4 B gpu acq_rel (shared)"."""
+        if self.scan is None:
+            return Measured(None)
+        return self._listed([own for own in self.scan.lines if own.kind.endswith("atomic")])
 
     def widest(self, kind: str) -> Measured:
         """The widest access of a kind in bytes; 0 if there are none."""
@@ -85,11 +106,11 @@ class VariantArtifacts:
         lines = self.scan.lines[widest] if widest else []
         return Measured(widest.width if widest else 0, self._proof(lines))
 
-    def number_of(self, kind: InstructionKind) -> Measured:
-        """How many instructions of a kind there are."""
+    def number_named(self, name: str) -> Measured:
+        """How many instructions have a name, with all their widths: "ldmatrix"."""
         if self.scan is None:
             return Measured(None)
-        lines = self.scan.lines.get(kind, [])
+        lines = [line for own, found in self.scan.lines.items() if own.name == name for line in found]
         return Measured(len(lines), self._proof(lines))
 
     def with_local_accesses(self, value: FactValue) -> Measured:
@@ -104,6 +125,12 @@ class VariantArtifacts:
             return Measured(None)
         value, lines = pick(self.ttgir)
         return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
+
+    def _listed(self, found: list[InstructionKind]) -> Measured:
+        scanned = self.scan.lines if self.scan else {}
+        found.sort(key=instruction_order)
+        text = ", ".join(f"{len(scanned[own])} x {instruction_text(own)}" for own in found)
+        return Measured(text or "none", self._proof(line for own in found for line in scanned[own]))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
         return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
@@ -122,13 +149,18 @@ def reused_stages(variant: Variant) -> tuple[str, ...]:
     return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)
 
 
+def instruction_order(kind: InstructionKind) -> tuple[int, str, str, str, str]:
+    """Sorts the kinds of instructions in a text: wide accesses first."""
+    return -kind.width, kind.kind, kind.name, kind.scope, kind.order
+
+
+def instruction_text(kind: InstructionKind) -> str:
+    """A kind of instruction in the value of a fact: "16 B", "red.add.f32 16 B gpu relaxed"."""
+    return f"{kind.text()} (shared)" if kind.kind == "shared atomic" else kind.text()
+
+
 _ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
 _CONVERSION = "ttg.convert_layout"
-# Selects one of several buffers; the leading dimension of the operand's type is their number.
-_BUFFER_OF = re.compile(
-    r"ttg\.memdesc_index [^:\n]{0,999}: !ttg\.memdesc<"
-    r"(?P<copies>\d{1,9})x[\dx]{1,99}x(?P<element>\w{1,99}), (?P<encoding>[^\n]{0,999}?) ->"
-)
 
 
 @dataclass(frozen=True)
@@ -136,45 +168,36 @@ class TtgirScan:
     """The contents of TTGIR text, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of
-    `ttg.convert_layout`. `buffers` is the maximum number of copies of one tile in shared memory, or 0 if
-    no tile has more than one.
+    `ttg.convert_layout`. `pipelines` are the loops that load tiles.
     """
 
     layouts: dict[str, int]
     layout_lines: list[int]
     conversions: list[int]
-    buffers: int
-    buffer_lines: list[int]
+    pipelines: list[Pipeline]
+
+    def depth(self) -> tuple[int, list[int]]:
+        """The depth of the deepest pipeline (1 if there is none), and the lines of its loop and loads."""
+        deepest = max(self.pipelines, key=lambda own: own.depth, default=None)
+        if deepest is None or deepest.depth == 1:
+            return 1, []
+        return deepest.depth, [deepest.line, *deepest.loads]
+
+    def buffers(self) -> tuple[int, list[int]]:
+        """The most copies of a tile that a pipelined loop fills in turn, and the lines that select one."""
+        pipelined = [own for own in self.pipelines if own.depth > 1]
+        most = max(pipelined, key=lambda own: own.buffers, default=None)
+        return (most.buffers, list(most.buffer_lines)) if most and most.buffers else (0, [])
 
 
 def scan_ttgir(text: str) -> TtgirScan:
-    """The layouts, conversions and buffers in the TTGIR `text`."""
-    lines = text.split("\n")
+    """The layouts, conversions and pipelines in the TTGIR `text`."""
     layouts: Counter[str] = Counter()
     layout_lines, conversions = [], []
-    found: dict[int, list[int]] = {}
-    for index, line in enumerate(lines):
+    for index, line in enumerate(text.split("\n")):
         if line.startswith("#") and (alias := _ALIAS.match(line)):
             layouts[alias[2]] += 1
             layout_lines.append(index)
         elif _CONVERSION in line:
             conversions.append(index)
-        elif "ttg.memdesc_index" in line and (copies := _copies(line)):
-            found.setdefault(copies, []).append(index)
-    buffers = max(found, default=0)
-    return TtgirScan(dict(layouts), layout_lines, conversions, buffers, found.get(buffers, []))
-
-
-def _copies(line: str) -> int:
-    """How many copies of a tile the operand of a `ttg.memdesc_index` holds; 0 for anything else.
-
-    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but they are not pipeline buffers.
-    A single copy is not a pipeline.
-    """
-    match = _BUFFER_OF.search(line)
-    if match is None or match["element"] == "i64":
-        return 0
-    if "#smem" not in match["encoding"] and "shared_memory" not in match["encoding"]:
-        return 0
-    copies = int(match["copies"])
-    return copies if copies > 1 else 0
+    return TtgirScan(dict(layouts), layout_lines, conversions, pipelines(text))

@@ -63,7 +63,7 @@ class FactKind:
     `unit` what a value counts ("" for text). `better` is the direction that is good: "low", "high", or
     "" if neither is. `weight` is how much a doubling matters in findings (0: it is not compared).
     `format` makes text of a value, `measure` measures it; None for `backend` means that every backend's
-    variants have the fact.
+    variants have the fact. A column in which every value is `absent` is hidden (None: never).
     """
 
     name: str
@@ -76,6 +76,7 @@ class FactKind:
     format: Callable[[FactValue], str] = field(default=format_value, compare=False)
     measure: Callable[[VariantArtifacts], Measured] = field(default=_unmeasured, compare=False)
     backend: str | None = None
+    absent: FactValue = None
 
     def to_json(self) -> dict[str, str]:
         """The column's description in JSON documents."""

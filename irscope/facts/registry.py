@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from irscope.backends import CUDA, HIP, STAGES
 from irscope.backends.elf import code_digest
-from irscope.backends.instructions import InstructionKind
-from irscope.facts.artifacts import VariantArtifacts, reused_stages
+from irscope.facts.artifacts import TtgirScan, VariantArtifacts, reused_stages
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
 from irscope.facts.occupancy import launch_problem, threads_of
 from irscope.model import Stage, Status
@@ -32,6 +31,7 @@ def _fact(
     weight: float = 0.0,
     format: Callable[[FactValue], str] = format_value,  # noqa: A002 - the field's name
     backend: str | None = None,
+    absent: FactValue = None,
 ) -> FactKind:
     """Registers a fact; the fields are those of FactKind."""
 
@@ -39,7 +39,9 @@ def _fact(
         found = measure(variant)
         return found if isinstance(found, Measured) else Measured(found)
 
-    kind = FactKind(name, title, unit, better, description, label or title, weight, format, measured, backend)
+    kind = FactKind(
+        name, title, unit, better, description, label or title, weight, format, measured, backend, absent
+    )
     _registered.append(kind)
     return kind
 
@@ -189,20 +191,24 @@ GLOBAL_LOADS = _fact(
     lambda v: v.instructions_by_width("global load"), weight=5.0,
 )  # fmt: skip
 GLOBAL_STORES = _fact(
-    "global_stores", "Global stores", "", "", "stores to global memory by width",
-    lambda v: v.instructions_by_width("global store"), weight=4.0,
+    "global_stores", "Global stores", "", "", "stores to global memory by width, excluding atomics",
+    lambda v: v.global_stores(), weight=4.0,
 )  # fmt: skip
 SHARED_LOADS = _fact(
-    "shared_loads", "Shared loads", "", "", "loads from shared memory by width, excluding ldmatrix",
+    "shared_loads", "Shared loads", "", "", "loads from shared memory by width, including ldmatrix",
     lambda v: v.instructions_by_width("shared load"), label="Shared memory loads",
 )  # fmt: skip
 SHARED_STORES = _fact(
-    "shared_stores", "Shared stores", "", "", "stores to shared memory by width",
+    "shared_stores", "Shared stores", "", "", "stores to shared memory by width, including stmatrix",
     lambda v: v.instructions_by_width("shared store"), label="Shared memory stores",
 )  # fmt: skip
 LDMATRIX = _fact(
     "ldmatrix", "ldmatrix", "instructions", "", "ldmatrix instructions",
-    lambda v: v.number_of(InstructionKind("ldmatrix")), backend=CUDA.name,
+    lambda v: v.number_named("ldmatrix"), backend=CUDA.name,
+)  # fmt: skip
+ATOMICS = _fact(
+    "atomics", "Atomics", "", "", "atomic operations by kind, width, scope and memory order",
+    lambda v: v.atomics(), weight=4.0, absent="none",
 )  # fmt: skip
 MATRIX = _fact(
     "matrix", "Matrix", "", "", "matrix instructions by kind and shape",
@@ -224,10 +230,21 @@ CONVERSIONS = _fact(
     lambda v: v.from_ttgir(lambda found: (len(found.conversions), found.conversions)),
     label="Layout conversions in TTGIR", weight=2.0,
 )  # fmt: skip
+PIPELINE_DEPTH = _fact(
+    "pipeline_depth", "Pipeline", "iterations", "",
+    "loop iterations in flight at once, in the deepest pipeline; 1 if none",
+    lambda v: v.from_ttgir(TtgirScan.depth), label="Software pipeline depth", weight=2.0,
+    absent=1,
+)  # fmt: skip
 BUFFERS = _fact(
-    "buffers", "Buffers", "buffers", "", "depth of the software pipeline: copies of a tile; 0 if none",
-    lambda v: v.from_ttgir(lambda found: (found.buffers, found.buffer_lines)),
-    label="Software pipeline buffers per tile", weight=2.0,
+    "buffers", "Buffers", "buffers", "",
+    "copies of a tile in shared memory that a pipelined loop fills; 0 if none",
+    lambda v: v.from_ttgir(TtgirScan.buffers), label="Software pipeline buffers per tile",
+)  # fmt: skip
+WARP_SPECIALIZATION = _fact(
+    "warp_specialization", "Warp specialization", "", "",
+    "groups of warps with their registers per thread and operations", lambda v: v.warp_specialization(),
+    weight=7.0, absent="none",
 )  # fmt: skip
 
 # Compile time and sizes.

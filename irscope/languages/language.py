@@ -40,10 +40,12 @@ class Language:
 
     Control flow:
       branches: the operations of a document after which another one than the next may follow.
+      polls: matches the opcodes that test whether to go on waiting; a small loop around one is a wait.
 
     Comparing:
       names_are_values: whether a name denotes a value. False for physical registers, because a name does
         not say which instruction wrote the part of a wide register that another one reads.
+      symbol: matches a use of a function's name in normalized text; its last group is the name.
       register: a regular expression of the physical registers as printed.
       register_classes: the physical registers as normalized text has them ("R", "v").
       comment: the mark of a comment that runs to the end of the line; "" if there is none.
@@ -60,7 +62,9 @@ class Language:
     strip_debug: Callable[[Iterable[str]], Iterator[str]]
     strip_location: Callable[[str], str] = _unchanged
     branches: Callable[[Document], Branches] = _no_branches
+    polls: re.Pattern[str] = _NEVER
     names_are_values: bool = True
+    symbol: re.Pattern[str] | None = None
     register: str = ""
     register_classes: frozenset[str] = frozenset()
     comment: str = ""

@@ -222,6 +222,8 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
+    polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
     comment="//",
     header=re.compile(
         r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"

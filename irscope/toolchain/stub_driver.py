@@ -12,11 +12,15 @@ from irscope.model import Target
 class NeedsGpuError(BaseException):
     """Raised if a program needs a value that only a GPU could compute.
 
-    A BaseException, so that the program's `except Exception` does not catch it.
+    A BaseException, so that the program's `except Exception` does not catch it. `read_at` is the line
+    (FILE:LINE) that read the value, if another value can be assumed there.
     """
 
-    def __init__(self, reason: str = "needs a value that is not computed without a GPU") -> None:
+    def __init__(
+        self, reason: str = "needs a value that is not computed without a GPU", read_at: str = ""
+    ) -> None:
         super().__init__(reason)
+        self.read_at = read_at
 
 
 class StubProperties(dict[str, Any]):

@@ -23,7 +23,7 @@ _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas
 # The facts of most interest come first. The column `state` shows the others.
 _FIRST_FACTS = (
     "registers", "stack", "shared", "occupancy", "load_width", "matrix", "instructions", "conversions",
-    "buffers", "seconds",
+    "pipeline_depth", "seconds",
 )  # fmt: skip
 _IN_STATE = ("launchable", "code")
 
@@ -50,7 +50,8 @@ class Column:
         """
         if self.fact is None:
             return True
-        empty = (UNKNOWN,) if self.fact.name == "stack" else (UNKNOWN, _ZERO)
+        absent = UNKNOWN if self.fact.absent is None else _sort_key(self.fact.absent)
+        empty = (UNKNOWN,) if self.fact.name == "stack" else (UNKNOWN, _ZERO, absent)
         return self.key(variant) not in empty
 
     def number(self, variant: Variant) -> float | None:
@@ -95,7 +96,7 @@ def state(variant: Variant, facts: FactTable, in_progress: InProgress) -> str:
 
 def _varying(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
     """The columns that do not have the same text for all variants; the whole config if there are none."""
-    names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
+    names = dict.fromkeys(name for variant in variants for name in variant.settings)
     candidates = [
         _text("kernel", lambda variant: variant.kernel.name),
         _text("target", lambda variant: str(variant.target)),
@@ -115,11 +116,11 @@ def _text(title: str, text: Callable[[Variant], str]) -> Column:
 
 def _config(name: str) -> Column:
     def text(variant: Variant) -> str:
-        values = dict(variant.config.values)
+        values = variant.settings
         return format_value(values[name]) if name in values else ""
 
     def key(variant: Variant) -> SortKey:
-        return _sort_key(variant.config.get(name)) if text(variant) else UNKNOWN
+        return _sort_key(variant.settings[name]) if text(variant) else UNKNOWN
 
     return Column(_SHORT_TITLES.get(name, name), text, key, name=name)
 

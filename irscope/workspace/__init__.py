@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store import variant_names as variant_names
     from irscope.store.merge_captures import merge_captures as merge_captures
+    from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.signature import split_signature as split_signature
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
     from irscope.workspace.why_lines import evidence_line as evidence_line
     from irscope.workspace.why_lines import pair_lines as pair_lines
+    from irscope.workspace.why_lines import without_rest as without_rest
     from irscope.workspace.workspace import Workspace as Workspace
 
 # Module -> the names loaded from it.
@@ -208,7 +210,7 @@ _EXPORTS = {
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
     "irscope.store.merge_captures": "merge_captures",
-    "irscope.store.writer": "remove_capture",
+    "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.signature": "split_signature",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
@@ -235,7 +237,9 @@ _EXPORTS = {
     ),
     "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.why_lines": "StageLine TextLine compilation_lines evidence_line pair_lines",
+    "irscope.workspace.why_lines": (
+        "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
+    ),
     "irscope.workspace.workspace": "Workspace",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

@@ -85,6 +85,36 @@ assert not both(torch.ones(3)).is_cuda
 print(seen)
 """
 
+# Operators on more elements than torch's own arithmetic is computed for still run: they launch kernels.
+LARGE_OPERATORS = f"""{KERNELS}
+@torch.library.triton_op("large::as_triton", mutates_args={{}})
+def as_triton(given: torch.Tensor) -> torch.Tensor:
+    result = torch.empty_like(given)
+    torch.library.wrap_triton(scale)[(1,)](result, 4096, 2.0, BLOCK=16)
+    return result
+
+
+@torch.library.custom_op("large::custom", mutates_args=())
+def custom(given: torch.Tensor) -> torch.Tensor:
+    scale[(1,)](given, 4096, 2.0, BLOCK=32)
+    return torch.empty_like(given)
+
+
+custom.register_fake(torch.empty_like)
+as_triton(large := torch.randn(1 << 21, device="cuda"))
+custom(large)
+
+
+def overridden(given):
+    scale[(1,)](given, 4096, 2.0, BLOCK=64)
+    return torch.empty_like(given)
+
+
+library = torch.library.Library("aten", "IMPL")
+library.impl("exp", overridden, "CUDA")
+torch.exp(large)
+"""
+
 TRAINING = f"""{KERNELS}
 import threading
 from torch.utils.checkpoint import checkpoint

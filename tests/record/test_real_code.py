@@ -51,6 +51,11 @@ def test_the_programs_own_operators_see_fake_cuda_tensors(run: Run, tmp_path: Pa
     assert blocks(tmp_path / "script.irscope") == [32]
 
 
+def test_the_programs_own_operators_run_on_tensors_of_any_size(run: Run, tmp_path: Path):
+    run(patterns.LARGE_OPERATORS)
+    assert blocks(tmp_path / "script.irscope") == [16, 32, 64]
+
+
 def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):
     _, messages = run(patterns.TRAINING)
     assert messages[0].startswith("irscope: script.py:")

@@ -61,7 +61,7 @@ def test_a_program_keeps_its_output_and_exit_code(ordinary: Recorded):
     done = ordinary.done
     assert done.returncode == 7, done.stderr
     assert done.stdout.splitlines() == [
-        "arguments ['script.py', '--kernel', '7'] __main__ script.py",
+        f"arguments ['script.py', '--kernel', '7'] __main__ {ordinary.capture.parent / 'script.py'}",
         "NVIDIA A100-SXM4-80GB 108 (8, 0) cuda:0 True",
         "True True",
     ]
@@ -119,11 +119,32 @@ def test_reading_a_kernels_result_stops_the_program_with_one_line(irscope: Irsco
         assert [dict(v.launches[0].arguments)["n"] for v in capture.variants()] == ["4096", "16"]
 
 
+def test_a_value_assumed_for_a_result_lets_the_program_go_on(irscope: Irscope, tmp_path: Path, script):
+    name = script(programs.ASKS_IN_A_LOOP)
+    stopped = irscope("run", "--target", "cuda:90", name)
+    assert stopped.returncode == 1
+    line = stopped.stderr.partition("--assume ")[2].partition("=VALUE")[0]
+    done = irscope("run", "--target", "cuda:90", "--force", "--assume", f"{line}=2", name)
+    assert done.returncode == 0, done.stderr
+    assert "rounds 2" in done.stdout
+    with CaptureReader(tmp_path / "script.irscope") as capture:
+        assert [variant.toolchain.versions["assumed"] for variant in capture.variants()] == [f"{line}=2"] * 2
+
+
+def test_a_run_that_captures_nothing_says_why_and_leaves_no_file(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:90", script("import sys; sys.exit(5)"))
+    assert done.returncode == 5
+    assert "irscope: this process launched no @triton.jit kernel" in done.stderr
+    assert not list(tmp_path.glob("*.irscope*"))
+    excluded = irscope("run", "--target", "cuda:90", "--kernel", "other", script(programs.ASKS_IN_A_LOOP))
+    assert "irscope: no kernel matches 'other', only scale" in excluded.stderr
+
+
 def test_an_exception_is_printed_and_the_capture_is_complete(irscope: Irscope, tmp_path: Path, script):
     done = irscope("run", "--target", "cuda:90", script(programs.RAISES))
     assert done.returncode == 1
     alone = done.stderr.partition("Traceback")[2].partition("irscope: ")[0]
-    assert alone.splitlines()[1].startswith('  File "script.py", line ')
+    assert alone.splitlines()[1].startswith(f'  File "{tmp_path / "script.py"}", line ')
     assert alone.rstrip().endswith("ValueError: the program's own")
     assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
 

@@ -5,45 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.instead import instead
+from irscope.analysis.findings.moved_copies import located_copies
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
-    kernel_place,
     place_text,
 )
+from irscope.analysis.source_map import kernel_place
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
+from irscope.facts.artifacts import instruction_order
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
     GLOBAL_STORES,
-    LOAD_WIDTH,
     MATRIX,
     SHARED_LOADS,
     SHARED_STORES,
-    STORE_WIDTH,
 )
 from irscope.languages.document import Document
 
-# The weight of a doubling of each kind of instruction, and its name.
+# How severe another width or name of each kind of instruction is, and the kind's name.
 _KINDS = {
-    "global load": (LOAD_WIDTH.weight, GLOBAL_LOADS.label),
-    "global store": (STORE_WIDTH.weight, GLOBAL_STORES.label),
-    "matrix": (5.0, MATRIX.label),
-    "async copy": (4.0, ASYNC_COPIES.label),
-    "shared load": (3.0, SHARED_LOADS.label),
-    "shared store": (3.0, SHARED_STORES.label),
-    "local load": (6.0, "Local memory loads"),
-    "local store": (6.0, "Local memory stores"),
+    "global load": (Severity.MEMORY, GLOBAL_LOADS.label),
+    "global store": (Severity.MEMORY, GLOBAL_STORES.label),
+    "matrix": (Severity.MEMORY, MATRIX.label),
+    "async copy": (Severity.MEMORY, ASYNC_COPIES.label),
+    "shared load": (Severity.RESOURCES, SHARED_LOADS.label),
+    "shared store": (Severity.RESOURCES, SHARED_STORES.label),
+    "local load": (Severity.SPILLS, "Local memory loads"),
+    "local store": (Severity.SPILLS, "Local memory stores"),
 }
-# A change of the count only follows the size of the tile; a change of width or kind does not.
-_NUMBER_ONLY = 0.1
-# A width that neither side has counts less than one that A or B has.
-_COULD_BE = 0.25
 
 # Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
@@ -51,18 +49,20 @@ _ALIAS = re.compile(r"#\w+")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ in the assembly.
+    """A finding for each source line and kind of instruction that differ, unless the assembly is equal.
 
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
     assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
-    if assembly is None:
+    if assembly is None or assembly.equal:
         return
     a, b, stage = pair.a, pair.b, assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
+    stages = {name: (diff.left, diff.right) for name, diff in pair.diffs.items()}
+    left, right = located_copies(left, right, stages)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
@@ -70,24 +70,32 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         same_kinds = was.counts.keys() == now.counts.keys()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
+        if key == ("async copy", None):
+            pointers = "the kernel"
+        kernel = a.kernel if place and place.removed else b.kernel
+        what = f"{_KINDS[kind][1]} {place_text(place, kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         evidence = was.evidence(stage), now.evidence(stage)
         if was.counts == now.counts:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(kind, was.width), kind, *evidence)
+                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
             continue
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
         text = f"{what}: {_counts_text(was.counts)} -> {_counts_text(now.counts)}"
+        text += instead(key, left, right)
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
         weight = _weight(kind, was, now)
         if because:
-            weight = max(weight, _narrow_weight(kind, max(was.width, now.width)))
-        yield Finding(text + because, weight, kind, *evidence)
+            weight = max(weight, _narrow_weight(max(was.width, now.width)))
+        yield Finding(text + because, weight, kind, *evidence, subject=_line(place))
+
+
+def _line(place: KernelPlace) -> str:
+    return f"line {place[1]}" if place else ""
 
 
 def _because(a: str | None, b: str | None) -> str:
@@ -98,9 +106,9 @@ def _because(a: str | None, b: str | None) -> str:
     return "".join(sides)
 
 
-def _narrow_weight(kind: str, width: int) -> float:
+def _narrow_weight(width: int) -> float:
     """The weight of an access that could be wider."""
-    return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
+    return Severity.LAYOUT.weight(effect(width, WIDEST))
 
 
 def _bulk(work: InstructionMix) -> bool:
@@ -132,15 +140,16 @@ def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
 
 def _weight(kind: str, a: InstructionMix, b: InstructionMix) -> float:
     """Depends on the width of an access or the kind of an instruction; counts matter little."""
-    importance = _KINDS[kind][0]
+    severity = _KINDS[kind][0]
     number = effect(sum(a.counts.values()), sum(b.counts.values()))
     if not a.counts or not b.counts:
-        return importance
+        return severity.weight()
     if a.counts.keys() == b.counts.keys():
-        return importance * _NUMBER_ONLY * min(number, 10.0)
+        return Severity.COUNT.weight(number)
     if any(own.width for own in (*a.counts, *b.counts)):
-        return importance * max(effect(_mean_width(a), _mean_width(b)), _NUMBER_ONLY)
-    return importance * 0.5
+        width = effect(_mean_width(a), _mean_width(b))
+        return severity.weight(width) if width else Severity.COUNT.weight()
+    return severity.weight()
 
 
 def _mean_width(work: InstructionMix) -> float:
@@ -149,5 +158,5 @@ def _mean_width(work: InstructionMix) -> float:
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[0].width, item[0].name))
-    return ", ".join(f"{n} x {own.name or f'{own.width}-byte'}" for own, n in ordered) or "none"
+    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
+    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"

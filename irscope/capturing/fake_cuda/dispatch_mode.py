@@ -25,6 +25,7 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_unknown,
     unknown,
 )
+from irscope.capturing.fake_cuda.unknown_value import Assumptions, unknown_value
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.
@@ -34,7 +35,14 @@ _LARGEST_FILLED = 1 << 24
 
 
 class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
-    """Skips large arithmetic and marks what depends on a kernel's output as unknown."""
+    """Skips large arithmetic of torch and marks what depends on a kernel's output as unknown.
+
+    The program's own operators always run, whatever their size: they may launch kernels.
+    """
+
+    def __init__(self, operators: ProgramOperators) -> None:
+        super().__init__()
+        self._operators = operators
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -45,13 +53,14 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
         if func is torch.ops.aten._local_scalar_dense.default and tainted:
-            raise NeedsGpuError
+            raise NeedsGpuError(read_at=unknown_value().read_at)
         if func is torch.ops.aten.equal.default and tainted:
             return True
         if tainted and _shaped_by_values(func, tensors):
             raise NeedsGpuError
         views = any(returned.alias_info is not None for returned in func._schema.returns)
-        if not views and _large(tensors) and (result := _uninitialized(func, args, kwargs)) is not None:
+        skipped = not views and _large(tensors) and not self._operators.implements(func)
+        if skipped and (result := _uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
         if written and _skipped_in_place(func, args):
@@ -153,9 +162,9 @@ def _as_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def fake_cuda_modes() -> Iterator[None]:
+def fake_cuda_modes(operators: ProgramOperators) -> Iterator[None]:
     """Both modes of fake CUDA tensors are on within the block, in this thread."""
-    with FakeCudaDispatchMode(), function_mode():
+    with FakeCudaDispatchMode(operators), function_mode(operators.assumed):
         yield
 
 
@@ -164,34 +173,61 @@ _CUSTOM_OPS = "torch._library.custom_ops"
 _DEFAULT = "CompositeExplicitAutograd"
 
 
-def registering_for_cpu(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`Library.impl`, which also registers CUDA implementations for the CPU, where the tensors are.
+class ProgramOperators:
+    """The operators that the program implements in Python, its own and torch's that it overrides.
 
-    If an operator has one for each device, the device that the program sees decides.
+    CUDA implementations are registered for the CPU too, where the tensors are. If an operator has one for
+    each device, the device that the program sees decides.
     """
-    known: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
 
-    @functools.wraps(original)
-    def impl(self: Any, name: Any, function: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
-        key = dispatch_key or self.dispatch_key
-        if key not in ("CPU", "CUDA", _DEFAULT) or not callable(function) or _is_torch_function(function):
-            return original(self, name, function, dispatch_key, **kwargs)
-        implementations = known.setdefault((self.ns, _operator_name(name)), {})
-        implementations[key] = _with_modes(function, key)
-        if key == _DEFAULT:
-            return original(self, name, implementations[key], key, **kwargs)
-        with warnings.catch_warnings(), suppress(RuntimeError):  # the other device's is registered already
-            warnings.simplefilter("ignore", UserWarning)  # this overrides torch's own for the CPU
-            original(self, name, functools.partial(_call, implementations), "CPU", **kwargs)
-        return None
+    def __init__(self, assumed: Assumptions) -> None:
+        self.assumed = assumed
+        self._implementations: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
 
-    return impl
+    def implements(self, func: Any) -> bool:
+        """Whether the program implements this overload."""
+        return (func.namespace, _operator_name(func)) in self._implementations
+
+    def registering(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`Library.impl`, which also registers CUDA implementations for the CPU."""
+
+        @functools.wraps(original)
+        def impl(library: Any, name: Any, function: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
+            key = dispatch_key or library.dispatch_key
+            if key not in ("CPU", "CUDA", _DEFAULT) or not callable(function) or _is_torch_function(function):
+                return original(library, name, function, dispatch_key, **kwargs)
+            known = self._implementations.setdefault((library.ns, _operator_name(name)), {})
+            known[key] = self._with_modes(function, key)
+            if key == _DEFAULT:
+                return original(library, name, known[key], key, **kwargs)
+            with (
+                warnings.catch_warnings(),
+                suppress(RuntimeError),
+            ):  # the other device's is registered already
+                warnings.simplefilter("ignore", UserWarning)  # this overrides torch's own for the CPU
+                original(library, name, functools.partial(_call, known), "CPU", **kwargs)
+            return None
+
+        return impl
+
+    def _with_modes(self, function: Callable[..., Any], key: str) -> Callable[..., Any]:
+        """An implementation with the modes on, because torch turns them off for it."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with fake_cuda_modes(self):
+                result = function(*args, **kwargs)
+            if key == "CUDA":
+                set_on_cpu(result, False)
+            return result
+
+        return call
 
 
 def _operator_name(name: Any) -> str:
     """An operator's name without its namespace, but with its overload if it has one."""
     if isinstance(name, str):
-        return name.rpartition("::")[2]
+        return name.rpartition("::")[2].removesuffix(".default")
     overload = name._schema.overload_name
     return f"{name._schema.name.rpartition('::')[2]}{f'.{overload}' if overload else ''}"
 
@@ -201,20 +237,6 @@ def _call(implementations: Mapping[str, Callable[..., Any]], *args: Any, **kwarg
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     keys = ("CPU", "CUDA") if tensors and all(map(on_cpu, tensors)) else ("CUDA", _DEFAULT, "CPU")
     return next(implementations[key] for key in keys if key in implementations)(*args, **kwargs)
-
-
-def _with_modes(function: Callable[..., Any], key: str) -> Callable[..., Any]:
-    """An implementation with the modes on, because torch turns them off for it."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with fake_cuda_modes():
-            result = function(*args, **kwargs)
-        if key == "CUDA":
-            set_on_cpu(result, False)
-        return result
-
-    return call
 
 
 def _is_torch_function(function: Any) -> bool:

@@ -25,17 +25,27 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_unknown,
     unknown,
 )
-from irscope.capturing.fake_cuda.unknown_value import UNKNOWN_VALUE, UnknownValue, in_assert
+from irscope.capturing.fake_cuda.unknown_value import Assumptions, UnknownValue, in_assert, unknown_value
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 _tensor = torch.Tensor
 _CHECKS = frozenset([torch.allclose, torch.equal, _tensor.allclose, _tensor.equal])
 _TEXTS = frozenset([_tensor.__repr__, _tensor.__format__])
+_SCALARS: dict[Any, Callable[[Any], Any]] = {
+    _tensor.__bool__: bool,
+    _tensor.__int__: int,
+    _tensor.__index__: int,
+    _tensor.__float__: float,
+}
 _ARRAYS = frozenset([_tensor.numpy, _tensor.__array__])
 
 
 class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
     """Translates the devices in calls, and answers questions about tensors."""
+
+    def __init__(self, assumed: Assumptions) -> None:
+        super().__init__()
+        self._assumed = assumed
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -46,18 +56,23 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
             return answer(*args, **(kwargs or {}))
         leaves = tree_leaves((args, kwargs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        if any(isinstance(leaf, UnknownValue) for leaf in leaves):
-            raise NeedsGpuError
-        if any(map(unknown, tensors)) and (answer := _answer_without_values(func, tensors[0])) is not None:
-            return answer
+        for leaf in leaves:
+            if isinstance(leaf, UnknownValue):
+                raise NeedsGpuError(read_at=leaf.read_at)
+        if any(map(unknown, tensors)):
+            answer = _answer_without_values(func, tensors[0], self._assumed)
+            if answer is not None:
+                return answer
         return _compute(func, tensors, args, dict(kwargs or {}))
 
 
-def _answer_without_values(func: Any, tensor: torch.Tensor) -> Any:
+def _answer_without_values(func: Any, tensor: torch.Tensor, assumed: Assumptions) -> Any:
     """The answer to a question about the values of a tensor that are unknown.
 
     None if `func` does not ask for values. Raises NeedsGpuError if it cannot be answered.
     """
+    if func in _SCALARS and tensor.numel() == 1 and (value := assumed.value()) is not None:
+        return _SCALARS[func](value)
     if func in _CHECKS and in_assert(negated=True):
         raise NeedsGpuError
     if func in _CHECKS or (func is _tensor.__bool__ and in_assert()):
@@ -65,14 +80,16 @@ def _answer_without_values(func: Any, tensor: torch.Tensor) -> Any:
     if func in _TEXTS:
         return f"tensor(not computed without a GPU, size={tuple(tensor.shape)})"
     if func is _tensor.tolist or (func is _tensor.item and tensor.numel() == 1):
-        return _nested(tuple(tensor.shape) if func is _tensor.tolist else ())
+        value = assumed.value()
+        shape = tuple(tensor.shape) if func is _tensor.tolist else ()
+        return _nested(shape, unknown_value() if value is None else value)
     if func in _ARRAYS:
         raise NeedsGpuError
     return None
 
 
-def _nested(shape: tuple[int, ...]) -> Any:
-    return [_nested(shape[1:]) for _ in range(shape[0])] if shape else UNKNOWN_VALUE
+def _nested(shape: tuple[int, ...], value: Any) -> Any:
+    return [_nested(shape[1:], value) for _ in range(shape[0])] if shape else value
 
 
 def _compute(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -147,22 +164,22 @@ def _on_top() -> bool:
 
 
 @contextmanager
-def function_mode() -> Iterator[None]:
+def function_mode(assumed: Assumptions) -> Iterator[None]:
     """Turns the mode on within the block, unless it is on already."""
     depth = torch._C._len_torch_function_stack()
     if any(isinstance(torch._C._get_function_stack_at(i), FakeCudaFunctionMode) for i in range(depth)):
         yield  # a second mode would take the first one's "cpu" for the program's
         return
-    with FakeCudaFunctionMode():
+    with FakeCudaFunctionMode(assumed):
         yield
 
 
-def with_function_mode(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_function_mode(function: Callable[..., Any], assumed: Assumptions) -> Callable[..., Any]:
     """`function` with the mode on, even if torch's C++ calls it with the program's modes off."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with function_mode():
+        with function_mode(assumed):
             return function(*args, **kwargs)
 
     return call

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from irscope.backends import HIP
-from irscope.capturing.call_stack import user_frame
-from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, registering_for_cpu
+from irscope.capturing.call_stack import short_path, user_frame
+from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
@@ -25,6 +25,7 @@ from irscope.capturing.fake_cuda.torch_devices import (
     capability,
     device_properties,
 )
+from irscope.capturing.fake_cuda.unknown_value import Assumptions
 from irscope.model import Target
 from irscope.toolchain.patching import patched
 from irscope.toolchain.stub_driver import call_once
@@ -90,7 +91,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     yield torch.version, target.backend, "13.0"
 
 
-def _torch_replacements() -> Iterator[Replacement]:
+def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> Iterator[Replacement]:
     """The replacements in the rest of torch."""
     yield torch, "Stream", type("Stream", (FakeStream,), {})
     yield torch, "Event", type("Event", (FakeEvent,), {})
@@ -100,12 +101,12 @@ def _torch_replacements() -> Iterator[Replacement]:
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
-    yield torch.library.Library, "impl", registering_for_cpu(torch.library.Library.impl)
-    engine = with_function_mode(torch.autograd.graph._engine_run_backward)
+    yield torch.library.Library, "impl", operators.registering(torch.library.Library.impl)
+    engine = with_function_mode(torch.autograd.graph._engine_run_backward, assumed)
     for module in (torch.autograd, torch.autograd.graph):
         yield module, "_engine_run_backward", engine
     hooks = torch.autograd.graph.saved_tensors_hooks
-    yield hooks, "__init__", _hooks_with_mode(hooks.__init__)
+    yield hooks, "__init__", _hooks_with_mode(hooks.__init__, assumed)
     if hasattr(torch, "accelerator"):
         for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache"):
             yield torch.accelerator, name, _constant(None)
@@ -116,7 +117,7 @@ def _torch_replacements() -> Iterator[Replacement]:
         yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
         yield torch.accelerator, "current_stream", _constant(FakeStream())
         yield torch.accelerator, "device_index", type("device_index", (FakeStream,), {})
-    yield threading.Thread, "start", _thread_with_modes(threading.Thread.start)
+    yield threading.Thread, "start", _thread_with_modes(threading.Thread.start, operators)
     if torch.distributed.is_available():
         for module in (torch.distributed, torch.distributed.distributed_c10d):
             yield module, "is_nccl_available", _constant(True)
@@ -139,7 +140,7 @@ def _compile_nothing(model: Any = None, **_: Any) -> Any:
 def _warn_uncompiled() -> None:
     """Warns once, with the program's line."""
     frame = user_frame()
-    place = f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame else ""
+    place = f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}: " if frame else ""
     warning = "torch.compile needs a GPU to make its kernels; functions run uncompiled"
     print(f"irscope: {place}{warning}", file=sys.stderr)
 
@@ -156,17 +157,17 @@ def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
     return set_
 
 
-def _hooks_with_mode(init: Callable[..., None]) -> Callable[..., None]:
+def _hooks_with_mode(init: Callable[..., None], assumed: Assumptions) -> Callable[..., None]:
     """The hooks of saved tensors, such as checkpointing's, with the function mode on."""
 
     @functools.wraps(init)
     def init_with_mode(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
-        init(self, with_function_mode(pack), with_function_mode(unpack))
+        init(self, with_function_mode(pack, assumed), with_function_mode(unpack, assumed))
 
     return init_with_mode
 
 
-def _thread_with_modes(start: Callable[..., None]) -> Callable[..., None]:
+def _thread_with_modes(start: Callable[..., None], operators: ProgramOperators) -> Callable[..., None]:
     """Turns the modes on in the threads that the program starts: torch keeps them per thread."""
 
     @functools.wraps(start)
@@ -174,7 +175,7 @@ def _thread_with_modes(start: Callable[..., None]) -> Callable[..., None]:
         run = thread.run
 
         def run_with_modes() -> None:
-            with fake_cuda_modes():
+            with fake_cuda_modes(operators):
                 run()
 
         thread.run = run_with_modes  # type: ignore[method-assign]
@@ -230,11 +231,16 @@ def _benchmark_replacements() -> Iterator[Replacement]:
 
 
 @contextmanager
-def fake_cuda(target: Target) -> Iterator[None]:
+def fake_cuda(target: Target, assumed: Assumptions) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
-    replacements = (*_cuda_replacements(target), *_torch_replacements(), *_benchmark_replacements())
+    operators = ProgramOperators(assumed)
+    replacements = (
+        *_cuda_replacements(target),
+        *_torch_replacements(operators, assumed),
+        *_benchmark_replacements(),
+    )
     with ExitStack() as stack:
         for owner, name, value in replacements:
             stack.enter_context(patched(owner, name, value))
-        stack.enter_context(fake_cuda_modes())
+        stack.enter_context(fake_cuda_modes(operators))
         yield

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NoReturn
 
-from irscope.capturing.call_stack import user_frame
+from irscope.capturing.call_stack import frames_outwards, short_path, user_frame
+from irscope.model import Value
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 
@@ -17,10 +20,13 @@ class UnknownValue:
     """A number read from memory that a kernel would have written.
 
     It prints as "?", arithmetic and comparisons return another unknown value, and an `assert` on it
-    passes. Any other use raises NeedsGpuError.
+    passes. Any other use raises NeedsGpuError. `read_at` is the line that read it, as FILE:LINE.
     """
 
-    __slots__ = ()
+    __slots__ = ("read_at",)
+
+    def __init__(self, read_at: str = "") -> None:
+        self.read_at = read_at
 
     def __repr__(self) -> str:
         return "?"
@@ -33,14 +39,14 @@ class UnknownValue:
         """True in an `assert`. Raises NeedsGpuError elsewhere."""
         if in_assert():
             return True
-        raise NeedsGpuError
+        raise NeedsGpuError(read_at=self.read_at)
 
 
 def _compute(self: UnknownValue, *others: Any) -> UnknownValue:
     """Arithmetic with other numbers gives an unknown value; with a tensor or a text it needs the number."""
     if all(isinstance(other, Number | UnknownValue) for other in others):
         return self
-    raise NeedsGpuError
+    raise NeedsGpuError(read_at=self.read_at)
 
 
 class _NotANumberError(NeedsGpuError, TypeError):
@@ -48,7 +54,7 @@ class _NotANumberError(NeedsGpuError, TypeError):
 
 
 def _convert(self: UnknownValue, *_: Any) -> NoReturn:
-    raise _NotANumberError
+    raise _NotANumberError(read_at=self.read_at)
 
 
 _ARITHMETIC = (
@@ -60,7 +66,36 @@ for _name in _ARITHMETIC:
 for _name in ("int", "float", "index", "hash", "trunc"):
     setattr(UnknownValue, f"__{_name}__", _convert)
 
-UNKNOWN_VALUE = UnknownValue()
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The values that the user assumes for numbers that only a GPU could compute.
+
+    `values` are by the line that reads the number, "moe.py:96"; the path may be any end of the file's path.
+    "" stands for all other lines.
+    """
+
+    values: Mapping[str, Value]
+
+    def value(self) -> Value:
+        """The value to assume for a number that the program reads now; None if there is none."""
+        if self.values:
+            for frame in frames_outwards(sys._getframe(1)):
+                place = f"/{frame.f_code.co_filename}:{frame.f_lineno}"
+                for line, value in self.values.items():
+                    if line and place.endswith(f"/{line.removeprefix('/')}"):
+                        return value
+            if "" in self.values:
+                return self.values[""]
+        return None
+
+
+def unknown_value() -> UnknownValue:
+    """The number that the program reads now."""
+    frame = user_frame()
+    if frame is None:
+        return UnknownValue()
+    return UnknownValue(f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}")
 
 
 def in_assert(negated: bool = False) -> bool:
@@ -92,8 +127,9 @@ def checked_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(value, UnknownValue) for value in (*args, *kwargs.values())):
-            raise NeedsGpuError
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, UnknownValue):
+                raise NeedsGpuError(read_at=value.read_at)
         return run(*args, **kwargs)
 
     return checked

@@ -47,7 +47,7 @@ def summary(path: Path, written: WrittenCounts) -> str:
     """One line that summarizes the capture."""
     name = shlex.quote(str(path))
     if not written.kernels:
-        return f"{name}: no Triton kernel was captured"
+        return f"no Triton kernel was captured; {name} was not written"
     kept = f", {written.kept} there already" if written.kept else ""
     variants = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
     return f"{name}: {variants}{kept}, {written.failed} failed; browse: irscope {name}"

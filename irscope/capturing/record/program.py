@@ -15,8 +15,10 @@ import socket
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import SourceFileLoader
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
@@ -173,26 +175,35 @@ def reporting_stops(hook: ExceptHook) -> ExceptHook:
 
 def _print_stop(stop: NeedsGpuError) -> None:
     line = user_line(stop.__traceback__)
-    print(f"irscope: {line}: {stop}; capture on a GPU, or remove that line", file=sys.stderr)
+    value = f", or give it a value: --assume {stop.read_at}=VALUE" if stop.read_at else ""
+    print(f"irscope: {line}: {stop}; capture on a GPU, or remove that line{value}", file=sys.stderr)
 
 
 def _run_script(program: Program) -> None:
-    path = program.name
-    sys.argv = [path, *program.arguments]
-    sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - what Python itself does
-    with io.open_code(os.path.abspath(path)) as file:  # noqa: PTH100 - likewise; resolves no links
+    sys.argv = [program.name, *program.arguments]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    path = os.path.abspath(program.name)  # noqa: PTH100 - what Python itself does; resolves no links
+    if Path(path).is_dir() or zipfile.is_zipfile(path):
+        sys.path[0] = path
+        _new_main(None)
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        return
+    sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - likewise
+    with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
     exec(code, _new_main(path))  # noqa: S102 - the user asked to run it
 
 
 def _run_module(program: Program) -> None:
     sys.argv = [program.name, *program.arguments]
+    sys.orig_argv = [sys.executable, "-m", *sys.argv]
     sys.path[0] = str(Path.cwd())
     runpy.run_module(program.name, run_name="__main__", alter_sys=True)
 
 
 def _run_code(program: Program) -> None:
     sys.argv = ["-c", *program.arguments]
+    sys.orig_argv = [sys.executable, "-c", program.name, *program.arguments]
     sys.path[0] = ""
     exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - likewise
 
@@ -201,7 +212,8 @@ def _new_main(path: str | None) -> dict[str, object]:
     main_module = ModuleType("__main__")
     vars(main_module).update(__builtins__=builtins, __annotations__={}, __spec__=None)
     if path is not None:
-        vars(main_module).update(__file__=path, __cached__=None)
+        loader = SourceFileLoader("__main__", path)
+        vars(main_module).update(__file__=path, __cached__=None, __loader__=loader)
     sys.modules["__main__"] = main_module
     return vars(main_module)
 

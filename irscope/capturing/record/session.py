@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from irscope.backends import parse_target
-from irscope.capturing.fake_cuda.unknown_value import checked_arguments
+from irscope.capturing.fake_cuda.unknown_value import Assumptions, checked_arguments
 from irscope.capturing.messages import (
     Answer,
     CompilationsStarted,
@@ -94,12 +94,18 @@ def recording(options: RunOptions, link: Link, device: int = 0) -> Iterator[Fork
         raise UserError("needs triton, which is not installed: pip install 'irscope[run]' (Linux)")
     recorder = Recorder(options, link.put)
     with ExitStack() as stack:
+        stack.callback(_note_if_empty, recorder, link)
         stack.enter_context(_swept_at_end(recorder, link))
         if options.target is None:
             stack.enter_context(recording_on_gpu(recorder))
             yield ForkHooks(recorder.clear, lambda: None)
             return
         yield stack.enter_context(_recording_on_stub(recorder, StubDriver(options.target, device), link))
+
+
+def _note_if_empty(recorder: Recorder, link: Link) -> None:
+    if reason := recorder.why_empty():
+        link.put(Note(reason))
 
 
 @contextmanager
@@ -114,7 +120,7 @@ def _recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iter
         if importlib.util.find_spec("torch") is not None:
             from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
-            stack.enter_context(fake_cuda(stub.target))
+            stack.enter_context(fake_cuda(stub.target, Assumptions(recorder.options.assumed)))
             on_writes = _mark_written
         stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
         deferred = DeferredCompilations(

@@ -117,8 +117,10 @@ class OwnCapture:
         self._refused = False
 
     def put(self, record: Record) -> None:
-        """Writes a record."""
-        writer = self._open()
+        """Writes a record. A note does not create a capture."""
+        from irscope.capturing.messages import Note
+
+        writer = self._writer if isinstance(record, Note) else self._open()
         if writer is not None:
             writer.put(record)
 

@@ -78,13 +78,13 @@ def _row(
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
     """A line per kind of instruction: `24 x global load 16 B`."""
-    ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].name))
+    ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].text()))
     return "\n".join(f"{number} x {_kind_text(kind)}" for kind, number in ordered)
 
 
 def _kind_text(kind: InstructionKind) -> str:
-    name = kind.name or kind.kind
-    return f"{name} {kind.width}\N{NO-BREAK SPACE}B" if kind.width else name
+    text = kind.text("{}\N{NO-BREAK SPACE}B") if kind.width or kind.name else ""
+    return text if kind.name else f"{kind.kind} {text}".strip()
 
 
 def _highlighted(lines: Sequence[PythonLine]) -> list[Html]:

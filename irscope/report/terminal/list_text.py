@@ -11,6 +11,9 @@ from irscope.model import Kernel, Variant
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.json.records import variants_by_kernel
 
+# Distinct failures that a summary shows.
+_MOST_FAILURES = 5
+
 
 def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
     """A block per kernel with an aligned line per variant, cut at `width` columns (None: whole).
@@ -28,6 +31,29 @@ def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int 
         lines = [one_line(_heading(kernel, group)), *(f"  {line}" for line in lines)]
         blocks.append("".join(f"{line if width is None else clipped(line, width)}\n" for line in lines))
     return "\n".join(blocks) or "no variants\n"
+
+
+def failures_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
+    """A line per distinct failure, with the first variant that has it; "" if none failed.
+
+    "failed: #1 B=100 and 2 more: CompilationError: arange's range must be a power of 2"
+    """
+    groups: dict[tuple[str, str], list[Variant]] = {}
+    for variant in variants:
+        if variant.failure is not None:
+            groups.setdefault((variant.failure.kind, variant.failure.summary), []).append(variant)
+    lines = [
+        one_line(f"failed: {_group_name(group, names)}: {kind}: {summary}")
+        for (kind, summary), group in list(groups.items())[:_MOST_FAILURES]
+    ]
+    if len(groups) > _MOST_FAILURES:
+        lines.append(f"{pluralize(len(groups) - _MOST_FAILURES, 'more kind')} of failure; see irscope list")
+    return "".join(f"{line if width is None else clipped(line, width)}\n" for line in lines)
+
+
+def _group_name(group: Sequence[Variant], names: Mapping[int, str]) -> str:
+    first = f"#{group[0].id} {names[group[0].id]}"
+    return f"{first} and {len(group) - 1:,} more" if len(group) > 1 else first
 
 
 def _heading(kernel: Kernel, group: Sequence[Variant]) -> str:

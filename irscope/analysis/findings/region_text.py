@@ -1,0 +1,99 @@
+"""Words for how the instructions of a line changed in each region of the kernel.
+
+in the loop of line 12: 4 x 16-byte -> 8 x 16-byte per iteration; before the loop: none -> 16 x 16-byte
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irscope.analysis.loop_mix import Counts, LoopMix, RegionCounts
+from irscope.analysis.loop_regions import OUTSIDE, Region, Where
+from irscope.analysis.scf_loops import Chain
+from irscope.backends.instructions import InstructionKind
+from irscope.facts.artifacts import instruction_order
+
+_AROUND = (Where.BEFORE, Where.AFTER)
+
+
+def counts_text(counts: Mapping[InstructionKind, int]) -> str:
+    """`4 x 16-byte, 1 x 4-byte`, wide ones first; "none"."""
+    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
+    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"
+
+
+def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> str:
+    """`the loop of line 12`; `the loop of line 49 (called in line 92)` if a helper's loop is inlined twice."""
+    line = chain[0][1]
+    known = {other for mix in mixes if mix.regions for other in mix.regions.chains}
+    if len({other for other in known if other[0] == chain[0]}) > 1:
+        return f"the loop of line {line} (called in line {chain[-1][1]})"
+    return f"the loop of line {line}"
+
+
+def change_text(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
+    """How the instructions of a line changed. The counts are those of a pass of each loop."""
+    if all(region == OUTSIDE for region in (*was, *now)):
+        return f"{counts_text(was.get(OUTSIDE, {}))} -> {counts_text(now.get(OUTSIDE, {}))}"
+    chains = dict.fromkeys(region.loop for region in (*now, *was) if region.loop)
+    parts = [part for chain in chains for part in _of_loop(chain, was, now, mixes)]
+    a, b = was.get(OUTSIDE, {}), now.get(OUTSIDE, {})
+    if a != b and not any(_vanished(chain, mixes) for chain in chains):
+        parts.append(f"outside of loops: {counts_text(a)} -> {counts_text(b)}")
+    return "; ".join(parts)
+
+
+def _vanished(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> bool:
+    """Whether only one side has a loop of the statement."""
+    return mixes[0].runs(chain) != mixes[1].runs(chain)
+
+
+def _of_loop(
+    chain: Chain, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
+) -> Iterator[str]:
+    """The parts about one loop: in it, before it, after it."""
+    name = loop_text(chain, mixes)
+    if _vanished(chain, mixes):
+        left, right = (
+            _with_loop(chain, side, mix, name) if mix.runs(chain) else f"{_plain(side)} without a loop"
+            for side, mix in zip((was, now), mixes, strict=True)
+        )
+        yield f"{left} -> {right}"
+        return
+    inside = Region(Where.IN, chain)
+    yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+    for where in _AROUND:
+        region = Region(where, chain)
+        a, b = was.get(region, {}), now.get(region, {})
+        if a != b:
+            yield f"{where.value} the loop: {counts_text(a)} -> {counts_text(b)}"
+
+
+def _with_loop(chain: Chain, counts: RegionCounts, mix: LoopMix, name: str) -> str:
+    region = Region(Where.IN, chain)
+    own = counts.get(region, {})
+    unit = _unit(mix.passes(region, own))
+    return f"{counts_text(mix.per_iteration(counts).get(region, {}))} {unit} of {name}"
+
+
+def _plain(counts: RegionCounts) -> str:
+    total: dict[InstructionKind, int] = {}
+    for own in counts.values():
+        for kind, number in own.items():
+            total[kind] = total.get(kind, 0) + number
+    return counts_text(total)
+
+
+def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
+    sides = []
+    for counts, mix in zip((was, now), mixes, strict=True):
+        own: Counts = counts.get(region, {})
+        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), _unit(mix.passes(region, own))))
+    (a, unit_a), (b, unit_b) = sides
+    if (a, unit_a) == (b, unit_b):
+        return f"{a} {unit_a} in both"
+    return f"{a} -> {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} -> {b} {unit_b}"
+
+
+def _unit(passes: int) -> str:
+    return "per iteration" if passes == 1 else f"per {passes} iterations"

@@ -1,0 +1,88 @@
+"""The instructions of an assembly stage by kind and region: before, per iteration of, and after each loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from irscope.analysis.loop_regions import OUTSIDE, LoopRegions, Region, Where
+from irscope.analysis.scf_loops import Chain
+from irscope.analysis.unrolling import unroll_factor
+from irscope.backends import backend_with_assembly
+from irscope.backends.instructions import InstructionKind, scan
+from irscope.languages.document import Document
+
+Counts = Mapping[InstructionKind, int]
+RegionCounts = Mapping[Region, Counts]
+
+
+class LoopMix:
+    """The instructions of one stage by region. Without TTGIR, or with unknown loops, all are OUTSIDE."""
+
+    def __init__(self, document: Document, stage: str, ttgir: Document | None) -> None:
+        self._document = document
+        self.stage = stage
+        found = LoopRegions(document, ttgir) if ttgir is not None and document.operations else None
+        self.regions = found if found is not None and found.known else None
+
+    @cached_property
+    def _kinds(self) -> Mapping[tuple[str, int], InstructionKind]:
+        """The instruction of a kind on each line of the stage."""
+        backend = backend_with_assembly(self.stage)
+        if backend is None:
+            return {}
+        found = scan(self._document.text, backend.instruction_set()).lines
+        return {(kind.kind, line): kind for kind, lines in found.items() for line in lines}
+
+    def counts(self, kind: str, lines: Iterable[int]) -> RegionCounts:
+        """The instructions of a kind on some lines, by region.
+
+        Those of a loop's remainder are left out: they are the same iterations.
+        """
+        found: dict[Region, dict[InstructionKind, int]] = {}
+        for line in lines:
+            own = self._kinds.get((kind, line))
+            region = self.region(line)
+            if own is not None and region.where is not Where.REMAINDER:
+                counts = found.setdefault(region, {})
+                counts[own] = counts.get(own, 0) + 1
+        return found
+
+    def region(self, line: int) -> Region:
+        """The region of the instruction on a line of the stage."""
+        index = self._document.operation_of_line.get(line)
+        return OUTSIDE if self.regions is None or index is None else self.regions.region(index)
+
+    def runs(self, chain: Chain) -> bool:
+        """Whether the stage has a loop of this statement."""
+        return self.regions is not None and bool(self.regions.main(chain))
+
+    def iterations(self, chain: Chain) -> int:
+        """How many iterations one pass through the loop runs, as far as is known."""
+        return self.unrolled(chain) or 1
+
+    def unrolled(self, chain: Chain) -> int | None:
+        """The factor by which a loop is unrolled; None if that is not known."""
+        if chain not in self._factors:
+            regions = self.regions
+            self._factors[chain] = unroll_factor(regions, chain, self.stage) if regions else None
+        return self._factors[chain]
+
+    @cached_property
+    def _factors(self) -> dict[Chain, int | None]:
+        return {}
+
+    def per_iteration(self, counts: RegionCounts) -> RegionCounts:
+        """`counts` with those in loops per iteration of the statement, if they can be divided by its factor."""
+        return {region: self._shared(region, own) for region, own in counts.items()}
+
+    def _shared(self, region: Region, counts: Counts) -> Counts:
+        factor = self.iterations(region.loop) if region.where is Where.IN else 1
+        if any(number % factor for number in counts.values()):
+            return counts
+        return {kind: number // factor for kind, number in counts.items()}
+
+    def passes(self, region: Region, counts: Counts) -> int:
+        """How many iterations `per_iteration` of a region's counts stands for: 1, or all of a pass."""
+        factor = self.iterations(region.loop) if region.where is Where.IN else 1
+        return factor if any(number % factor for number in counts.values()) else 1

@@ -1,0 +1,235 @@
+"""The loops of a kernel in its assembly: which Python loop each is, and what runs before, in and after it.
+
+    for k in range(...):         $L__BB0_2:  cp.async ...       in the loop of line 16
+        x = tl.load(...)         above it:   cp.async ...       before the loop of line 16
+
+`scf.for` and `scf.while` of TTGIR say which loops Python has. A loop of the assembly belongs to one of them
+if its own instructions have the location of the statement, its last branch first. Compilers add loops: those
+that wait for a barrier, those that dispatch warp-specialized work, and the remainder of an unrolled loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+from irscope.analysis.control_flow import NONE
+from irscope.analysis.loops import LoopTree, find_loops
+from irscope.analysis.scf_loops import Chain, ScfLoop, location_chain, loops_around, scf_loops
+from irscope.languages.document import Document
+from irscope.languages.language_registry import language_named
+
+# A loop that polls has its test, a branch, and few instructions that compute addresses.
+_MOST_POLLING = 12
+
+
+class Where(Enum):
+    """Where an instruction is, relative to the loop that its Python line is in."""
+
+    BEFORE = "before"
+    IN = "in"
+    REMAINDER = "remainder"
+    AFTER = "after"
+    OUTSIDE = ""
+
+
+class Region(NamedTuple):
+    """A part of a kernel: before, in or after a loop. `loop` is the position of its statement in Python."""
+
+    where: Where
+    loop: Chain = ()
+
+
+OUTSIDE = Region(Where.OUTSIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLoop:
+    """A loop of the assembly that is a loop of the kernel.
+
+    `natural` is its index in the loop tree, `scf` one of the TTGIR loops of its statement; `remainder` says
+    that it runs the iterations that are left over by an unrolled loop.
+    """
+
+    natural: int
+    scf: int
+    chain: Chain
+    remainder: bool = False
+
+
+class LoopRegions:
+    """The loops and regions of an assembly stage. `ttgir` is the TTGIR that it was made from."""
+
+    def __init__(self, document: Document, ttgir: Document) -> None:
+        self.document = document
+        self.tree: LoopTree = find_loops(document)
+        self.ttgir = ttgir
+        self.scf: Sequence[ScfLoop] = scf_loops(ttgir)
+        self._regions: dict[tuple[int, Chain], Region] = {}
+        self._by_chain: dict[Chain, list[int]] = {}
+        for index, loop in enumerate(self.scf):
+            self._by_chain.setdefault(loop.chain, []).append(index)
+
+    @property
+    def known(self) -> bool:
+        """Whether the loops of all functions are known."""
+        return not self.tree.unknown
+
+    @cached_property
+    def chains(self) -> Sequence[Chain]:
+        """The loop statements of the kernel, in the order of TTGIR."""
+        return list(self._by_chain)
+
+    @cached_property
+    def loops(self) -> Sequence[KernelLoop]:
+        """The loops of the assembly that are loops of the kernel, outer ones first."""
+        naturals: dict[Chain, list[int]] = {}
+        for natural, chain in self._assign().items():
+            naturals.setdefault(chain, []).append(natural)
+        found: list[KernelLoop] = []
+        for chain, own in naturals.items():
+            scf, remainders = self._by_chain[chain], self._remainders(chain, own)
+            for place, natural in enumerate(own):
+                index = scf[place] if len(own) == len(scf) else scf[0]
+                found.append(KernelLoop(natural, index, chain, natural in remainders))
+        return sorted(found, key=lambda loop: loop.natural)
+
+    @cached_property
+    def _loop_of_natural(self) -> Mapping[int, KernelLoop]:
+        return {loop.natural: loop for loop in self.loops}
+
+    def loop_of_block(self, block: int) -> KernelLoop | None:
+        """The innermost loop of the kernel that a block is in."""
+        return next((loop for loop in self._around(self.tree.innermost[block])), None)
+
+    def _around(self, natural: int) -> Iterator[KernelLoop]:
+        """The loops of the kernel around (and including) a natural loop, innermost first."""
+        while natural != NONE:
+            if natural in self._loop_of_natural:
+                yield self._loop_of_natural[natural]
+            natural = self.tree.loops[natural].parent
+
+    def instructions(self, loop: KernelLoop, inner: bool = True) -> int:
+        """How many instructions a loop has, those of loops inside of it counted once."""
+        blocks = self.tree.graph.blocks
+        own = self.tree.body(loop.natural) if inner else self.tree.bodies[loop.natural]
+        return sum(blocks[block].end - blocks[block].start for block in own)
+
+    def main(self, chain: Chain) -> Sequence[KernelLoop]:
+        """The loops of a statement without remainders: several if it runs in several groups of warps."""
+        return [loop for loop in self.loops if loop.chain == chain and not loop.remainder]
+
+    def region(self, operation: int) -> Region:
+        """The region of an operation."""
+        block = self.tree.graph.block_of(operation)
+        home = self.home(location_chain(self.document.operations[operation].location))
+        if (block, home) not in self._regions:
+            self._regions[block, home] = self._region(block, home)
+        return self._regions[block, home]
+
+    def _region(self, block: int, home: Chain) -> Region:
+        """The region of an instruction in `block` whose Python line is in the loop `home`."""
+        around = list(self._around(self.tree.innermost[block]))
+        if home and home not in [loop.chain for loop in around] and home in self._headers:
+            headers = self._headers[home]
+            if around:
+                headers = [
+                    header for header in headers if around[0] in self._around_header(header)
+                ] or headers
+            first = min(self._position.get(header, 0) for header in headers)
+            return Region(Where.BEFORE if self._position.get(block, 0) < first else Where.AFTER, home)
+        if not around:
+            return OUTSIDE
+        return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)
+
+    def _around_header(self, header: int) -> list[KernelLoop]:
+        return list(self._around(self.tree.innermost[header]))
+
+    @cached_property
+    def _headers(self) -> Mapping[Chain, Sequence[int]]:
+        """The headers of the loops of each statement."""
+        found: dict[Chain, list[int]] = {}
+        for loop in self.loops:
+            found.setdefault(loop.chain, []).append(self.tree.loops[loop.natural].header)
+        return found
+
+    def home(self, chain: Chain) -> Chain:
+        """The statement of the innermost loop that has operations of a Python position in TTGIR."""
+        return self._homes.get(chain, ())
+
+    @cached_property
+    def _homes(self) -> Mapping[Chain, Chain]:
+        found: dict[Chain, int] = {}
+        for operation, loop in zip(self.ttgir.operations, self._scf_around, strict=True):
+            if loop != NONE:
+                chain = location_chain(operation.location)
+                if chain not in found or self.scf[found[chain]].depth < self.scf[loop].depth:
+                    found[chain] = loop
+        return {chain: self.scf[loop].chain for chain, loop in found.items()}
+
+    @cached_property
+    def _scf_around(self) -> Sequence[int]:
+        return loops_around(self.ttgir, list(self.scf))
+
+    @cached_property
+    def _position(self) -> Mapping[int, int]:
+        return {block: at for at, block in enumerate(self.tree.graph.reverse_postorder)}
+
+    def _assign(self) -> dict[int, Chain]:
+        """The statement of each loop that has one. A loop around one of the same statement has none."""
+        found: dict[int, Chain] = {}
+        taken: list[set[Chain]] = [set() for _ in self.tree.loops]
+        for natural in range(len(self.tree.loops) - 1, -1, -1):
+            chain = self._statement(natural, taken[natural])
+            if chain is not None:
+                found[natural] = chain
+                taken[natural].add(chain)
+            parent = self.tree.loops[natural].parent
+            if parent != NONE:
+                taken[parent] |= taken[natural]
+        return dict(sorted(found.items()))
+
+    def _statement(self, natural: int, taken: set[Chain]) -> Chain | None:
+        """The statement that the own instructions of a loop are located at."""
+        blocks, operations = self.tree.graph.blocks, self.document.operations
+        own = [
+            at for block in self.tree.bodies[natural] for at in range(blocks[block].start, blocks[block].end)
+        ]
+        polls = language_named(self.document.language).polls
+        if len(own) <= _MOST_POLLING and any(polls.search(operations[at].opcode) for at in own):
+            return None
+        located = Counter(location_chain(operations[at].location) for at in own)
+        candidates = [chain for chain in located if chain in self._by_chain and chain not in taken]
+        if not candidates:
+            return None
+        latches = {
+            location_chain(operations[blocks[block].end - 1].location)
+            for block in self.tree.loops[natural].latches
+        }
+        votes = Counter(self.home(chain) for chain in located.elements())
+        return max(candidates, key=lambda chain: (chain in latches, votes[chain], located[chain]))
+
+    def _remainders(self, chain: Chain, loops: Sequence[int]) -> set[int]:
+        """The loops that run what an unrolled loop of the same statement leaves over."""
+        scf = [self.scf[index] for index in self._by_chain[chain]]
+        left_over = sum(any(_follows(loop, other) for other in scf) for loop in scf)
+        statements = len(scf) - left_over
+        if statements != 1 or len(loops) == 1:
+            return set()  # several groups of warps run it
+        blocks = self.tree.graph.blocks
+        size = {
+            loop: sum(blocks[block].end - blocks[block].start for block in self.tree.body(loop))
+            for loop in loops
+        }
+        first = min(loops, key=lambda loop: self._position.get(self.tree.loops[loop].header, 0))
+        main = first if len(loops) == len(scf) else max(loops, key=lambda loop: size[loop])
+        return {loop for loop in loops if loop != main}
+
+
+def _follows(loop: ScfLoop, other: ScfLoop) -> bool:
+    """Whether a loop goes on where another one ends, as the remainder of an unrolled loop does."""
+    return loop is not other and loop.lower is not None and loop.lower == other.upper
