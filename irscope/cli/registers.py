@@ -23,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument(
-        "--stage",
-        choices=("sass", "ptx", "amdgcn"),
-        help="the stage to analyze (default: the machine code; ptx if there is no disassembler)",
+        "--stage", help="sass, ptx or amdgcn (default: the machine code; ptx if there is no disassembler)"
     )
     parser.add_argument(
         "--top", metavar="N", type=options.count, default=10, help="how many values to list (default: 10)"

@@ -10,46 +10,15 @@ costs the same for 10 registers and for 200 (Cooper and Torczon, Engineering a C
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.control_flow import ControlFlow
+from irscope.languages.registers import RegisterAccess, RegisterFile
 
 # The masks of a text have `blocks * registers` bits; a hostile text may not take more memory than this.
 _MAX_BITS = 1_000_000_000
 # Real code converges after its loop depth plus two passes over its blocks.
 _MAX_PASSES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterAccess:
-    """The registers of one operation, as masks.
-
-    `certain` is False if the operation may not write what it writes: its predicate may be false.
-    """
-
-    reads: int = 0
-    writes: int = 0
-    certain: bool = True
-
-
-NO_ACCESS = RegisterAccess()
-
-
-@dataclass(frozen=True)
-class RegisterFile:
-    """How registers count: `weights` has a mask of registers and how many physical ones each of them takes.
-
-    `virtual`: the names are not places. An operation may then write its result to the register of an
-    operand that it reads last, so it does not need both at once.
-    """
-
-    weights: Sequence[tuple[int, float]]
-    virtual: bool = False
-
-    def count(self, mask: int) -> float:
-        """The number of physical registers that the registers of a mask take."""
-        return sum((mask & own).bit_count() * weight for own, weight in self.weights)
 
 
 class Liveness:
@@ -142,7 +111,11 @@ def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[in
     effects = [_effect(accesses, block.start, block.end) for block in blocks]
     live_in = [0] * len(blocks)
     live_out = [0] * len(blocks)
-    order = list(reversed(graph.reverse_postorder))
+    reached = set(graph.reverse_postorder)
+    order = [
+        *reversed(graph.reverse_postorder),
+        *(at for at in reversed(range(len(blocks))) if at not in reached),
+    ]
     waiting = [True] * len(blocks)
     for _ in range(_MAX_PASSES):
         changed = False

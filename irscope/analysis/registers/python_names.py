@@ -56,6 +56,8 @@ class KernelSource:
         at = location
         while at is not None:
             file = _base_name(at.file)
+            if at.removed:
+                return SourceLine(file, at.line)
             if (found := self._lines.get((file, at.line))) is not None:
                 return found
             if at.inlined_at is None:

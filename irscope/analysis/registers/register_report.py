@@ -84,7 +84,7 @@ def register_report(
     ttgir: tuple[Document, Layouts] | None = None,
     ptx: Document | None = None,
 ) -> RegisterReport:
-    """The report on an assembly stage: SASS, PTX or AMDGCN. `ptx` corrects the lines of SASS."""
+    """The report on an assembly stage: SASS, PTX or AMDGCN. `ptx` corrects lines of SASS."""
     source = KernelSource(kernel)
     report = _machine_code_report(source, assembly, allocated, ptx)
     if ttgir is None:
@@ -110,7 +110,7 @@ def _machine_code_report(
     if code is None:
         return RegisterReport(document.language, allocated)
     loops = find_loops(document)
-    corrected = matrix_locations(document, ptx) if document.language == "sass" and ptx else {}
+    corrected = matrix_locations(document, ptx) if ptx else {}
     registers = SourceOfRegisters(code, loops, source, corrected)
     live, operations = code.liveness, document.operations
     return RegisterReport(

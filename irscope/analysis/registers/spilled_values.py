@@ -53,7 +53,7 @@ def spilled_values(code: MachineCode, registers: SourceOfRegisters, loops: LoopT
     """
     lines = _lines_of_stores(code, registers)
     groups: dict[SourceLine, _Group] = defaultdict(_Group)
-    for access in code.stack:
+    for access in code.use.stack:
         at = access.operation
         stores = [at] if access.stores else code.reaching_stores.get(at, ())
         group = groups[_most_common(line for store in stores for line in lines[store])]
@@ -68,9 +68,9 @@ def spilled_values(code: MachineCode, registers: SourceOfRegisters, loops: LoopT
 def _lines_of_stores(code: MachineCode, registers: SourceOfRegisters) -> dict[int, list[SourceLine]]:
     """The lines that computed what each store writes to the stack, by operation."""
     found = {}
-    for access in code.stack:
+    for access in code.use.stack:
         if access.stores:
-            at, mask = access.operation, code.stored(access)
+            at, mask = access.operation, access.stored
             definitions = code.definitions.before(at, mask)
             found[at] = [registers.best(definitions[register], at) for register in bits(mask)]
     return found

@@ -37,8 +37,9 @@ def _body(report: RegisterReport, most: int, paint: Paint) -> Iterator[str]:
         for one in report.tensors[:most]:
             yield f"  {one.tensor.registers:>5}  {one.text} ({one.tensor.layout})"
         yield from _more(len(report.tensors) - most)
-    yield ""
-    yield from _spills(report.spills, most)
+    if not report.estimate:
+        yield ""
+        yield from _spills(report.spills, most)
 
 
 def _peak(report: RegisterReport) -> str:

@@ -11,13 +11,13 @@ instruction of the samples. Predicates and uniform registers do not count as reg
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import zip_longest
 from math import prod
 
-from irscope.analysis.registers.liveness import NO_ACCESS, RegisterAccess, RegisterFile
 from irscope.languages.document import OPAQUE, Document
+from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterFile, RegisterUse, StackAccess
 
 _CODE = re.compile(r"(@!?U?P\w+ )?([A-Z][\w.]*)(?: ([^;]*))?;")
 _REGISTER = re.compile(r"(?<![\w.])R(\d{1,3})(?!\w)((?:\.\w+)*)")
@@ -26,7 +26,8 @@ _PREDICATE = re.compile(r"!?U?P[\dT]$")
 _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)$")
 _MAX_REGISTERS = 256
 # The stack pointer is kept for the caller's sake, even in a kernel.
-_AT_EXIT = RegisterAccess(1 << 1)
+_STACK_POINTER = 1 << 1
+_AT_EXIT = RegisterAccess(_STACK_POINTER)
 GENERAL_REGISTERS = RegisterFile((((1 << _MAX_REGISTERS) - 1, 1),))
 
 # The registers of the result (0: none) and of each operand after it; further operands have one.
@@ -69,13 +70,41 @@ _NO_RESULT = frozenset(
 _WIDE_ARITHMETIC = frozenset(["IADD", "IADD3", "IMAD", "LEA", "LOP3", "MOV", "SEL", "VIADD"])
 
 
-def sass_accesses(document: Document) -> list[RegisterAccess]:
+# Instructions that only copy one register.
+_COPY = re.compile(r"(?:MOV R\d+, |IMAD\.MOV(?:\.U32)? R\d+, RZ, RZ, )R\d+(?:\.reuse)?\s*;")
+# ptxas addresses the stack by R1; the slot of any other address is unknown.
+_LOCAL = re.compile(r"\b(STL|LDL)((?:\.\w+){0,4}) (?:R\w+, )?\[(?:R1(?:\+(0x[0-9a-f]{1,6}))?\])?")
+
+
+def register_use(document: Document) -> RegisterUse:
     """The general registers that each operation of a disassembly reads and writes."""
     lines = document.lines
-    return [
+    accesses = [
         NO_ACCESS if operation.opcode == OPAQUE else _access(lines[operation.line])
         for operation in document.operations
     ]
+    copies = {}
+    stack: list[StackAccess] = []
+    for index, operation in enumerate(document.operations):
+        access = accesses[index]
+        if operation.opcode.startswith(("MOV", "IMAD.MOV")):
+            if access.certain and _COPY.search(lines[operation.line]):
+                copies[index] = access.reads
+        elif operation.opcode.startswith(("STL", "LDL")):
+            stack += _stack_access(index, lines[operation.line], access.reads & ~_STACK_POINTER)
+    return RegisterUse(accesses, GENERAL_REGISTERS, copies, stack)
+
+
+def _stack_access(index: int, line: str, reads: int) -> Iterator[StackAccess]:
+    """`STL.64 [R1+0x10], R4` stores two words, at 16 and 20."""
+    match = _LOCAL.search(line)
+    if match is None:
+        return
+    stores = match[1] == "STL"
+    first = int(match[3] or "0", 16)
+    words = 2 if ".64" in match[2] else 4 if ".128" in match[2] else 1
+    slots = tuple(range(first, first + 4 * words, 4)) if match[0].endswith("]") else ()
+    yield StackAccess(index, stores, reads if stores and slots else 0, slots)
 
 
 def _access(line: str) -> RegisterAccess:
@@ -100,6 +129,8 @@ def instruction_access(opcode: str, operands: str, predicate: str = "") -> Regis
         found = _REGISTER.match(parts[at])
         writes = _mask(int(found[1]), result) if found else 0
         at += 1
+        while at < len(parts) - 1 and _PREDICATE.match(parts[at]):
+            at += 1
     reads = 0
     for part, width in zip_longest(parts[at:], _operand_widths(widths, parts[at:]), fillvalue=1):
         if isinstance(part, str) and "R" in part:
@@ -116,10 +147,12 @@ def _operand_widths(widths: tuple[int, ...], parts: list[str]) -> tuple[int, ...
 
 
 def _read(part: str, width: int) -> int:
-    """The registers of an operand; those of an address have the width that they print."""
+    """The registers of an operand; those of an address have the width that they print, or `-width`."""
     mask = 0
     for number, suffix in _REGISTER.findall(part):
-        own = 2 if ".64" in suffix or ".F32x2" in suffix else 1 if "[" in part else width
+        own = abs(width) if width < 0 or "[" not in part else 1
+        if ".64" in suffix or ".F32x2" in suffix:
+            own = 2
         mask |= _mask(int(number), own)
     return mask
 
@@ -135,8 +168,8 @@ def _widths(opcode: str) -> Widths:
         return 0, ()
     if rule := _RULES.get(name):
         return rule(modifiers)
-    if "WIDE" in modifiers:
-        return 2, (1, 1, 2)
+    if "WIDE" in modifiers or (name == "IMAD" and "HI" in modifiers):
+        return (2 if "WIDE" in modifiers else 1), (1, 1, 2)
     if "64" in modifiers and name in _WIDE_ARITHMETIC:
         return 2, (2, 2, 2)
     return 1, ()
@@ -152,7 +185,8 @@ def _store(modifiers: list[str]) -> Widths:
 
 def _atomic(modifiers: list[str]) -> Widths:
     width = _memory_width(modifiers)
-    return width, (1, width, width)
+    # The address of a compare-and-swap is not printed as wide.
+    return width, (-2 if "CAS" in modifiers and "E" in modifiers else 1, width, width)
 
 
 def _matrix_load(modifiers: list[str]) -> Widths:

@@ -9,9 +9,10 @@ does, a write counts as a write of the whole register (AMD's ISA documents; LLVM
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from irscope.analysis.registers.liveness import NO_ACCESS, RegisterAccess, RegisterFile
 from irscope.languages.document import OPAQUE, Document
+from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterFile, RegisterUse, StackAccess
 
 _REGISTER = re.compile(r"(?<![\w.$])([va])(?:(\d{1,3})(?!\w)|\[(\d{1,3})(?::(\d{1,3}))?\])")
 _NUMBER = 512  # of each kind; gfx90a and later have 512 in all, gfx10 and later 256 v
@@ -30,15 +31,41 @@ _IN_PLACE = re.compile(
 VECTOR_REGISTERS = RegisterFile((((1 << (2 * _NUMBER)) - 1, 1),))
 
 
-def amdgcn_accesses(document: Document) -> list[RegisterAccess]:
+_COPY = re.compile(r"v_(?:mov_b32_e32|accvgpr_(?:read|write|mov)_b32(?:_e32)?)\s+[va]\d+, [va]\d+\s*(?:;|$)")
+_LOCAL = re.compile(r"(?:scratch|buffer)_(store|load)_dword(?:x(\d))?\b")
+_OFFSET = re.compile(r"\boffset:(\d{1,7})\b")
+
+
+def register_use(document: Document) -> RegisterUse:
     """The vector registers that each operation of an AMDGCN text reads and writes."""
-    lines = document.lines
-    return [
-        NO_ACCESS
-        if operation.opcode == OPAQUE or operation.opcode.startswith("s_")
-        else _access(operation.opcode, lines[operation.line].partition(";")[0])
-        for operation in document.operations
-    ]
+    accesses = []
+    copies = {}
+    stack: list[StackAccess] = []
+    for index, operation in enumerate(document.operations):
+        opcode, line = operation.opcode, document.lines[operation.line]
+        access = NO_ACCESS
+        if opcode != OPAQUE and not opcode.startswith("s_"):
+            access = _access(opcode, line.partition(";")[0])
+        accesses.append(access)
+        if opcode.startswith("v_") and _COPY.match(line.strip()):
+            copies[index] = access.reads
+        elif opcode.startswith(("scratch_", "buffer_")):
+            stack += _stack_access(index, line, access.reads)
+    return RegisterUse(accesses, VECTOR_REGISTERS, copies, stack)
+
+
+def _stack_access(index: int, line: str, reads: int) -> Iterator[StackAccess]:
+    """LLVM's comment (`4-byte Folded Spill`) says which accesses to scratch are spills."""
+    code, _, comment = line.partition(";")
+    match = _LOCAL.search(code)
+    spill = "Folded" in comment
+    if match is None or (not spill and "scratch_" not in code):
+        return
+    offset = _OFFSET.search(code)
+    first = int(offset[1] if offset else 0)
+    slots = range(first, first + 4 * int(match[2] or 1), 4) if spill else ()
+    stores = match[1] == "store"
+    yield StackAccess(index, stores, reads if stores and spill else 0, tuple(slots))
 
 
 def _access(opcode: str, line: str) -> RegisterAccess:
