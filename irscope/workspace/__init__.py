@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from irscope.analysis.expectations import parse_expectation as parse_expectation
     from irscope.analysis.expectations import unmet as unmet
     from irscope.analysis.findings.finding import Finding as Finding
+    from irscope.analysis.registers.live_values import LiveValue as LiveValue
+    from irscope.analysis.registers.python_names import SourceLine as SourceLine
+    from irscope.analysis.registers.register_report import RegisterReport as RegisterReport
+    from irscope.analysis.registers.register_report import TensorInRegisters as TensorInRegisters
+    from irscope.analysis.registers.spilled_values import SpilledValue as SpilledValue
     from irscope.analysis.source_map import PythonLine as PythonLine
     from irscope.analysis.source_map import SourcePlace as SourcePlace
     from irscope.backends import STAGES as STAGES
@@ -175,6 +180,10 @@ _EXPORTS = {
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.findings.finding": "Finding",
+    "irscope.analysis.registers.live_values": "LiveValue",
+    "irscope.analysis.registers.python_names": "SourceLine",
+    "irscope.analysis.registers.register_report": "RegisterReport TensorInRegisters",
+    "irscope.analysis.registers.spilled_values": "SpilledValue",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
     "irscope.backends.instructions": "InstructionKind",

@@ -23,6 +23,7 @@ from irscope.workspace.texts import text_stages
 if TYPE_CHECKING:
     from irscope.analysis.compilations import Compilations
     from irscope.analysis.pass_history import PassModule, PassStep
+    from irscope.analysis.registers.register_report import RegisterReport
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
     from irscope.facts.fact import Fact, FactKind
@@ -295,6 +296,16 @@ class Workspace:
         if self._contents.layouts(variant) is None and version and installed_triton() == version:
             layouts = triton_layouts(self.text(variant, "ttgir"), variant.target)
             self._contents.add_layouts(variant, dict(layouts))
+
+    def registers(self, variant: Variant, stage: str | None = None) -> RegisterReport:
+        """The register pressure of an assembly stage, the values live at its peak, and what is spilled.
+
+        `stage` is "sass", "ptx" or "amdgcn"; None: the machine code, or PTX if SASS cannot be had. Takes 10
+        to 100 ms, and SASS has to be derived first. Raises as `content`, and UserError for another stage.
+        """
+        from irscope.workspace.variant_registers import variant_registers
+
+        return variant_registers(self, variant, stage)
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant in order; none if they were not recorded."""

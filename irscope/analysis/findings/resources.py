@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.register_causes import register_cause, spill_cause
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.backends import backend_of
 from irscope.facts.fact import FactKind, Facts, change_text, number_of, value_of
@@ -74,7 +75,7 @@ def spills(pair: PairContext) -> Iterator[Finding]:
     else:
         text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
     weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
-    yield Finding(text, weight, "spills", *pair.evidence(STACK))
+    yield Finding(text + spill_cause(pair), weight, "spills", *pair.evidence(STACK))
 
 
 def _spill_text(facts: Facts) -> str:
@@ -112,7 +113,7 @@ def registers(pair: PairContext) -> Iterator[Finding]:
         stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
     else:
         stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
-    text = f"{change_text(REGISTERS, *found)} ({stack_text})"
+    text = f"{change_text(REGISTERS, *found)} ({stack_text}){register_cause(pair)}"
     yield Finding(text, _weight(REGISTERS, *found), "registers")
 
 
