@@ -19,6 +19,7 @@ from irscope.analysis.findings.resources import (
     registers,
     spills,
 )
+from irscope.analysis.findings.source_edits import source_edits
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
@@ -40,6 +41,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     other_facts,
     line_findings,
     layouts,
+    source_edits,
     first_divergence,
     first_different_stage,
 )
