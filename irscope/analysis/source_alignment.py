@@ -94,7 +94,8 @@ def _matched_lines(left: SourceFunction, right: SourceFunction) -> Iterator[tupl
         return
     for ours, theirs in _line_pairs(token_lines(left.text), token_lines(right.text)):
         columns = _common_columns(ours, theirs)
-        match = MatchedLine(right.file, right.line + theirs.index, columns)
+        edited = ours.without_names != theirs.without_names
+        match = MatchedLine(right.file, right.line + theirs.index, columns, edited)
         yield (left.file, left.line + ours.index), match
 
 

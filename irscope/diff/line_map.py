@@ -26,6 +26,7 @@ class MatchedLine:
     file: str
     line: int
     columns: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    edited: bool = False
 
     def column(self, column: int) -> int:
         """B's column of a column of A."""
@@ -71,6 +72,19 @@ class LineMap:
             return True
         return (location.file, location.line) in self.right
 
+    def left_edited(self, location: Location) -> bool:
+        """Whether the line of A's location differs from its match in more than names."""
+        match = self.lines.get((location.file, location.line))
+        return match is not None and match.edited
+
+    def right_edited(self, location: Location) -> bool:
+        """Whether the line of B's location differs from its match in more than names."""
+        return (location.file, location.line) in self._edited_lines
+
+    @cached_property
+    def _edited_lines(self) -> Collection[FileLine]:
+        return {(match.file, match.line) for match in self.lines.values() if match and match.edited}
+
     def in_lines_of_b(self, document: Document) -> Document:
         """A's document with B's lines."""
         return document.relocated(self.move) if self.moves else document
@@ -82,7 +96,7 @@ class LineMap:
         for (file, line), match in self.lines.items():
             if match is not None:
                 ours, theirs = match.columns
-                lines[match.file, match.line] = MatchedLine(file, line, (theirs, ours))
+                lines[match.file, match.line] = MatchedLine(file, line, (theirs, ours), match.edited)
         return LineMap(lines, self.lines.keys())
 
     @property

@@ -24,6 +24,7 @@ from irscope.analysis.findings.resources import (
     spills,
 )
 from irscope.analysis.findings.scalar_spills import scalar_spills
+from irscope.analysis.findings.source_edits import source_edits
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
 from irscope.analysis.findings.tensor_cores import tensor_cores
 from irscope.analysis.findings.warp_specialization import warp_specialization
@@ -50,6 +51,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     atomics,
     warp_specialization,
     layouts,
+    source_edits,
     first_divergence,
     first_different_stage,
 )
