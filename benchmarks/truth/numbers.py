@@ -361,7 +361,7 @@ def _stages(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
 
 
 def _operations(text: str) -> list[str]:
-    return re.findall(r'^\s*(?:%[\w:#, %]+ = )?"?[a-z_]+\.[a-z_0-9.]+"?[ (<{].*$', text, re.M)
+    return re.findall(r'^\s*(?:%[-\w:#, %]+ = )?"?[a-z_]+\.[a-z_0-9.]+"?[ (<{].*$', text, re.M)
 
 
 @checks("stages", r"All compared stages are equal(?: except for shapes and constants)?: [\w, ]*")
