@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, belongs, cache_key_inputs, has_key
 from irscope.backends import backend_of
 from irscope.model import Variant
+from irscope.model.environment import OPTION_VARIABLES, variable_value
 
 # Options that the backends derive from the architecture (parse_options and the defaults in
 # triton/backends/*/compiler.py of 3.6 to 3.9).
@@ -26,6 +27,9 @@ _TARGET_OPTIONS = frozenset(
         "warp_size",
     ]
 )
+
+# Options whose default an environment variable sets.
+_VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVERRIDE_ARCH": "arch"}
 
 _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
@@ -89,6 +93,9 @@ def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
         configured = any(name == known for variant in (a, b) for known, _ in variant.config.values)
         if kind == "argument" and _is_specialization(reason):
             found.append(f"{kernel.format(name)}: one compilation serves every value of {name}")
+        elif kind == "environment":
+            values = [value_text(reason.input, value) for value in (reason.a, reason.b)]
+            found.append(f"set {name} to one value in every run: {values[0]} and {values[1]} compile alike")
         elif configured:
             found.append(f"drop {name}={reason.a} or {reason.b}; both compile to the same program")
         elif kind == "constexpr":
@@ -111,6 +118,11 @@ def _following(
     """The inputs that differ only because the target or the compiler does, by that input."""
     target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
     following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
+    variables = {
+        _VARIABLE_OPTIONS[name.name]: name
+        for name in differing
+        if name.kind == "environment" and name.name in _VARIABLE_OPTIONS
+    }
     vendors = a.target.backend != b.target.backend
     by_hand = {name for variant in (a, b) for name, _ in variant.config.values}
     for name in differing:
@@ -120,6 +132,8 @@ def _following(
             following[target].append(name)
         elif compiler in differing and (set_by_backend or (free and name not in both)):
             following[compiler].append(name)
+        elif free and name.name in variables:
+            following.setdefault(variables[name.name], []).append(name)
     return following
 
 
@@ -195,11 +209,18 @@ def input_text(name: CacheKeyInput) -> str:
         "source": "source of the kernel",
         "helper": f"source of the helper {name.name}",
         "line": f"first line of {name.name}",
-        "option": name.name,
+        "option": _option_text(name.name),
+        "environment": f"environment variable {name.name}",
         "constexpr": f"constexpr {name.name}",
         "component": f"component '{name.name}' of the key",
     }
     return words.get(name.kind, f"{name.kind} {name.name}".rstrip())
+
+
+def _option_text(name: str) -> str:
+    """The name of an option, after the environment variable that sets it, if there is one."""
+    variable, _ = OPTION_VARIABLES.get(name, ("", ""))
+    return f"environment variable {variable} ({name})" if variable else name
 
 
 def value_text(name: CacheKeyInput, value: str | None) -> str:
@@ -210,8 +231,12 @@ def value_text(name: CacheKeyInput, value: str | None) -> str:
         return match[0]
     if name.kind == "argument" and value in ("1", "None"):
         return "equal to 1, a constant" if value == "1" else "None, a constant"
+    if name.kind == "option" and value in OPTION_VARIABLES.get(name.name, ())[1:]:
+        return "unset"
     if not value and name.kind in ("environment", "option"):
         return "empty"
+    if name.kind == "environment":
+        value = variable_value(value)
     return value if len(value) <= _MAX_VALUE_LENGTH else f"{value[:_MAX_VALUE_LENGTH]}..."
 
 

@@ -13,6 +13,7 @@ from irscope.analysis.pass_history import (
     opcode_changes,
 )
 from irscope.diff.align import Block, common_blocks
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
@@ -89,9 +90,13 @@ def _first_step(divergence: Divergence) -> int:
 
 
 def divergences(
-    a: Sequence[PassStep], b: Sequence[PassStep], document_a: Documents, document_b: Documents
+    a: Sequence[PassStep],
+    b: Sequence[PassStep],
+    document_a: Documents,
+    document_b: Documents,
+    lines: LineMap = NO_LINES,
 ) -> Divergences:
-    """Where two variants diverge."""
+    """Where two variants diverge. `lines` are the lines of A's source in B's."""
     found: dict[str, Divergence] = {}
     for pair, left, right in _since_equal(list(_states(a, b))):
         stage = pair.stage if pair else a[0].stage
@@ -99,7 +104,7 @@ def divergences(
         below = stage == "llir"
         if below and "operations" in found:
             break
-        kinds, summary = _difference(stage, document_a(left), document_b(right))
+        kinds, summary = _difference(stage, document_a(left), document_b(right), lines)
         for kind in KINDS:
             if kind in kinds:
                 found.setdefault(kind, Divergence(pair, summary))
@@ -156,11 +161,11 @@ def _since_equal(states: Sequence[_State]) -> Sequence[_State]:
     return states[max(same, default=-1) + 1 :]
 
 
-def _difference(stage: str, left: Document, right: Document) -> tuple[set[str], str]:
+def _difference(stage: str, left: Document, right: Document, lines: LineMap) -> tuple[set[str], str]:
     """The ways in which two modules differ, as named in KINDS, and a line about it."""
     if large(left, right) and (opcodes := opcode_changes(left, right)):
         return {"operations"}, ", ".join(opcodes)
-    diff = diff_stage(stage, left, right)
+    diff = diff_stage(stage, left, right, lines)
     return set(_kinds(diff)), summarize(diff)
 
 

@@ -13,7 +13,8 @@ from math import prod
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
 from irscope.analysis.axis_info import AxisInfo, pointee_bytes
-from irscope.analysis.instruction_mix import KernelPlace, kernel_place
+from irscope.analysis.instruction_mix import KernelPlace
+from irscope.analysis.source_map import kernel_place
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Document
 

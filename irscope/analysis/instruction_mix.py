@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from irscope.analysis.source_map import SourcePlace, kernel_place
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
 from irscope.facts.fact import Evidence
-from irscope.languages.document import Document, Location
+from irscope.languages.document import Document
 from irscope.model import Kernel
 
-KernelPlace = tuple[str, int] | None  # file and line of the kernel itself; None: unknown
+KernelPlace = SourcePlace | None  # a line of the kernel itself; None: unknown
 
 
 @dataclass(slots=True)
@@ -45,23 +46,21 @@ def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, K
     return found
 
 
-def kernel_place(location: Location | None) -> KernelPlace:
-    """The place in the kernel itself: of the outermost call if the location is inlined."""
-    return None if location is None else (location.outermost.file, location.outermost.line)
-
-
 def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
-    """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`."""
+    """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`.
+
+    `kernel` is B's, or A's for a line that B does not have: `line 14 of A`.
+    """
     if place is None:
         return f"of {of or 'unknown lines'}"
-    file, line = place
+    line = f"line {place.line} of A" if place.removed else f"line {place.line}"
     lines = kernel.source.text.split("\n")
-    index = line - kernel.source.line
-    same_file = file.rpartition("/")[2] == kernel.source.file.rpartition("/")[2]
+    index = place.line - kernel.source.line
+    same_file = place.file_name == SourcePlace(kernel.source.file, 0).file_name
     source = lines[index].strip()[:60] if same_file and 0 <= index < len(lines) else ""
     if of:
-        return f"of {of} (line {line}: {source})" if source else f"of {of} (line {line})"
-    return f"of line {line} ({source})" if source else f"of line {line}"
+        return f"of {of} ({line}: {source})" if source else f"of {of} ({line})"
+    return f"of {line} ({source})" if source else f"of {line}"
 
 
 def _place_of(document: Document, line: int) -> KernelPlace:

@@ -6,18 +6,38 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irscope.languages.document import OPAQUE, Document, Location
 from irscope.languages.language_registry import language_named
 from irscope.model import Kernel
 
-# A file name without its path, because captures move between machines, and a line from 1.
-SourcePlace = tuple[str, int]
+
+class SourcePlace(NamedTuple):
+    """A line of the captured source: its file, and its number from 1.
+
+    In a comparison, the lines of A are given as the lines of B that they match (see `line_map`); `removed`
+    marks one that B does not have, which is A's own.
+    """
+
+    file: str
+    line: int
+    removed: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The file without its folder."""
+        return self.file.replace("\\", "/").rpartition("/")[2]
 
 
 def place_of(location: Location) -> SourcePlace:
     """The place of a location itself, before inlining."""
-    return location.file.replace("\\", "/").rpartition("/")[2], location.line
+    return SourcePlace(location.file, location.line, location.removed)
+
+
+def kernel_place(location: Location | None) -> SourcePlace | None:
+    """The place in the kernel itself: of the outermost call if the location is inlined; None: unknown."""
+    return None if location is None else place_of(location.outermost)
 
 
 class SourceMap:

@@ -130,10 +130,10 @@ def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> l
     unique = [key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1]
     index, other_index = dict(zip(ours, count(gap.left))), dict(zip(theirs, count(gap.right)))
     pairs = sorted((index[key], other_index[key]) for key in unique)
-    return [Block(*pairs[n], 1) for n in _longest_increasing([j for _, j in pairs])]
+    return [Block(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
 
 
-def _longest_increasing(values: Sequence[int]) -> list[int]:
+def longest_increasing(values: Sequence[int]) -> list[int]:
     """The indices of a longest increasing subsequence of distinct values (patience sorting)."""
     tops: list[int] = []
     top_index: list[int] = []

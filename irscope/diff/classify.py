@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
+from irscope.diff.layout_changes import is_layout
 from irscope.diff.rows import Change
 from irscope.languages.brackets import closing_bracket
 from irscope.languages.language_registry import language_named
@@ -30,12 +31,15 @@ _TOKEN = re.compile(
     r"|(?P<shape>(?<=[<\s])(?:\d+|\?)(?:x(?:\d+|\?))*(?=x[a-z!])|\b\d+(?:x\d+)+\b|\b\d+(?= x ))"
     r"|(?P<attribute>\b(?:align|addrspace)\b ?\(?\d*\)?)"
     r"|(?P<number>-?\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)"
-    r"|(?P<type>!tt[\w.]*|\bx?(?:[uis]{1,2}\d+|b?f\d+\w*|tf32)\b"
+    r"|(?P<dimension_end>(?<=[\d?])x(?=!))"
+    r"|(?P<type>!tt[\w.]*|(?:\b|(?<=[\d?]))x?(?:[uis]{1,2}\d+|b?f\d+\w*|tf32)\b"
     r"|\b(?:index|tensor|vector|memdesc|ptr|half|float|double|bfloat|void|label)\b)"
     r"|(?P<word>@?[\w$.]+)"
     r"|(?P<mark>->|\S)"
 )
 _DIGITS = re.compile(r"\d+")
+# Tokens that are part of an attribute in `inputPrecision = tf32` and `{axis = 1 : i32}`.
+_ATTRIBUTE_VALUES = frozenset(["hexadecimal", "number", "type", "shape"])
 _LITERALS = frozenset(["true", "false", "undef", "poison", "null", "zeroinitializer", "none"])
 _KINDS = {
     "text": Change.ATTRIBUTE,
@@ -44,11 +48,16 @@ _KINDS = {
     "hexadecimal": Change.CONSTANT,
     "shape": Change.SHAPE,
     "attribute": Change.ATTRIBUTE,
+    "dimension_end": Change.EQUAL,
     "number": Change.CONSTANT,
     "type": Change.TYPE,
     "word": Change.ATTRIBUTE,
     "mark": Change.EQUAL,
 }
+
+
+# A type that only one side has is not another shape.
+_KINDS_ALONE = {Change.SHAPE: Change.TYPE}
 
 
 class _Token(NamedTuple):
@@ -60,8 +69,8 @@ class _Token(NamedTuple):
 def classify(left: str, right: str, language: str) -> Change:
     """How two normalized texts of one opcode differ; EQUAL if they are identical.
 
-    In MLIR, a number between braces is an attribute. A number that changes like a dimension of the same
-    operation (`end = 64` of a `tensor<64xi32>`) counts as that dimension.
+    In MLIR, everything between braces and after an equals sign is an attribute. A number that changes like a
+    dimension of the same operation (`end = 64` of a `tensor<64xi32>`) counts as that dimension.
     """
     if left == right:
         return Change.EQUAL
@@ -76,29 +85,33 @@ def classify(left: str, right: str, language: str) -> Change:
             change |= Change.CONSTANT
             continue
         for token in (*removed, *added):
-            change |= token.kind
+            change |= token.kind if removed and added else _KINDS_ALONE.get(token.kind, token.kind)
     return change or Change.ATTRIBUTE
 
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
     syntax = language_named(language)
     braces = at = 0
+    after_equals = False
     while match := _TOKEN.search(text, at):
         at = match.end()
         name, word = match.lastgroup or "mark", match[0]
         kind = _KINDS[name]
-        if name == "layout" and text.startswith("<", at):
-            close = closing_bracket(text, at, "<>")
-            at = len(text) if close is None else close + 1
-            word = text[match.start() : at]
+        if name == "layout":
+            if text.startswith("<", at):
+                close = closing_bracket(text, at, "<>")
+                at = len(text) if close is None else close + 1
+                word = text[match.start() : at]
+            kind = Change.LAYOUT if is_layout(match[0].lstrip("#")) else Change.ATTRIBUTE
         elif name == "mark":
             braces += (word == "{") - (word == "}")
-        elif name in ("number", "hexadecimal") and syntax.attributes_in_braces and braces > 0:
+        elif syntax.attributes_in_braces and (braces > 0 or after_equals) and name in _ATTRIBUTE_VALUES:
             kind = Change.ATTRIBUTE
-        elif word in _LITERALS:
+        elif word in _LITERALS and not (syntax.attributes_in_braces and braces > 0):
             kind = Change.CONSTANT
         elif word in syntax.register_classes:
             kind = Change.OPERANDS
+        after_equals = word == "="
         yield _Token(word, kind)
 
 

@@ -106,9 +106,16 @@ class _DefinitionMatcher:
         self.left, self.right = left.operations, right.operations
         self.matches = _with_moved(left, right, matches)
         self.carried: dict[int, dict[int, int]] = {}
+        self.parameters: dict[int, dict[int, int]] = {}
         for index, other in enumerate(matches):
             if other != UNMATCHED and len(self.left[index].arguments) != len(self.right[other].arguments):
-                self.carried[index] = self._carried(index, other, ours[index], theirs[other])
+                if self.left[index].opcode.endswith(".func"):
+                    names = self.left[index].arguments, self.right[other].arguments
+                    self.parameters[index] = matched_parameters(*names)
+                else:
+                    self.carried[index] = self._carried(index, other, ours[index], theirs[other])
+        if language_named(left.language).has_regions:
+            self._match_replaced(ours, theirs)
 
     def match(self, definition: Definition | None) -> Definition | None:
         """The definition in the right document that matches `definition`; its owner can be UNMATCHED."""
@@ -116,7 +123,9 @@ class _DefinitionMatcher:
             return None
         owner = self.matches[definition.owner]
         position = definition.position
-        if definition.owner in self.carried:
+        if definition.owner in self.parameters:
+            position = self.parameters[definition.owner].get(position, UNMATCHED)
+        elif definition.owner in self.carried:
             before = self._leading(self.left[definition.owner]) if definition.argument else 0
             if position >= before:
                 after = self._leading(self.right[owner]) if definition.argument else 0
@@ -131,6 +140,24 @@ class _DefinitionMatcher:
         if not (ours.opcode.endswith(".constant") and theirs.opcode.endswith(".constant")):
             return Change.OPERANDS
         return Change.EQUAL if ours.normalized == theirs.normalized else Change.CONSTANT
+
+    def _match_replaced(self, ours: Definitions, theirs: Definitions) -> None:
+        """Matches removed with added operations of equal operands: another operation took their place.
+
+        Their users have no other operands, only another `arith.addf` or `math.exp` before them.
+        """
+        taken = {other for other in self.matches if other != UNMATCHED}
+        added: dict[tuple[int, int, tuple[Definition | None, ...]], list[int]] = defaultdict(list)
+        for j in reversed([j for j in range(len(self.right)) if j not in taken and theirs[j]]):
+            operation = self.right[j]
+            added[operation.parent, len(operation.results), _in_any_order(theirs[j])].append(j)
+        for i, operation in enumerate(self.left if added else ()):
+            if self.matches[i] == UNMATCHED and ours[i]:
+                parent = self.matches[operation.parent] if operation.parent >= 0 else -1
+                operands = _in_any_order([self.match(one) for one in ours[i]])
+                found = added.get((parent, len(operation.results), operands))
+                if found:
+                    self.matches[i] = found.pop()
 
     def _carried(
         self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
@@ -151,6 +178,19 @@ class _DefinitionMatcher:
     def _leading(operation: Operation) -> int:
         """The number of arguments before the loop-carried ones: the induction variable."""
         return max(0, len(operation.arguments) - len(operation.results))
+
+
+def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, int]:
+    """Left position -> right position of the parameters of a function that has more or fewer on one side.
+
+    Parameters of equal name match.
+    """
+    blocks = common_blocks(left, right)
+    return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
+
+
+def _in_any_order(operands: Sequence[Definition | None]) -> tuple[Definition | None, ...]:
+    return tuple(sorted(operands, key=lambda one: one or (-2, False, 0)))
 
 
 def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:

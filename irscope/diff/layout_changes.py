@@ -20,6 +20,10 @@ from irscope.languages.document import Document, Layout, Operation
 
 _ALIAS = re.compile(r"#[A-Za-z_]\w*")
 
+# The dialects that define layouts, and their attributes that are none.
+_LAYOUT_DIALECTS = frozenset(["ttg", "ttng", "gluon", "amdg", "triton_gpu", "triton_nvidia_gpu"])
+_NOT_LAYOUTS = re.compile(r"(?:shared|tensor|global)_memory$|.*_(?:policy|spaces?|modifier)$")
+
 Aliases = Sequence[tuple[str, ...]]
 
 
@@ -47,6 +51,15 @@ def layouts_in_use(document: Document) -> list[Hashable]:
     return [tuple(contents[name] for name in names) for names in aliases(document)]
 
 
+def is_layout(kind: str) -> bool:
+    """Whether an attribute called `kind` is a layout: `ttg.blocked` is, `tt.cache_policy` is not.
+
+    Memory spaces and cache policies are attributes. An alias that nothing defines passes for a layout.
+    """
+    dialect, dot, name = kind.partition(".")
+    return not dot or (dialect in _LAYOUT_DIALECTS and not _NOT_LAYOUTS.match(name))
+
+
 class LayoutMatch:
     """Matches the layouts of the left document with layouts of the right one."""
 
@@ -59,22 +72,27 @@ class LayoutMatch:
             self._uses.update(set(zip(ours, theirs, strict=True)))
         self.pairs = self._most_frequent()
 
-    def differ(self, index: int) -> bool:
-        """Whether left operation `index` and its match use different layouts."""
+    def change(self, index: int) -> Change:
+        """How the aliases in the types and attributes of left operation `index` and its match differ.
+
+        The change is LAYOUT for layouts, ATTRIBUTE for others (cache policies, memory spaces).
+        """
+        change = Change.EQUAL
         ours = self._left_aliases[index]
-        if not ours:
-            return False
-        theirs = self._right_aliases[self._matches[index]]
-        return len(ours) == len(theirs) and any(
-            not self._same(a, b) for a, b in zip(ours, theirs, strict=True)
-        )
+        theirs = self._right_aliases[self._matches[index]] if ours else ()
+        if len(ours) == len(theirs):
+            for a, b in zip(ours, theirs, strict=True):
+                if not self._same(a, b):
+                    layouts = is_layout(self._left[a].kind) or is_layout(self._right[b].kind)
+                    change |= Change.LAYOUT if layouts else Change.ATTRIBUTE
+        return change
 
     def changes(self) -> tuple[LayoutChange, ...]:
         """The matched layouts that differ, most used first, then the ones that only one side has."""
         changed = [
             _compare(self._left[a], self._right[b], self._uses[a, b])
             for a, b in self.pairs
-            if not self._same(a, b)
+            if not self._same(a, b) and (is_layout(self._left[a].kind) or is_layout(self._right[b].kind))
         ]
         changed.sort(key=lambda change: -change.uses)
         ours = self._unmatched(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
@@ -91,7 +109,9 @@ class LayoutMatch:
         known = {_content(layout) for layout in others.values()}
         names = dict.fromkeys(name for aliases in uses for name in aliases)
         return [
-            layouts[name] for name in names if name not in matched and _content(layouts[name]) not in known
+            layouts[name]
+            for name in names
+            if name not in matched and is_layout(layouts[name].kind) and _content(layouts[name]) not in known
         ]
 
     def definitions(self) -> dict[int, tuple[int, Change]]:
@@ -101,7 +121,9 @@ class LayoutMatch:
         for a, b in self.pairs:
             line, other = self._left[a].line, self._right[b].line
             if line not in found and other not in taken:
-                found[line] = other, Change.EQUAL if self._same(a, b) else Change.LAYOUT
+                layouts = is_layout(self._left[a].kind) or is_layout(self._right[b].kind)
+                different = Change.LAYOUT if layouts else Change.TEXT
+                found[line] = other, Change.EQUAL if self._same(a, b) else different
                 taken.add(other)
         return found
 

@@ -3,22 +3,25 @@
     left:  kernels.py:14 -> 3        right, after two lines were inserted above:  kernels.py:16 -> 3
 
 A file that was edited between two captures has shifted lines. So lines of the left side are first mapped to
-lines of the right, by the operations that were compiled from them. Without that, an added comment would
-unmatch every operation below it.
+lines of the right: by the captured sources, and those of other files by the operations that were compiled
+from them. Without that, an added comment would unmatch every operation below it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Location
 
 # The opcodes that were compiled from a line, with their columns and without: an edit elsewhere changes
 # neither, and another Triton version may only change the columns.
 _Opcodes = set[tuple[int, str]]
 _Lines = dict[int, _Opcodes]
+# File, line, column, and whether only the left side has the line.
+_Position = tuple[str, int, int, bool]
 
 # The shifts to try: an edited file has one for each part between edits.
 _SHIFTS = 8
@@ -43,25 +46,51 @@ class LocationNumbers:
     lines: list[int]
 
 
-def number_locations(left: Document, right: Document) -> tuple[LocationNumbers, LocationNumbers] | None:
-    """The locations of both documents' operations; None if one of the two has no locations at all."""
-    left_files, right_files = _opcodes_by_line(left), _opcodes_by_line(right)
-    if not left_files or not right_files:
+def number_locations(
+    left: Document, right: Document, lines: LineMap = NO_LINES
+) -> tuple[LocationNumbers, LocationNumbers] | None:
+    """The locations of both documents' operations; None if one of the two has no locations at all.
+
+    `lines` are the lines of the left source in the right one.
+    """
+    if not _has_locations(left) or not _has_locations(right):
         return None
-    shifts = {name: _line_map(lines, right_files.get(name, {})) for name, lines in left_files.items()}
+    left_files = _opcodes_by_line(left, lines.left_known)
+    right_files = _opcodes_by_line(right, lines.right_known) if left_files else {}
+    shifts = {name: _line_map(own, right_files.get(name, {})) for name, own in left_files.items()}
+
+    def left_key(location: Location) -> _Position:
+        if lines.left_known(location):
+            moved = lines.move(location)
+            return moved.file, moved.line, moved.column, moved.removed
+        name = _name(location.file)
+        return name, shifts.get(name, {}).get(location.line, location.line), location.column, False
+
+    def right_key(location: Location) -> _Position:
+        file = location.file if lines.right_known(location) else _name(location.file)
+        return file, location.line, location.column, False
+
     numbers: dict[object, int] = {}
-    return _numbered(left, shifts, numbers), _numbered(right, {}, numbers)
+    return _numbered(left, left_key, numbers), _numbered(right, right_key, numbers)
 
 
-def _opcodes_by_line(document: Document) -> dict[str, _Lines]:
-    """File name -> line -> opcodes compiled from it. Folders are ignored: they differ between machines."""
+def _has_locations(document: Document) -> bool:
+    return any(operation.location is not None for operation in document.operations)
+
+
+def _opcodes_by_line(document: Document, known: Callable[[Location], bool]) -> dict[str, _Lines]:
+    """File name -> line -> opcodes compiled from it, without lines that are `known`.
+
+    Folders are ignored: they differ between machines.
+    """
     files: dict[str, _Lines] = defaultdict(lambda: defaultdict(set))
     # Parsers share one Location between the operations that have it.
     distinct = {(id(op.location), op.opcode): op.location for op in document.operations}
     for (_, opcode), location in distinct.items():
         link = location
         while link is not None:
-            files[_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
+            if not known(link):
+                files[_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
             link = link.inlined_at
     return files
 
@@ -104,7 +133,7 @@ def _likely_shifts(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) 
 
 
 def _numbered(
-    document: Document, shifts: Mapping[str, Mapping[int, int]], numbers: dict[object, int]
+    document: Document, key_of: Callable[[Location], _Position], numbers: dict[object, int]
 ) -> LocationNumbers:
     exact, lines = [], []
     known: dict[int, tuple[int, int]] = {id(None): (NO_LOCATION, NO_LOCATION)}
@@ -112,8 +141,8 @@ def _numbered(
         location = operation.location
         pair = known.get(id(location))
         if pair is None:
-            chain = list(_chain(location, shifts))
-            plain = tuple((file, line) for file, line, _ in chain)
+            chain = [key_of(link) for link in _chain(location)]
+            plain = tuple((file, line, removed) for file, line, _, removed in chain)
             pair = (
                 numbers.setdefault(("exact", *chain), len(numbers) + 1),
                 numbers.setdefault(("line", *plain), len(numbers) + 1),
@@ -124,10 +153,7 @@ def _numbered(
     return LocationNumbers(exact, lines)
 
 
-def _chain(
-    location: Location | None, shifts: Mapping[str, Mapping[int, int]]
-) -> Iterator[tuple[str, int, int]]:
+def _chain(location: Location | None) -> Iterator[Location]:
     while location is not None:
-        name = _name(location.file)
-        yield name, shifts.get(name, {}).get(location.line, location.line), location.column
+        yield location
         location = location.inlined_at

@@ -19,13 +19,17 @@ from irscope.languages.language_registry import language_named
 
 @dataclass(frozen=True, slots=True)
 class LineChange:
-    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`."""
+    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
+
+    The file and line are B's; A's if B does not have the line (`removed`).
+    """
 
     file: str
     line: int
     opcode: str
     left: int
     right: int
+    removed: bool = False
 
 
 def by_source_line(diff: StageDiff) -> list[LineChange]:
@@ -35,16 +39,20 @@ def by_source_line(diff: StageDiff) -> list[LineChange]:
     Matrix and memory instructions precede others, larger differences precede smaller ones.
     """
     language = language_named(diff.left.language)
+    diff = diff.in_lines_of_b()
     left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
     changes = [
-        LineChange(*key, left[key], right[key]) for key in {**left, **right} if left[key] != right[key]
+        LineChange(file, line, opcode, left[key], right[key], removed)
+        for key in {**left, **right}
+        if left[key] != right[key]
+        for file, line, removed, opcode in [key]
     ]
     changes.sort(key=lambda change: _priority(change, language))
     return changes
 
 
-def _class_counts(document: Document, language: Language) -> Counter[tuple[str, int, str]]:
-    counts: Counter[tuple[str, int, str]] = Counter()
+def _class_counts(document: Document, language: Language) -> Counter[tuple[str, int, bool, str]]:
+    counts: Counter[tuple[str, int, bool, str]] = Counter()
     classes: dict[str, str] = {}
     for operation in document.operations:
         if operation.location is None or operation.opcode == OPAQUE:
@@ -53,7 +61,7 @@ def _class_counts(document: Document, language: Language) -> Counter[tuple[str, 
         if opcode not in classes:
             classes[opcode] = language.instruction_class(opcode)
         location = operation.location.outermost
-        counts[location.file, location.line, classes[opcode]] += 1
+        counts[location.file, location.line, location.removed, classes[opcode]] += 1
     return counts
 
 

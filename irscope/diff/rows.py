@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Layout
 
 
@@ -19,7 +21,8 @@ class Change(enum.Flag):
     SHAPE: a dimension of a tensor or vector type. LAYOUT: the kind or a field of a layout. CONSTANT: a
     literal value. ATTRIBUTE: an attribute or modifier of the same operation. TYPE: an element type or kind
     of type. OPERANDS: the definitions of an operand do not match each other. ADDED, REMOVED: the operation
-    has no match. TEXT: lines outside of operations differ.
+    has no match. TEXT: lines outside of operations differ. MOVED: the operation's match is elsewhere, so it
+    has a row on each side.
     """
 
     EQUAL = 0
@@ -32,19 +35,29 @@ class Change(enum.Flag):
     ADDED = enum.auto()
     REMOVED = enum.auto()
     TEXT = enum.auto()
+    MOVED = enum.auto()
 
     @property
     def structural(self) -> bool:
-        """Whether this is a real change: more than shapes, constants, and lines outside of operations."""
-        return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT))
+        """Whether this is a real change: more than shapes, constants, order, lines outside of operations."""
+        return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT | Change.MOVED))
+
+    @property
+    def mirrored(self) -> Change:
+        """The change with the sides swapped."""
+        change = self & ~(Change.ADDED | Change.REMOVED)
+        change |= Change.REMOVED if self & Change.ADDED else Change.EQUAL
+        return change | (Change.ADDED if self & Change.REMOVED else Change.EQUAL)
 
     @property
     def mark(self) -> str:
-        """A character for the gutter, so that a change shows without color: + - ~ or a blank."""
+        """A character for the gutter, so that a change shows without color: + - > ~ or a blank."""
         if self & Change.ADDED:
             return "+"
         if self & Change.REMOVED:
             return "-"
+        if self & Change.MOVED:
+            return ">"
         return "~" if self else " "
 
 
@@ -58,6 +71,11 @@ class Row:
     left: int | None
     right: int | None
     change: Change
+
+    @property
+    def mirrored(self) -> Row:
+        """The row with the sides swapped."""
+        return Row(self.right, self.left, self.change.mirrored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +91,32 @@ class LayoutChange:
     fields: tuple[tuple[str, str, str], ...]
     uses: int
 
+    @property
+    def mirrored(self) -> LayoutChange:
+        """The change with the sides swapped."""
+        fields = tuple((name, right, left) for name, left, right in self.fields)
+        return LayoutChange(self.right, self.left, fields, self.uses)
+
 
 # Operations that define a value and read none.
 _CONSTANT_OPCODES = ("arith.constant", "tt.make_range")
 _FROM_CONSTANTS = (
-    Change.SHAPE | Change.CONSTANT | Change.OPERANDS | Change.TEXT | Change.ADDED | Change.REMOVED
+    Change.SHAPE
+    | Change.CONSTANT
+    | Change.OPERANDS
+    | Change.TEXT
+    | Change.ADDED
+    | Change.REMOVED
+    | Change.MOVED
 )
 
 
 @dataclass(frozen=True)
 class StageDiff:
-    """The diff of one stage of two variants. `counts` has the number of operations per change."""
+    """The diff of one stage of two variants. `counts` has the number of operations per change.
+
+    `lines` are the lines of A's source in B's. The locations of `left` are A's own.
+    """
 
     stage: str
     left: Document
@@ -91,6 +124,11 @@ class StageDiff:
     rows: Sequence[Row]
     layouts: tuple[LayoutChange, ...]
     counts: dict[Change, int]
+    lines: LineMap = NO_LINES
+
+    def in_lines_of_b(self) -> StageDiff:
+        """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
+        return replace(self, left=self.lines.in_lines_of_b(self.left), lines=NO_LINES)
 
     @property
     def equal(self) -> bool:
@@ -101,6 +139,24 @@ class StageDiff:
     def structural(self) -> bool:
         """Whether the stages really differ: in more than shapes and the constants that follow from them."""
         return bool(self.layouts) or any(n for change, n in self.counts.items() if change.structural)
+
+    @property
+    def mirrored(self) -> StageDiff:
+        """The diff with the sides swapped."""
+        layouts = [change.mirrored for change in self.layouts]
+        layouts.sort(
+            key=lambda change: (change.left is None) - (change.right is None) if not change.uses else -2
+        )
+        counts = {change: self.counts.get(change.mirrored, 0) for change in Change}
+        return StageDiff(
+            self.stage,
+            self.right,
+            self.left,
+            _left_first([row.mirrored for row in self.rows]),
+            tuple(layouts),
+            {change: number for change, number in counts.items() if number},
+            self.lines.inverse,
+        )
 
     def is_constant(self, row: Row) -> bool:
         """Whether a row that only one side has is the definition of a constant."""
@@ -119,3 +175,17 @@ class StageDiff:
         if not unmatched or self.layouts or any(row.change & ~_FROM_CONSTANTS for row in self.rows):
             return False
         return all(map(self.is_constant, unmatched))
+
+
+def _left_first(rows: Sequence[Row]) -> list[Row]:
+    """The rows with the left side's first in every run of rows that have one side only."""
+    ordered: list[Row] = []
+    for paired, run in groupby(rows, lambda row: row.left is not None and row.right is not None):
+        own = list(run)
+        ordered += own if paired else sorted(own, key=lambda row: row.left is None)
+    return ordered
+
+
+def _sides(change: LayoutChange) -> int:
+    """The place of a layout change among others: on both sides, only on the left, only on the right."""
+    return 0 if change.left and change.right else 1 if change.left else 2

@@ -9,27 +9,49 @@ from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.matching import UNMATCHED, match_operations
+from irscope.diff.moves import match_moved, moved_operations
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
+from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
 
 _CHANGES = [change for change in Change if change]
 
 
-def diff_stage(stage: str, left: Document, right: Document) -> StageDiff:
-    """The diff of two documents of one language. Takes nearly linear time for any texts."""
-    matches = match_operations(left, right)
-    operands = _fix_sliders_and_compare_operands(left, right, matches)
-    layouts = LayoutMatch(left, right, matches)
-    changes = _classify_matches(left, right, matches, layouts, operands)
+def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_LINES) -> StageDiff:
+    """The diff of two documents of one language. Takes nearly linear time for any texts.
+
+    `lines` are the lines of the left source in the right one; without them, they follow from the operations.
+    Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on the order of
+    the sides, so both orders are computed in one of them: the smaller side is the left.
+    """
+    if _order(right) < _order(left):
+        return _diff(stage, right, left, lines.inverse).mirrored
+    return _diff(stage, left, right, lines)
+
+
+def _order(document: Document) -> tuple[int, int, str]:
+    return len(document.operations), len(document.text), document.text
+
+
+def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageDiff:
+    named = with_symbols_of(left, right)
+    matches = match_operations(named, right, lines)
+    operands = _correct_matches_and_compare_operands(named, right, matches, lines)
+    moved = moved_operations(matches)
+    layouts = LayoutMatch(named, right, matches)
+    changes = _classify_matches(named, right, matches, layouts, operands)
+    for index in moved:
+        changes[index] = changes.get(index, Change.EQUAL) | Change.MOVED
     rows = build_rows(left, right, matches, changes, layouts.definitions())
     counts = _count_changes(changes, matches, len(right.operations), rows)
-    return StageDiff(stage, left, right, rows, layouts.changes(), counts)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines)
 
 
-def _fix_sliders_and_compare_operands(
-    left: Document, right: Document, matches: list[int]
+def _correct_matches_and_compare_operands(
+    left: Document, right: Document, matches: list[int], lines: LineMap
 ) -> dict[int, Change]:
     """Updates `matches` in place, then compares operands: left operation -> change.
 
@@ -37,6 +59,7 @@ def _fix_sliders_and_compare_operands(
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
+    match_moved(left, right, matches, defs, lines)
     return operand_changes(left, right, matches, defs)
 
 
@@ -55,8 +78,7 @@ def _classify_matches(
         ours, theirs = left.operations[index].normalized, right.operations[other].normalized
         change = Change.EQUAL if ours == theirs else classify(ours, theirs, left.language)
         change |= operands.get(index, Change.EQUAL)
-        if layouts.differ(index):
-            change |= Change.LAYOUT
+        change |= layouts.change(index)
         if change:
             changes[index] = change
     return changes

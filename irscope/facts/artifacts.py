@@ -13,6 +13,7 @@ from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
+from irscope.facts.partitions import partitions
 from irscope.facts.pipelines import Pipeline, pipelines
 from irscope.model import Variant
 
@@ -50,6 +51,15 @@ class VariantArtifacts:
         """The layouts, conversions and buffers of the TTGIR."""
         text = self._text("ttgir")
         return None if text is None else scan_ttgir(text)
+
+    def warp_specialization(self) -> Measured:
+        """The partitions of warps: "default: 4 warps, 2 loads; partition0: 4 warps, 232 registers, 1 MMA"."""
+        text = self._text("ttgir")
+        if text is None:
+            return Measured(None)
+        found = partitions(text, self.assembly)
+        value = "; ".join(partition.text() for partition in found) or "none"
+        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in found))
 
     @cached_property
     def occupancy(self) -> Occupancy | None:

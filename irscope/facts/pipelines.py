@@ -7,13 +7,13 @@ Triton's pipeliner moves the loads of a loop to earlier iterations. With `num_st
       dot(x)     ->       x2 = load
                           dot(x0); x0 = x1; x1 = x2
 
-The depth is the number of iterations whose tiles are loaded, in use or about to be: the load is two
-iterations ahead, so the depth is 3. It follows from the loop: the loads that were copied before it keep
+The depth is the number of iterations whose tiles are in use or being loaded: the load is two iterations ahead
+of its use, so the depth is 3. It follows from the loop: the loads that were copied before it keep
 their location, and their number per load in the loop is the distance. The number of buffers is another
 figure: `mma.sync` and LDS copies through registers need one buffer less than the depth.
 
 A matrix instruction that was copied before the loop too (`tcgen05.mma`, which the next iteration waits for)
-is that much closer to its load.
+is that much closer to the loads of the tiles that it reads.
 
 If the loads are not copied before the loop (warp specialization, where a group of warps only loads, or
 pipelines written by hand in Gluon), the depth is the number of buffers that asynchronous copies fill in turn.
@@ -49,13 +49,23 @@ _DOTS = frozenset(
         "ttng.tc_gen5_mma_scaled",
     ]
 )
+# Operations whose result is the tile that they read.
+_VIEWS = frozenset(
+    [
+        "ttg.local_load",
+        "ttg.memdesc_trans",
+        "ttg.memdesc_reshape",
+        "ttg.memdesc_subslice",
+        "ttg.memdesc_reinterpret",
+    ]
+)
 
 _OPERATION = re.compile(r"\s*(?:%[\w#:]{1,99}(?:, %[\w#:]{1,99}){0,99} = )?\"?([a-z_]+\.[a-z_0-9.]+)\"?")
 _LOCATION = re.compile(r" loc\((#loc\d*|\"[^\n]{0,999})\)\s*$")
 _VALUE = re.compile(r"%[\w]{1,99}(?:#\d{1,9})?")
 # Selects one of several buffers of shared memory; the leading dimension is their number.
 _BUFFER = re.compile(
-    r"\s*(?P<name>%\w{1,99}) = ttg\.memdesc_index [^\n]{0,999}? : !ttg\.memdesc<"
+    r"\s*(?P<name>%\w{1,99}) = ttg\.memdesc_index (?P<tile>%\w{1,99})[^\n]{0,999}? : !ttg\.memdesc<"
     r"(?P<copies>\d{1,9})x[\dx]{1,99}x(?P<element>\w{1,99}), (?P<encoding>[^\n]{0,999}?) ->"
 )
 
@@ -78,21 +88,49 @@ class Pipeline:
     buffer_lines: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Buffer:
+    """A value that is one of `copies` copies of the tile `tile`, selected in `line`."""
+
+    tile: str
+    copies: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A load that fills the tiles `tiles`, or a matrix instruction that reads them. `how` is of a load."""
+
+    identity: str
+    line: int
+    tiles: frozenset[str]
+    how: str = ""
+
+
 @dataclass(slots=True)
 class _Region:
     """A region of the text: a loop if `line` is not negative.
 
-    `loads` are (identity, how, line), `dots` identities; `before` counts both before the current line,
-    since the last loop that repeats them. `copied` and `stored` are the buffers that asynchronous copies
-    and stores fill: (number of copies of the tile, line that selects one).
+    `before` counts loads and matrix instructions before the current line, since the last loop that repeats
+    them. `copied` and `stored` are the buffers that asynchronous copies and stores fill. `reads` counts
+    reads of shared memory.
     """
 
     line: int
-    loads: list[tuple[str, str, int]] = field(default_factory=list)
-    dots: list[str] = field(default_factory=list)
+    loads: list[_Use] = field(default_factory=list)
+    dots: list[_Use] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)
-    copied: list[tuple[int, int]] = field(default_factory=list)
-    stored: list[tuple[int, int]] = field(default_factory=list)
+    copied: list[_Buffer] = field(default_factory=list)
+    stored: list[_Buffer] = field(default_factory=list)
+    reads: int = 0
+
+    def add(self, other: _Region) -> None:
+        """Adds the operations of a region within this one."""
+        self.loads += other.loads
+        self.dots += other.dots
+        self.copied += other.copied
+        self.stored += other.stored
+        self.reads += other.reads
 
 
 def pipelines(text: str) -> list[Pipeline]:
@@ -102,7 +140,7 @@ def pipelines(text: str) -> list[Pipeline]:
     """
     found: list[Pipeline] = []
     regions = [_Region(-1)]
-    buffers: dict[str, tuple[int, int]] = {}
+    buffers: dict[str, _Buffer] = {}
     for index, line in enumerate(text.split("\n")):
         code = line.strip()
         ended = -1
@@ -116,21 +154,26 @@ def pipelines(text: str) -> list[Pipeline]:
     return found
 
 
-def _read(region: _Region, line: str, index: int, buffers: dict[str, tuple[int, int]]) -> None:
+def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -> None:
     """Reads a line of a region. `buffers` are the values that are one of several copies of a tile."""
-    if "ttg.memdesc_index" in line:
+    opcode = _opcode(line)
+    if opcode == "ttg.memdesc_index":
         _remember(buffers, line, index)
-    elif "ttg.local_store" in line:
-        region.stored += _filled(line, buffers)
-    elif (opcode := _opcode(line)) in _DOTS:
-        region.dots.append(_identity(opcode, line))
-        region.before[region.dots[-1]] += 1
-    elif (how := _LOADS.get(opcode)) in _ASYNC or (how and "tensor<" in line):  # not a scalar
-        identity = _identity(opcode, line)
-        region.loads.append((identity, how, index))
-        region.before[identity] += 1
-        if how in _ASYNC:
-            region.copied += _filled(line, buffers) or [(1, index)]
+    elif opcode in _VIEWS:
+        region.reads += opcode == "ttg.local_load"
+        _view(buffers, line)
+    elif opcode == "ttg.local_store":
+        region.stored += _operands(line, buffers)
+    elif opcode in _DOTS:
+        tiles = frozenset(buffer.tile for buffer in _operands(line, buffers))
+        region.dots.append(_Use(_identity(opcode, line), index, tiles))
+        region.before[region.dots[-1].identity] += 1
+    elif (how := _LOADS.get(opcode)) and (how in _ASYNC or "tensor<" in line):  # not a scalar
+        filled = (_operands(line, buffers) or [_Buffer("", 1, index)]) if how in _ASYNC else []
+        tiles = frozenset(buffer.tile for buffer in filled)
+        region.loads.append(_Use(_identity(opcode, line), index, tiles, how))
+        region.before[region.loads[-1].identity] += 1
+        region.copied += filled
 
 
 def _opcode(line: str) -> str:
@@ -147,45 +190,64 @@ def _identity(opcode: str, line: str) -> str:
     return f"{opcode} {location[1] if location else line.rpartition(' : ')[2]}"
 
 
-def _filled(line: str, buffers: dict[str, tuple[int, int]]) -> list[tuple[int, int]]:
+def _operands(line: str, buffers: dict[str, _Buffer]) -> list[_Buffer]:
     return [buffers[name] for name in _VALUE.findall(line) if name in buffers]
 
 
-def _remember(buffers: dict[str, tuple[int, int]], line: str, index: int) -> None:
+def _remember(buffers: dict[str, _Buffer], line: str, index: int) -> None:
     """Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but hold no loaded tile."""
     match = _BUFFER.match(line)
     if match is None:
         return
     shared = "#smem" in match["encoding"] or "shared_memory" in match["encoding"]
     if shared and match["element"] != "i64":
-        buffers[match["name"]] = int(match["copies"]), index
+        buffers[match["name"]] = _Buffer(match["tile"], int(match["copies"]), index)
     else:
         buffers.pop(match["name"], None)
+
+
+def _view(buffers: dict[str, _Buffer], line: str) -> None:
+    """A transposed or read tile is still a copy of the tile."""
+    names = _VALUE.findall(line)
+    if len(names) > 1 and names[1] in buffers:
+        buffers[names[0]] = buffers[names[1]]
+    elif names:
+        buffers.pop(names[0], None)
 
 
 def _closed(region: _Region, parent: _Region) -> Iterator[Pipeline]:
     """The pipeline of a region that ends, if it is a loop with loads. Others belong to their parent."""
     if region.line < 0:
-        parent.loads += region.loads
-        parent.dots += region.dots
-        parent.copied += region.copied
-        parent.stored += region.stored
-        return
-    if region.loads:
-        loads = Counter(identity for identity, _, _ in region.loads)
-        dots = Counter(region.dots)
-        ahead = max(-(-parent.before[identity] // number) for identity, number in loads.items())
-        started = min((parent.before[identity] // number for identity, number in dots.items()), default=0)
-        for identity in (*loads, *dots):
-            parent.before.pop(identity, None)
-        copied = max((copies for copies, _ in region.copied), default=0)
-        filled = sorted({*region.copied, *region.stored})
+        parent.add(region)
+    elif region.loads:
+        filled = sorted({(one.copies, one.line) for one in (*region.copied, *region.stored)})
         buffers = filled[-1][0] if filled else 0
         yield Pipeline(
             region.line,
-            max(1 + ahead - started, copied, 1),
+            _depth(region, parent.before),
             buffers,
-            tuple(dict.fromkeys(how for _, how, _ in region.loads)),
-            tuple(line for _, _, line in region.loads),
+            tuple(dict.fromkeys(load.how for load in region.loads)),
+            tuple(load.line for load in region.loads),
             tuple(line for copies, line in filled if copies == buffers),
         )
+        for use in (*region.loads, *region.dots):
+            parent.before.pop(use.identity, None)
+
+
+def _depth(region: _Region, before: Counter[str]) -> int:
+    """The number of iterations in flight of a loop, after the operations `before` it."""
+    copied = max((buffer.copies for buffer in region.copied), default=0)
+    if copied and not region.dots and not region.reads:
+        return copied  # other warps read the tiles
+    number = Counter(use.identity for use in (*region.loads, *region.dots))
+    started: dict[str, int] = {}  # by tile; "" for any
+    for dot in region.dots:
+        ahead = before[dot.identity] // number[dot.identity]
+        for tile in (*dot.tiles, ""):
+            started[tile] = min(started.get(tile, ahead), ahead)
+    distances = [
+        -(-before[load.identity] // number[load.identity])
+        - min((started[tile] for tile in load.tiles if tile in started), default=started.get("", 0))
+        for load in region.loads
+    ]
+    return max(1 + max(distances), copied, 1)

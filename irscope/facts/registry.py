@@ -241,6 +241,11 @@ BUFFERS = _fact(
     "copies of a tile in shared memory that a pipelined loop fills; 0 if none",
     lambda v: v.from_ttgir(TtgirScan.buffers), label="Software pipeline buffers per tile",
 )  # fmt: skip
+WARP_SPECIALIZATION = _fact(
+    "warp_specialization", "Warp specialization", "", "",
+    "groups of warps with their registers per thread and operations", lambda v: v.warp_specialization(),
+    weight=7.0, absent="none",
+)  # fmt: skip
 
 # Compile time and sizes.
 SECONDS = _fact(

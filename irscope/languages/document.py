@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import overload
@@ -65,13 +65,15 @@ class Location:
     """A position in the user's Python.
 
     `line` counts from 1; `column` is the stage's own number, 0 if unknown. `inlined_at` is the location of
-    the call through which this code was inlined.
+    the call through which this code was inlined. In a comparison, A's locations are given as lines of B;
+    `removed` marks those of lines that B does not have, whose file and line are A's.
     """
 
     file: str
     line: int
     column: int = 0
     inlined_at: Location | None = None
+    removed: bool = False
 
     @property
     def outermost(self) -> Location:
@@ -141,3 +143,43 @@ class Document:
     def operation_of_line(self) -> Mapping[int, int]:
         """Line index -> index of the operation that starts there."""
         return {operation.line: index for index, operation in enumerate(self.operations)}
+
+    def relocated(self, move: Callable[[Location], Location]) -> Document:
+        """A copy whose locations, and those they are inlined at, are moved by `move`.
+
+        `move` receives each position without its inlined-at chain.
+        """
+        moved: dict[int, Location | None] = {id(None): None}
+        operations = [
+            Operation(
+                each.line,
+                each.end,
+                each.opcode,
+                each.normalized,
+                each.results,
+                each.operands,
+                _moved(each.location, move, moved),
+                each.parent,
+                each.function,
+                each.arguments,
+            )
+            for each in self.operations
+        ]
+        return replace(self, operations=operations)
+
+
+def _moved(
+    location: Location | None, move: Callable[[Location], Location], known: dict[int, Location | None]
+) -> Location | None:
+    """A location with its inlined-at chain moved. Parsers share locations, so `known` is by identity."""
+    chain = []
+    at = location
+    while at is not None and id(at) not in known:
+        chain.append(at)
+        at = at.inlined_at
+    caller = known[id(at)]
+    for link in reversed(chain):
+        own = move(link)
+        caller = Location(own.file, own.line, own.column, caller, own.removed)
+        known[id(link)] = caller
+    return caller

@@ -233,6 +233,7 @@ LANGUAGE = Language(
     branches=branches,
     polls=re.compile(r"TRYWAIT|TRY_ALLOC|FIND_AND_SET|^NANOSLEEP"),
     names_are_values=False,
+    symbol=re.compile(r"(?<=[`($])([A-Za-z_][\w.]*)(?=[$)])"),
     register=r"\b(?:U?[RP]|S?B|gsb)\d+(?!\w)",
     register_classes=frozenset(["R", "UR", "P", "UP", "B", "SB", "gsb"]),
     header=re.compile(r"\.(?:headerflags|sectionflags|sectioninfo)\b"),

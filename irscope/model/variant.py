@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.model.environment import environment_of
 from irscope.model.target import Target
-from irscope.model.tuning_config import Config, Value
+from irscope.model.tuning_config import Config, Value, parse_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +151,14 @@ class Variant:
     artifacts: Mapping[str, Artifact] = field(default_factory=dict)
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables and checks it was compiled with, as far as the capture has them."""
+        return environment_of(self.cache_key, (name for name, _ in self.config.values))
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """What a user chose for this variant: the values of its config, then its environment."""
+        environment = {name: parse_value(text) for name, text in self.environment.items()}
+        return dict(self.config.values) | environment

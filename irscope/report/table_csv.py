@@ -14,7 +14,7 @@ from irscope.workspace import FactKind, FactValue, TableSection
 def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> str:
     """A line per variant under one heading; an unknown fact is empty."""
     entries = [entry for section in sections for entry in section.entries]
-    configs = list(dict.fromkeys(name for entry in entries for name, _ in entry.variant.config.values))
+    configs = list(dict.fromkeys(name for entry in entries for name in entry.variant.settings))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     facts = [kind.name for kind in kinds]
@@ -22,7 +22,7 @@ def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> st
     writer.writerow(map(_cell, heading))
     for entry in entries:
         variant = entry.variant
-        values = dict(variant.config.values)
+        values = variant.settings
         row: list[FactValue] = [variant.id, variant.kernel.name, str(variant.target), entry.name]
         row += [_config(values, name) for name in configs]
         row += [entry.value(name) for name in facts]

@@ -16,6 +16,8 @@ def _parts(variant: Variant) -> dict[str, str]:
     parts["target"] = str(variant.target)
     for argument in variant.specialization:
         parts.setdefault(argument.name, str(argument))
+    for name, value in variant.environment.items():
+        parts.setdefault(name, value)
     parts["triton"] = variant.toolchain.versions.get("triton", "")
     return parts
 

@@ -22,6 +22,7 @@ from irscope.model import (
     UserError,
     Variant,
 )
+from irscope.model.environment import environment_of
 from irscope.store import encoding
 from irscope.store.encoding import Blob
 from irscope.store.reader import CaptureReader, check_capture
@@ -111,6 +112,7 @@ class CaptureWriter:
             db = _connect(path)
             with db:
                 _upgrade(db)
+                _add_environments(db)
             return cls(path, db)
         except sqlite3.Error as error:
             raise UserError(f"{path}: cannot be written: {error}") from error
@@ -267,15 +269,17 @@ def kernel_digest(kernel: Kernel) -> str:
 
 
 def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
-    """sha256 of the identity of a variant: kernel, specialization, config, target, Triton."""
-    parts = (
-        kernel_digest,
-        encoding.specialization_to_json(new.specialization),
-        encoding.config_to_json(new.config),
-        str(new.target),
-        triton_version,
-    )
-    return encoding.digest("\0".join(parts).encode())
+    """sha256 of the identity of a variant: kernel, specialization, config, target, Triton, environment."""
+    specialization = encoding.specialization_to_json(new.specialization)
+    config = encoding.config_to_json(new.config)
+    environment = environment_of(new.cache_key, (name for name, _ in new.config.values))
+    return _identity((kernel_digest, specialization, config, str(new.target), triton_version), environment)
+
+
+def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    # An unset environment is not a part, so that variants whose environment is unknown have that identity.
+    more = (encoding.dumps(dict(environment)),) if environment else ()
+    return encoding.digest("\0".join((*parts, *more)).encode())
 
 
 def holds_nothing(path: Path) -> bool:
@@ -321,6 +325,21 @@ def _upgrade(db: sqlite3.Connection) -> None:
         for statement in ADDED.split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _add_environments(db: sqlite3.Connection) -> None:
+    """Adds the environment to the identities of variants that an older irscope wrote without it."""
+    rows = db.execute(
+        "SELECT variant.id, identity, digest, specialization, config, target,"
+        " json_extract(versions, '$.triton'), cache_key FROM variant"
+        " JOIN kernel ON kernel.id = kernel JOIN toolchain ON toolchain.id = toolchain"
+    ).fetchall()
+    for id_, old, digest, specialization, config, target, triton, cache_key in rows:
+        names = (name for name, _ in encoding.config_from_json(config).values)
+        environment = environment_of(encoding.strings_from_json(cache_key), names)
+        new = _identity((digest, specialization, config, target, triton or ""), environment)
+        if environment and new != old:
+            db.execute("UPDATE variant SET identity = ? WHERE id = ?", (new, id_))
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:

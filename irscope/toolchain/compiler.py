@@ -9,7 +9,7 @@ import contextlib
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,8 +125,6 @@ def plain_metadata(metadata: Any) -> dict[str, Any]:
 
 def pack_arguments(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
     """Options, signature, constants and attributes, assembled by the JIT's own `_pack_args`."""
-    import triton
-
     given = {argument.name: argument for argument in job.specialization}
     values = dict(job.config.values)
     bound: dict[str, Any] = {}
@@ -138,19 +136,27 @@ def pack_arguments(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any
             specialization.append((argument.type, argument.key))
             continue
         if parameter.name in values:
-            value = triton_value(values.pop(parameter.name))
+            value = triton_value(values[parameter.name])
         else:
             value = triton_value(argument.value) if argument is not None else parameter.default
         bound[parameter.name] = value
         specialization.append(("constexpr", value))
-    options = values | {
-        "debug": function.debug or triton.knobs.runtime.debug,
-        "instrumentation_mode": triton.knobs.compilation.instrumentation_mode,
-    }
-    if hasattr(triton.knobs.compilation, "fpsan_homomorphic_casts"):  # 3.9
-        options["fpsan_homomorphic_casts"] = triton.knobs.compilation.fpsan_homomorphic_casts
+    # The JIT passes all keyword arguments of a launch on: `num_warps` sets the option, and a parameter of
+    # that name too.
+    options = launch_options(function, values)
     packed: tuple[Any, Any, Any, Any] = function._pack_args(backend, options, bound, specialization, None)
     return packed
+
+
+def launch_options(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments `values` of a launch with those that the JIT adds (`JITFunction.run`)."""
+    from triton import knobs
+
+    debug = values.get("debug", function.debug) or knobs.runtime.debug
+    added = {"debug": debug, "instrumentation_mode": knobs.compilation.instrumentation_mode}
+    if hasattr(knobs.compilation, "fpsan_homomorphic_casts"):  # 3.9
+        added["fpsan_homomorphic_casts"] = knobs.compilation.fpsan_homomorphic_casts
+    return {**values, **added}
 
 
 class _StageWatch:

@@ -19,6 +19,7 @@ class Job:
     Jobs that differ only in num_stages share a `group`: their TTGIR is often identical, and a worker that
     gets the whole group compiles the later stages once. `reasons` records the coalescing pass's debug
     output, `passes` each compiler pass; both make the passes run even if Triton's cache has the variant.
+    `environment` has the components of Triton's cache key that are known before the compilation.
     """
 
     file: Path
@@ -29,6 +30,7 @@ class Job:
     group: int
     reasons: bool = False
     passes: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +143,6 @@ class Outcome:
 
     def added_to(self, variant: NewVariant) -> NewVariant:
         """`variant` with everything in this outcome."""
-        return replace(variant, **{each.name: getattr(self, each.name) for each in fields(self)})
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        # A compilation that ended before its key was computed keeps what was known of the key.
+        return replace(variant, **values | {"cache_key": {**variant.cache_key, **self.cache_key}})

@@ -52,6 +52,13 @@ def split_signature(text: str) -> list[str]:
     return [*entries, rest] if rest or entries else []
 
 
+def split_named(text: str, names: frozenset[str]) -> tuple[str, dict[str, Value]]:
+    """The signature without its entries `NAME=VALUE` for these names, and their values."""
+    entries = [(entry, _NAMED.fullmatch(entry)) for entry in split_signature(text)]
+    rest = [entry for entry, match in entries if match is None or match[1] not in names]
+    return ", ".join(rest), {m[1]: parse_value(m[2]) for _, m in entries if m is not None and m[1] in names}
+
+
 def bind_signature(
     text: str, parameters: Sequence[SignatureItem], given: frozenset[str]
 ) -> dict[str, tuple[str, str]]:

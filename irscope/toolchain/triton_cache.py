@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from irscope.model.environment import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
 
 # The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.
 _SIDECAR = "irscope.json"
@@ -16,7 +21,6 @@ _SIDECAR = "irscope.json"
 
 def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
     """Every component of Triton's cache key, by name (triton.runtime.cache.get_cache_key)."""
-    from triton._C.libtriton import get_cache_invalidating_env_vars
     from triton.compiler import make_backend
     from triton.runtime import cache
 
@@ -33,12 +37,53 @@ def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
         "constant " + ".".join([names[path[0]], *map(str, path[1:])]): str(value)
         for path, value in source.constants.items()
     }
-    components |= {f"option {name}": str(value) for name, value in sorted(vars(options).items())}
-    components |= {f"environment {k}": v for k, v in get_cache_invalidating_env_vars().items()}
+    components |= {OPTION + name: str(value) for name, value in sorted(vars(options).items())}
+    components |= environment_components(options)
     components |= {
         f"global {name}": repr(value) for (name, _), (value, _) in function.used_global_vals.items()
     }
     return components
+
+
+def environment_components(options: Any) -> dict[str, str]:
+    """The components of Triton's key that identify the compiler environment; see `model.environment`.
+
+    `options` are a backend's parsed options.
+    """
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+
+    given = vars(options)
+    components = {ENVIRONMENT + name: value for name, value in get_cache_invalidating_env_vars().items()}
+    return components | {
+        OPTION + name: str(given[name]) for name in (*CHECKS, *OPTION_VARIABLES) if name in given
+    }
+
+
+@contextmanager
+def environment_set(components: Mapping[str, str]) -> Iterator[None]:
+    """Sets the environment variables of these components, and none of Triton's others, within the block.
+
+    A program may change them between its launch, which was recorded, and its end, when it is compiled.
+    """
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+
+    wanted = {
+        name.removeprefix(ENVIRONMENT): text
+        for name, text in components.items()
+        if name.startswith(ENVIRONMENT)
+    }
+    now = get_cache_invalidating_env_vars()
+    if now == wanted:
+        yield
+        return
+    before = {name: os.environ.pop(name) for name in now if name in os.environ}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def digest(*texts: str) -> str:

@@ -96,7 +96,7 @@ def state(variant: Variant, facts: FactTable, in_progress: InProgress) -> str:
 
 def _varying(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
     """The columns that do not have the same text for all variants; the whole config if there are none."""
-    names = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
+    names = dict.fromkeys(name for variant in variants for name in variant.settings)
     candidates = [
         _text("kernel", lambda variant: variant.kernel.name),
         _text("target", lambda variant: str(variant.target)),
@@ -116,11 +116,11 @@ def _text(title: str, text: Callable[[Variant], str]) -> Column:
 
 def _config(name: str) -> Column:
     def text(variant: Variant) -> str:
-        values = dict(variant.config.values)
+        values = variant.settings
         return format_value(values[name]) if name in values else ""
 
     def key(variant: Variant) -> SortKey:
-        return _sort_key(variant.config.get(name)) if text(variant) else UNKNOWN
+        return _sort_key(variant.settings[name]) if text(variant) else UNKNOWN
 
     return Column(_SHORT_TITLES.get(name, name), text, key, name=name)
 

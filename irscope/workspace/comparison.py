@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
@@ -12,6 +12,7 @@ from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.source_alignment import line_map
 from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
@@ -63,7 +64,7 @@ class Comparison:
     @property
     def config_changes(self) -> list[tuple[str, str, str]]:
         """(name, A's value, B's value) of each config value that differs; "" if one side lacks it."""
-        a, b = (dict(variant.config.values) for variant in self.variants)
+        a, b = (variant.settings for variant in self.variants)
         names = dict.fromkeys([*a, *b])
         texts = [
             (name, *(format_value(side[name]) if name in side else "" for side in (a, b))) for name in names
@@ -129,13 +130,16 @@ class Comparison:
     def divergence(self) -> Divergences | None:
         """The passes after which A and B differ; None if the passes of either were not recorded."""
         a, b = (self.workspace.passes(variant) for variant in self.variants)
-        module = self.workspace.module
-        return divergences(a, b, module, module) if a and b else None
+        if not a or not b:
+            return None
+        of_a, of_b = (partial(self.workspace.module, variant=variant) for variant in self.variants)
+        return divergences(a, b, of_a, of_b, line_map(self.a.kernel, self.b.kernel))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What matters about B compared with A, most important first."""
-        return tuple(findings(PairContext(self.a, self.b, *self.facts, self._held, self.divergence)))
+        diffs = {name: diff.in_lines_of_b() for name, diff in self._held.items()}
+        return tuple(findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence)))
 
     @property
     def first_difference(self) -> StageDiff | None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irscope.backends import BACKENDS, stage_named
-from irscope.model import UserError, Variant
+from irscope.model import Kernel, UserError, Variant
 from irscope.workspace.cache import SizedCache
 from irscope.workspace.stage_contents import StageContents
 from irscope.workspace.texts import TEXTS, check_stage
 
 if TYPE_CHECKING:
     from irscope.analysis.pass_history import PassModule
+    from irscope.analysis.source_frame import SourceFrame
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
     from irscope.languages.document import Document, Lines
@@ -39,6 +40,7 @@ class ParsedStages:
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
         self._source_maps: SizedCache[SourceMap] = SizedCache(_HELD_LINES)
         self._modules: SizedCache[Document] = SizedCache(_HELD_LINES)
+        self._frames: dict[tuple[Kernel, str], SourceFrame] = {}
 
     def text(self, variant: Variant, stage: str) -> str:
         """The text of a stage or of one of TEXTS. Raises UserError if the stage is binary."""
@@ -60,35 +62,41 @@ class ParsedStages:
         return self._texts.put(key, Lines(text), len(text))
 
     def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed."""
+        """A stage, parsed; its locations are lines of the captured source."""
         from irscope.languages.language_registry import parse
 
-        key = self._contents.key(variant, stage), stage  # stages in two languages may have the same text
+        # Stages in two languages may have the same text, and kernels in two files the same stages.
+        key = self._contents.key(variant, stage), stage, variant.kernel
         held = self._documents.get(key)
         if held is not None:
             return held
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
+        document = self._frame(variant).in_captured_source(document)
         return self._documents.put(key, document, len(document.lines))
 
-    def source_map(self, variant: Variant, stage: str) -> SourceMap:
-        """Which Python lines the operations of a stage came from."""
+    def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
+        """Which Python lines the operations of a stage came from: lines of the source of `other` if given."""
+        from irscope.analysis.source_alignment import line_map
         from irscope.analysis.source_map import SourceMap
 
-        key = self._contents.key(variant, stage), stage
+        kernels = variant.kernel, (other or variant).kernel
+        key = self._contents.key(variant, stage), stage, kernels
         held = self._source_maps.get(key)
         if held is not None:
             return held
-        source_map = SourceMap(self.document(variant, stage))
+        source_map = SourceMap(line_map(*kernels).in_lines_of_b(self.document(variant, stage)))
         return self._source_maps.put(key, source_map, len(source_map))
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
         """The diff of a stage that both variants have."""
+        from irscope.analysis.source_alignment import line_map
         from irscope.diff.stage_diff import diff_stage
 
         held = self.known_diff(a, b, stage)
         if held is not None:
             return held
-        diff = diff_stage(stage, self.document(a, stage), self.document(b, stage))
+        lines = line_map(a.kernel, b.kernel)
+        diff = diff_stage(stage, self.document(a, stage), self.document(b, stage), lines)
         if stage not in _PARSED_FOR_FINDINGS:
             diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
         return self._diffs.put(self._diff_key(a, b, stage), diff, len(diff.rows))
@@ -97,16 +105,17 @@ class ParsedStages:
         """The diff of a stage if it is in memory."""
         return self._diffs.get(self._diff_key(a, b, stage))
 
-    def module(self, module: PassModule) -> Document:
-        """A module between two passes, parsed."""
+    def module(self, module: PassModule, variant: Variant) -> Document:
+        """A module between two passes of a variant, parsed; located in the captured source."""
         from irscope.languages.language_registry import parse
 
-        key = (module.artifact.digest, module.language)
+        key = (module.artifact.digest, module.language, variant.kernel)
         held = self._modules.get(key)
         if held is not None:
             return held
         content = self._contents.artifact(module.artifact)
         document = parse(content.decode("utf-8", "replace"), module.language)
+        document = self._frame(variant).in_captured_source(document)
         # The newest modules stay whatever their size: one pass's module is the next one's input.
         return self._modules.put(key, document, min(len(document.lines), _HELD_LINES // _HELD_MODULES))
 
@@ -117,8 +126,19 @@ class ParsedStages:
         end = line + 1 if index is None else max(document.operations[index].end, line + 1)
         return [document.lines[number] for number in range(line, end)]
 
-    def _diff_key(self, a: Variant, b: Variant, stage: str) -> tuple[str, str | None, str | None]:
-        return stage, self._contents.key(a, stage), self._contents.key(b, stage)
+    def _frame(self, variant: Variant) -> SourceFrame:
+        """Where the functions of a variant are in the captured source, by the first stage that says so."""
+        from irscope.analysis.source_frame import LOCATING_STAGES, SourceFrame, ir_functions
+
+        stage = next((name for name in LOCATING_STAGES if name in variant.artifacts), "")
+        key = variant.kernel, variant.artifacts[stage].digest if stage else ""
+        if key not in self._frames:
+            functions = ir_functions(self.text(variant, stage)) if stage else []
+            self._frames[key] = SourceFrame(variant.kernel, functions)
+        return self._frames[key]
+
+    def _diff_key(self, a: Variant, b: Variant, stage: str) -> tuple[object, ...]:
+        return stage, self._contents.key(a, stage), self._contents.key(b, stage), a.kernel, b.kernel
 
 
 def _unparsed(document: Document) -> Document:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irscope.analysis.divergence import KINDS, Divergence, aligned_steps
-from irscope.analysis.pass_history import PassModule, PassStep, summary, touched
+from irscope.analysis.pass_history import Documents, PassModule, PassStep, summary, touched
+from irscope.analysis.source_alignment import line_map
+from irscope.diff.line_map import NO_LINES
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
@@ -112,7 +114,7 @@ class PassComparison:
 
     def __init__(self, pair: Comparison) -> None:
         self._pair = pair
-        self._module = pair.workspace.module
+        self._lines = line_map(pair.a.kernel, pair.b.kernel)
         a = pair.workspace.passes(pair.a)
         b = [] if pair.single else pair.workspace.passes(pair.b)
         self.paired = bool(a and b)
@@ -134,18 +136,24 @@ class PassComparison:
         for kind, divergence in self._divergences().items():
             passes = divergence.passes if divergence is not None else None
             sides = (passes.a, passes.b) if passes is not None else ((), ())
-            lines = ([self._describe(step) for step in steps] for steps in sides)
+            modules = zip(sides, (self._module_a, self._module_b), strict=True)
+            lines = ([_describe(step, module) for step in steps] for steps, module in modules)
             found.append(PassDifference(kind, divergence, *lines))
         return found
 
     def summarize(self, line: PassLine) -> None:
         """Computes what a pass did, in A and in B."""
-        left, right = (summary(step, self._module) if step else "" for step in (line.a, line.b))
+        sides = zip((line.a, line.b), (self._module_a, self._module_b), strict=True)
+        left, right = (summary(step, module) if step else "" for step, module in sides)
         line.effects = left, right
 
     def count_touched(self, line: PassLine, number: int) -> bool:
-        """Counts what a pass did to the operations of a line of Python; returns whether it did anything."""
-        left, right = (touched(step, number, self._module) if step else {} for step in (line.a, line.b))
+        """Counts what a pass did to the operations of a line of Python; returns whether it did anything.
+
+        The line is one of B's source.
+        """
+        sides = zip((line.a, line.b), (self._module_a_in_lines_of_b, self._module_b), strict=True)
+        left, right = (touched(step, number, module) if step else {} for step, module in sides)
         line.touched = left, right
         return bool(left or right)
 
@@ -159,20 +167,32 @@ class PassComparison:
             return PassChange(step, between, note="the capture does not have this module")
         if left == right and not between:
             return PassChange(step, between, note="changed nothing")
-        before, after = self._module(left), self._module(right)
+        before = self._module_b(left) if shown == IN_B else self._module_a(left)
+        after = self._module_a(right) if shown == IN_A else self._module_b(right)
         if left.language != right.language:
             note = f"no diff between {left.language} and {right.language}"
             return PassChange(step, between, note=note, after=after)
-        return PassChange(step, between, diff_stage(step.stage, before, after))
+        lines = self._lines if between else NO_LINES
+        return PassChange(step, between, diff_stage(step.stage, before, after, lines))
 
     def _divergences(self) -> dict[str, Divergence | None]:
         """The divergence of each kind, None if there is none; empty without a pair."""
         found = self._pair.divergence if self.paired else None
         return {} if found is None else {kind: getattr(found, kind) for kind in KINDS}
 
-    def _describe(self, step: PassStep) -> str:
-        options = f" ({step.options})" if step.options else ""
-        return f"{step.name}{options}: {summary(step, self._module) or _NOTHING}"
+    def _module_a(self, module: PassModule) -> Document:
+        return self._pair.workspace.module(module, self._pair.a)
+
+    def _module_b(self, module: PassModule) -> Document:
+        return self._pair.workspace.module(module, self._pair.b)
+
+    def _module_a_in_lines_of_b(self, module: PassModule) -> Document:
+        return self._lines.in_lines_of_b(self._module_a(module))
+
+
+def _describe(step: PassStep, documents: Documents) -> str:
+    options = f" ({step.options})" if step.options else ""
+    return f"{step.name}{options}: {summary(step, documents) or _NOTHING}"
 
 
 def _modules(line: PassLine, shown: str) -> tuple[PassModule | None, PassModule | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 
 from irscope.analysis.pass_history import PassStep, history
 from irscope.diff.rows import Change
@@ -90,14 +91,14 @@ def operation_history(workspace: Workspace, variant: Variant, place: str) -> lis
     known = dict.fromkeys(step.stage for step in steps)
     if not colon or not line.isdecimal() or int(line) < 1 or stage not in known:
         raise UserError(f"--operation {place}: not STAGE:LINE; stages with passes: {', '.join(known)}")
-    events = history(steps, stage, int(line) - 1, workspace.module)
+    events = history(steps, stage, int(line) - 1, partial(workspace.module, variant=variant))
     if not events:
         raise UserError(f"--operation {place}: no pass created or changed an operation there")
     found = []
     for event in events:
         text = ""
         if event.step.after is not None:
-            after = workspace.module(event.step.after)
+            after = workspace.module(event.step.after, variant)
             text = line_without_location(after.lines[event.line], after.language).strip()
         found.append(OperationEvent(event.step, event.change, text))
     return found

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, place_of, python_lines
+from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, python_lines
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
 from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import Row
-from irscope.languages.document import Document, Location
+from irscope.languages.document import Document
 from irscope.model import UserError, Variant
 from irscope.workspace.texts import PYTHON
 
@@ -63,8 +63,7 @@ class PythonSource:
 
 def python_source(variant: Variant) -> PythonSource:
     """The Python source of a variant's kernel, then of its helpers."""
-    file, _ = place_of(Location(variant.kernel.source.file, 0))
-    return PythonSource(python_lines(variant.kernel), file)
+    return PythonSource(python_lines(variant.kernel), variant.kernel.source.file)
 
 
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
@@ -131,7 +130,10 @@ class LineOutcome:
 
 
 def source_maps(pair: Comparison, stage: str) -> SourceMaps:
-    """The source maps of a stage, without sides that are missing, damaged or not disassembled yet."""
+    """The source maps of a stage, without sides that are missing, damaged or not disassembled yet.
+
+    A's operations are mapped to the lines of B's source.
+    """
     if stage == PYTHON:
         return SourceMaps()
     right = None if pair.single else _source_map(pair, pair.b, stage)
@@ -188,6 +190,6 @@ def _source_map(pair: Comparison, variant: Variant, stage: str) -> SourceMap | N
     if not workspace.key(variant, stage) or not workspace.available(variant, stage):
         return None
     try:
-        return workspace.source_map(variant, stage)
+        return workspace.source_map(variant, stage, pair.b)
     except UserError:  # the view of the stage itself reports the damage
         return None

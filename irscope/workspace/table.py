@@ -142,7 +142,7 @@ class TableView:
 
 def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
     """A section with the columns of `kinds` (None: those that a person is shown)."""
-    configs = [dict(entry.variant.config.values) for entry in section.entries]
+    configs = [entry.variant.settings for entry in section.entries]
     return TableView(
         section,
         tuple(
@@ -156,7 +156,7 @@ def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -
         ),
         tuple(_fact_column(section, kind) for kind in default_kinds(section) if kinds is None)
         + tuple(_fact_column(section, kind) for kind in kinds or ()),
-        len({entry.variant.config for entry in section.entries}) == len(section.entries),
+        len({tuple(config.items()) for config in configs}) == len(section.entries),
     )
 
 
@@ -204,8 +204,8 @@ def sections(
 
 
 def config_names(section: TableSection) -> list[str]:
-    """The config values that vary within the section; all of them if none does."""
-    configs = [dict(entry.variant.config.values) for entry in section.entries]
+    """The config values and environment that vary within the section; all of them if none does."""
+    configs = [entry.variant.settings for entry in section.entries]
     return varying(configs) or list(dict.fromkeys(name for config in configs for name in config))
 
 
@@ -286,7 +286,7 @@ def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
 
 def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKind]) -> None:
     known = [kind.name for kind in kinds]
-    known += [name for entry in entries for name, _ in entry.variant.config.values]
+    known += [name for entry in entries for name in entry.variant.settings]
     if sort not in known:
         raise UserError(f"cannot sort by '{sort}'; known names: {', '.join(dict.fromkeys(known))}")
 
@@ -297,7 +297,7 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
     kind = next((kind for kind in kinds if kind.name == sort), None)
 
     def key(entry: TableEntry) -> tuple[bool, bool, float, str]:
-        value: Value | Status = entry.value(kind.name) if kind else entry.variant.config.get(sort)
+        value: Value | Status = entry.value(kind.name) if kind else entry.variant.settings.get(sort)
         number = float(value) if isinstance(value, int | float) else 0.0
         if kind and kind.better == "high":
             number = -number
@@ -326,7 +326,7 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
         }
         facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds_for(variant.target.backend)}
         taken = {*row, *facts, "problem", "duplicate_of"}
-        for name, value in variant.config.values:
+        for name, value in variant.settings.items():
             row[f"config.{name}" if name in taken else name] = _plain(value)
         row |= facts
         row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}

@@ -13,10 +13,9 @@ from irscope.analysis.cache_key import CacheKeyInput
 from irscope.analysis.cache_key_diff import key_sentence, reason_text
 from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
 from irscope.analysis.findings.finding import Finding
-from irscope.analysis.source_map import place_of
+from irscope.analysis.source_map import SourcePlace
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import summarize
-from irscope.languages.document import Location
 from irscope.model import Variant
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.source_lines import python_source
@@ -103,7 +102,7 @@ def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
     source = python_source(variant)
     if name.kind in ("source", "helper", "line"):
         functions = (variant.kernel.source, *variant.kernel.helpers)
-        places = [place_of(Location(f.file, f.line)) for f in functions if f.name == name.name]
+        places = [SourcePlace(f.file, f.line) for f in functions if f.name == name.name]
         line = source.line_of(places[0]) if places else None
     else:
         word = re.compile(rf"\b{re.escape(name.name)}\b")

@@ -155,12 +155,15 @@ class Workspace:
         return self._parsed.lines(variant, stage)
 
     def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed. Raises as `content`."""
+        """A stage, parsed; its locations are lines of the captured source. Raises as `content`."""
         return self._parsed.document(variant, stage)
 
-    def source_map(self, variant: Variant, stage: str) -> SourceMap:
-        """Which Python lines the operations of a stage came from. Raises as `content`."""
-        return self._parsed.source_map(variant, stage)
+    def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
+        """Which Python lines the operations of a stage came from: lines of the source of `other` if given.
+
+        Raises as `content`.
+        """
+        return self._parsed.source_map(variant, stage, other)
 
     def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
         """The lines of the operation that starts at `line` (from 0), with its regions; else that line.
@@ -297,9 +300,9 @@ class Workspace:
         """The compiler's passes of a variant in order; none if they were not recorded."""
         return self._contents.passes(variant)
 
-    def module(self, module: PassModule) -> Document:
-        """A module between two passes, parsed. Raises UserError if it is damaged."""
-        return self._parsed.module(module)
+    def module(self, module: PassModule, variant: Variant) -> Document:
+        """A module between two passes of a variant, parsed. Raises UserError if it is damaged."""
+        return self._parsed.module(module, variant)
 
     def compilations(self) -> list[Compilations]:
         """The compilations of each kernel: how many, why, and which produced nothing new."""

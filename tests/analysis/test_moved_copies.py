@@ -5,6 +5,7 @@ import pytest
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
 from irscope.analysis.instruction_mix import InstructionMix
+from irscope.analysis.source_map import kernel_place
 from irscope.backends.instructions import InstructionKind as Kind
 from irscope.languages.language_registry import parse
 from tests.analysis.builders import stored
@@ -40,14 +41,17 @@ def test_what_a_side_does_instead(kind, a, b, text):
 def specialized():
     name = "specialized_matmul_kernel.cuda-90.STAGES=2,WARP_SPECIALIZE=True.triton-3.9.0"
     ttgir = parse(stored(name, "ttgir"), "mlir")
-    (place,) = {(one.location.file, one.location.line) for one in ttgir.operations if one.opcode == "tt.func"}
-    file, line = place
+    (place,) = {kernel_place(one.location) for one in ttgir.operations if one.opcode == "tt.func"}
+    (location,) = {one.location for one in ttgir.operations if one.opcode == "tt.func"}
     loads = "\n".join(
         [
             f"%{name} = tt.descriptor_load %{name}_desc[%k, %n] : !tt.tensordesc<64xf16> loc(#l{name})"
             for name in "ab"
         ]
-        + [f'#l{name} = loc("{file}":{line + number}:1)' for number, name in ((18, "a"), (19, "b"))]
+        + [
+            f'#l{name} = loc("{location.file}":{location.line + number}:1)'
+            for number, name in ((18, "a"), (19, "b"))
+        ]
     )
     return parse(loads, "mlir"), ttgir, place
 
@@ -59,7 +63,7 @@ def test_copies_at_the_kernels_line_move_to_the_line_of_their_load():
     left, right = located_copies({}, moved, there)
     assert left == {}
     assert right == {
-        ("async copy", (place[0], place[1] + offset)): InstructionMix({TMA: 1}, [line])
+        ("async copy", place._replace(line=place.line + offset)): InstructionMix({TMA: 1}, [line])
         for offset, line in ((18, 3), (19, 4))
     }
 

@@ -21,6 +21,7 @@ from irscope.analysis.findings.resources import (
     spills,
 )
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
+from irscope.analysis.findings.warp_specialization import warp_specialization
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 
@@ -41,6 +42,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     other_facts,
     line_findings,
     atomics,
+    warp_specialization,
     layouts,
     first_divergence,
     first_different_stage,

@@ -37,7 +37,8 @@ class Finding:
 class PairContext:
     """Two variants with their facts and stages: the only input of a finding.
 
-    `diffs` are the stages that were compared, by name. `divergences` says where the passes of both
+    `diffs` are the stages that were compared, by name; the locations of both sides are lines of B (see
+    `StageDiff.in_lines_of_b`), so equal lines have equal places. `divergences` says where the passes of both
     diverge; None if the capture does not have the passes.
     """
 

@@ -13,9 +13,9 @@ from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
-    kernel_place,
     place_text,
 )
+from irscope.analysis.source_map import kernel_place
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
@@ -54,13 +54,13 @@ _ALIAS = re.compile(r"#\w+")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ in the assembly.
+    """A finding for each source line and kind of instruction that differ, unless the assembly is equal.
 
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
     assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
-    if assembly is None:
+    if assembly is None or assembly.equal:
         return
     a, b, stage = pair.a, pair.b, assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
@@ -77,7 +77,8 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
         if key == ("async copy", None):
             pointers = "the kernel"
-        what = f"{_KINDS[kind][1]} {place_text(place, b.kernel, pointers)}"
+        kernel = a.kernel if place and place.removed else b.kernel
+        what = f"{_KINDS[kind][1]} {place_text(place, kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         evidence = was.evidence(stage), now.evidence(stage)
         if was.counts == now.counts:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from irscope.analysis.instruction_mix import InstructionMix, KernelPlace, kernel_place
+from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
+from irscope.analysis.source_map import kernel_place
 from irscope.languages.document import Document, Operation
 
 Mixes = Mapping[tuple[str, KernelPlace], InstructionMix]

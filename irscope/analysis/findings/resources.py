@@ -20,6 +20,7 @@ from irscope.facts.registry import (
     SPILL_STORE_BYTES,
     STACK,
     STORE_WIDTH,
+    WARP_SPECIALIZATION,
 )
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
@@ -28,7 +29,7 @@ _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
 # A fraction of occupancy in terms of warps, so that its effect is the effect of the number of warps.
 _WARPS = 64
 # Facts that have a separate finding, and times, which a compilation does not determine.
-_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS])
+_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, WARP_SPECIALIZATION, MS, SECONDS])
 
 
 def spills(pair: PairContext) -> Iterator[Finding]:

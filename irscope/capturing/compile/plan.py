@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import metadata
 from itertools import product
 from typing import Any
@@ -13,6 +14,7 @@ from irscope.backends import CUDA
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.model.errors import ArgumentError
+from irscope.toolchain.compiler import launch_options
 from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import (
     FoundKernel,
@@ -22,8 +24,9 @@ from irscope.toolchain.kernels import (
     plain_value,
     source_function,
 )
-from irscope.toolchain.signature import SignatureItem, bind_signature, specialize
+from irscope.toolchain.signature import SignatureItem, bind_signature, specialize, split_named
 from irscope.toolchain.stub_driver import gpu_target
+from irscope.toolchain.triton_cache import environment_components
 
 
 def make_plan(request: SweepRequest) -> Plan:
@@ -34,6 +37,7 @@ def make_plan(request: SweepRequest) -> Plan:
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     """The jobs of a request for this kernel. Raises UserError if the request does not fit it."""
     known = parameters(found.function)
+    request = _with_launch_keywords(request, known)
     configs = _apply_axes(found.configs, request.axes)
     _check_names(request, found, known, configs)
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
@@ -51,6 +55,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     groups: dict[tuple[Any, ...], int] = {}
     for target in request.targets:
         arguments = specialize(entries, constants, known, target)
+        environment = _environment(found.function, target)
         for config in configs:
             full = _with_heuristics(found, config, arguments)
             _check_complete(found, known, full, arguments)
@@ -58,7 +63,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
             group = groups.setdefault((target, rest), len(groups))
             name = found.function.fn.__name__
             flags = request.reasons, request.passes
-            jobs.append(Job(request.file, name, target, arguments, full, group, *flags))
+            jobs.append(Job(request.file, name, target, arguments, full, group, *flags, environment))
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
@@ -90,11 +95,39 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
     return found
 
 
+def _environment(function: Any, target: Target) -> tuple[tuple[str, str], ...]:
+    """The components of Triton's key that identify the compiler environment of this process."""
+    from triton.compiler import make_backend
+
+    options = make_backend(gpu_target(target)).parse_options(launch_options(function, {}))
+    return tuple(environment_components(options).items())
+
+
 def option_names(target: Target) -> frozenset[str]:
     """The names of the options that the target's backend has in this version of Triton."""
     from triton.compiler import make_backend
 
     return frozenset(vars(make_backend(gpu_target(target)).parse_options({})))
+
+
+def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...]) -> SweepRequest:
+    """The request with the constants that are also launch options (num_warps) as config values.
+
+    `kernel[grid](..., num_warps=8)` sets the option, and the `tl.constexpr` parameter if there is one. A
+    positional argument or the parameter's default sets only the parameter.
+    """
+    options = frozenset().union(*map(option_names, request.targets))
+    names = options & {parameter.name for parameter in known if parameter.constexpr}
+    if not names:
+        return request
+    signature, values = split_named(request.signature or "", names)
+    values |= {name: value for name, value in request.constants.items() if name in names}
+    return replace(
+        request,
+        signature=None if request.signature is None else signature,
+        constants={name: value for name, value in request.constants.items() if name not in names},
+        axes={name: (value,) for name, value in values.items()} | dict(request.axes),
+    )
 
 
 def _apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:

@@ -134,12 +134,20 @@ def compile_sweep(
 
 def unfinished_variant(job: Job) -> NewVariant:
     """The variant of a job, before it is compiled."""
-    return NewVariant(job.target, job.specialization, job.config)
+    return NewVariant(job.target, job.specialization, job.config, cache_key=dict(job.environment))
 
 
 def planned_variant(sweep: Sweep, job: Job) -> Variant:
     """The variant that a job will compile, without stages."""
-    return Variant(sweep.ids[job], sweep.kernel, job.target, job.specialization, job.config, sweep.toolchain)
+    return Variant(
+        id=sweep.ids[job],
+        kernel=sweep.kernel,
+        target=job.target,
+        specialization=job.specialization,
+        config=job.config,
+        toolchain=sweep.toolchain,
+        cache_key=dict(job.environment),
+    )
 
 
 def stored_variant(variant: Variant, new: NewVariant) -> Variant:

@@ -19,6 +19,7 @@ from irscope.capturing.compile.pool import Worker, run_jobs
 from irscope.capturing.messages import JobDone, RecordedJob, WorkerTask, send
 from irscope.capturing.record.recorder import RecordedCompilation
 from irscope.toolchain.job import Outcome
+from irscope.toolchain.triton_cache import environment_set
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -146,7 +147,10 @@ def _serve(compilations: Mapping[int, RecordedCompilation], pipe: Connection) ->
             raise TypeError(job)
         recorded = compilations[job.number]
         memory.begin(job.file, job.kernel, job.target, job.group)
-        compile_source(recorded.source, recorded.options, recorded.target, memory, emit, passes=job.passes)
+        with environment_set(recorded.variant.cache_key):
+            compile_source(
+                recorded.source, recorded.options, recorded.target, memory, emit, passes=job.passes
+            )
         send(pipe, JobDone())
 
     with pipe:

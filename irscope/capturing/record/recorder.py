@@ -15,6 +15,7 @@ from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions,
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
+from irscope.toolchain.triton_cache import environment_components
 
 # Options that do not configure the kernel: where the code runs and how it is checked.
 _NO_CONFIG = frozenset(
@@ -75,7 +76,9 @@ class Recorder:
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             self.excluded.add(name)
             return None, False
-        key = (source.hash(), f"{target}{sorted(vars(options).items(), key=lambda item: item[0])}")
+        environment = environment_components(options)
+        parsed = sorted(vars(options).items(), key=lambda item: item[0])
+        key = (source.hash(), f"{target}{parsed}{sorted(environment.items())}")
         with self._lock:
             if key in self.known:
                 return self.known[key], False
@@ -86,7 +89,10 @@ class Recorder:
                     self.send(Note(f"{limit}: no more are captured"))
                 return None, False
             variant = NewVariant(
-                _target(target), _specialization(source, tuned), _config(source, options, target, tuned)
+                _target(target),
+                _specialization(source, options, tuned),
+                _config(source, options, target, tuned),
+                cache_key=environment,
             )
             if not self.known:
                 self.send(ToolchainUsed({**versions((variant.target,)), **_assumed(self.options)}))
@@ -131,15 +137,16 @@ def _target(target: Any) -> Target:
     return Target(target.backend, str(target.arch), target.warp_size)
 
 
-def _specialization(source: Any, tuned: TunedNames) -> tuple[Argument, ...]:
+def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argument, ...]:
     """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
     function = source.fn
     arguments = []
     for index, parameter in enumerate(function.params):
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
-            if not _in_config(parameter, tuned):
-                arguments.append(_constant(parameter.name, source.constants.get((index,))))
+            value = source.constants.get((index,))
+            if not _in_config(parameter, value, options, tuned):
+                arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
         else:
@@ -153,8 +160,13 @@ def _constant(name: str, value: Any) -> Argument:
     return Argument(name, "constexpr", None, plain_value(value))
 
 
-def _in_config(parameter: Any, tuned: TunedNames) -> bool:
-    """Whether a constant is part of the config: if tuned, or any tl.constexpr if nothing was autotuned."""
+def _in_config(parameter: Any, value: Any, options: Any, tuned: TunedNames) -> bool:
+    """Whether a constant is part of the config: if tuned, or any tl.constexpr if nothing was autotuned.
+
+    A parameter that has the name of an option but another value than it (num_warps) is an argument.
+    """
+    if vars(options).get(parameter.name, value) != value:
+        return False
     return parameter.name in tuned.names or (parameter.is_constexpr and not tuned.autotuned)
 
 
@@ -182,12 +194,14 @@ def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> s
 
 def _config(source: Any, options: Any, target: Any, tuned: TunedNames) -> Config:
     """The tuned or declared constants, num_warps and num_stages, and every option that is not a default."""
+    constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
     values: dict[str, Value] = {
-        parameter.name: plain_value(source.constants.get((index,)))
-        for index, parameter in enumerate(source.fn.params)
-        if source.signature[parameter.name] == "constexpr" and _in_config(parameter, tuned)
+        parameter.name: plain_value(value)
+        for parameter, value in constants
+        if source.signature[parameter.name] == "constexpr" and _in_config(parameter, value, options, tuned)
     }
-    return Config((*values.items(), *_option_values(options, target)))
+    chosen = dict(_option_values(options, target))
+    return Config((*((name, values[name]) for name in values if name not in chosen), *chosen.items()))
 
 
 def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
@@ -235,9 +249,10 @@ def swept(
     for values in product(*axes.values()) if axes else ():
         constants, changed = dict(source.constants), dict(options)
         for of, value in zip(axes, values, strict=True):
+            # A launch's keyword sets both, if a parameter has the name of an option.
             if of in indexes:
                 constants[(indexes[of],)] = triton_value(value)
-            else:
+            if of in options or of not in indexes:
                 changed[of] = value
         new_source = type(source)(source.fn, source.signature, constants, source.attrs)
         tuned = TunedNames(recorded.tuned.autotuned, recorded.tuned.names | set(axes))

@@ -66,7 +66,7 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
         blame = blamed(access, flow, threads) if flow and key in narrow else None
         if blame and access.place and not blame.pointer and key in work:
             for name in blame.mask:
-                yield access.place[1], name, work[key].width
+                yield access.place.line, name, work[key].width
 
 
 RULE = CaptureRule("IRS206", "narrow-access", __doc__, narrow_access)

@@ -49,6 +49,7 @@ def variant_record(variant: Variant, name: str) -> dict[str, Any]:
         "kernel": variant.kernel.name,
         "target": str(variant.target),
         "config": {key: json_value(value) for key, value in variant.config.values},
+        "environment": variant.environment,
         "specialization": {argument.name: str(argument) for argument in variant.specialization},
         "versions": dict(variant.toolchain.versions),
         "status": "failed" if failure else "ok",

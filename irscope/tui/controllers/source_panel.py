@@ -116,7 +116,7 @@ class SourcePanelController:
         for stage in pair.stages:
             if stage != PYTHON:
                 found += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
-        file, number = place
+        file, number = place.file_name, place.line
         title = f"Line {number} of {file} became, in A and B"
         self._outcomes.show(title if found else f"Nothing came from line {number} of {file}", found)
 

@@ -1,0 +1,131 @@
+"""Which line of B's source each line of A's is: functions in pairs, and the lines of a pair by their tokens.
+
+Comments, blank lines, docstrings, indentation and renamed variables, functions, parameters and files change
+nothing. Lines that were edited match if half of their tokens are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
+
+from rapidfuzz.distance import Indel
+
+from irscope.analysis.python_tokens import TokenLine, token_lines
+from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.diff.line_map import FileLine, LineMap, MatchedLine
+from irscope.model import Kernel, SourceFunction
+
+# Edited lines are paired by similarity up to this product of lengths; longer rewritten parts have no matches.
+_MOST_PAIRS = 40 * 40
+# The share of equal tokens from which on two lines are the same line, edited.
+_SIMILAR = 0.5
+
+_Pairs = list[tuple[TokenLine, TokenLine]]
+
+
+@lru_cache(maxsize=64)
+def line_map(a: Kernel, b: Kernel) -> LineMap:
+    """The lines of A's kernel and helpers in B. `line_map(b, a)` is its inverse."""
+    lines: dict[FileLine, MatchedLine | None] = {}
+    for function in _functions(a):
+        lines.update(dict.fromkeys(_file_lines(function)))
+    for left, right in _function_pairs(a, b):
+        lines.update(_matched_lines(left, right))
+    known = frozenset(key for function in _functions(b) for key in _file_lines(function))
+    return LineMap(lines, known)
+
+
+def _functions(kernel: Kernel) -> list[SourceFunction]:
+    return [function for function in (kernel.source, *kernel.helpers) if function.text]
+
+
+def _file_lines(function: SourceFunction) -> Iterator[FileLine]:
+    count = function.text.rstrip("\n").count("\n") + 1
+    return ((function.file, function.line + index) for index in range(count))
+
+
+def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, SourceFunction]]:
+    """The kernels, then the helpers: by file and name, by name, by text, by text without names, by order."""
+    if a.source.text and b.source.text:
+        yield a.source, b.source
+    left = [function for function in a.helpers if function.text]
+    right = [function for function in b.helpers if function.text]
+    for key in _FUNCTION_KEYS:
+        by_key: dict[Hashable, list[SourceFunction]] = {}
+        for function in reversed(right):
+            by_key.setdefault(key(function), []).append(function)
+        found = [(function, others.pop()) for function in left if (others := by_key.get(key(function)))]
+        yield from found
+        paired = {id(function) for pair in found for function in pair}
+        left = [function for function in left if id(function) not in paired]
+        right = [function for function in right if id(function) not in paired]
+    if len(left) == len(right):
+        yield from zip(left, right, strict=True)
+
+
+def _tokens(function: SourceFunction) -> Hashable:
+    return tuple(line.texts for line in token_lines(function.text))
+
+
+def _nameless_tokens(function: SourceFunction) -> Hashable:
+    return tuple(line.without_names for line in token_lines(function.text))
+
+
+_FUNCTION_KEYS: tuple[Callable[[SourceFunction], Hashable], ...] = (
+    lambda function: (function.name, function.file),
+    lambda function: function.name,
+    _tokens,
+    _nameless_tokens,
+)
+
+
+def _matched_lines(left: SourceFunction, right: SourceFunction) -> Iterator[tuple[FileLine, MatchedLine]]:
+    if left.text == right.text:
+        for index, key in enumerate(_file_lines(left)):
+            yield key, MatchedLine(right.file, right.line + index)
+        return
+    for ours, theirs in _line_pairs(token_lines(left.text), token_lines(right.text)):
+        columns = _common_columns(ours, theirs)
+        match = MatchedLine(right.file, right.line + theirs.index, columns)
+        yield (left.file, left.line + ours.index), match
+
+
+def _line_pairs(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs:
+    """The lines that match, in order, the same whichever side is which."""
+    if [line.texts for line in left] > [line.texts for line in right]:
+        return [(ours, theirs) for theirs, ours in _line_pairs(right, left)]
+    blocks = common_blocks([line.texts for line in left], [line.texts for line in right])
+    names = [line.without_names for line in left], [line.without_names for line in right]
+    blocks = refined(blocks, *names)
+    pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
+    for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
+        pairs += _similar(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
+    return pairs
+
+
+def _similar(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs:
+    """The pairs, in order, with the largest sum of similarities (dynamic programming over all pairs)."""
+    if len(left) * len(right) > _MOST_PAIRS:
+        return []
+    best: list[list[tuple[float, _Pairs]]] = [[(0.0, []) for _ in range(len(right) + 1)]]
+    for ours in left:
+        row: list[tuple[float, _Pairs]] = [(0.0, [])]
+        for j, theirs in enumerate(right):
+            options = [best[-1][j + 1], row[j]]
+            similarity = Indel.normalized_similarity(ours.texts, theirs.texts)
+            if similarity >= _SIMILAR:
+                score, pairs = best[-1][j]
+                options.append((score + similarity, [*pairs, (ours, theirs)]))
+            row.append(max(options, key=lambda option: option[0]))
+        best = [row]
+    return best[-1][-1][1]
+
+
+def _common_columns(left: TokenLine, right: TokenLine) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The columns of the tokens that both lines have; of all tokens if only names differ."""
+    if left.without_names == right.without_names:
+        return left.columns, right.columns
+    blocks: list[Block] = common_blocks(left.texts, right.texts)
+    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
+    return tuple(left.columns[i] for i, _ in pairs), tuple(right.columns[j] for _, j in pairs)

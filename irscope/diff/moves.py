@@ -1,0 +1,192 @@
+"""Moved operations: the ones that compute the same on both sides, but in another order.
+
+    left                           right
+    %a = tt.load %x                %b = tt.load %y        moved
+    %b = tt.load %y                %a = tt.load %x
+    %c = arith.subf %a, %b         %c = arith.subf %a, %b
+
+Matching goes by text, location and order, so it would match the two loads crosswise, and report that the
+subtraction has other operands. Operations of equal value number compute the same, wherever they are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
+
+from irscope.diff.align import longest_increasing
+from irscope.diff.def_use import Definitions
+from irscope.diff.line_map import NO_LINES, LineMap
+from irscope.diff.location_numbers import NO_LOCATION, number_locations
+from irscope.diff.matching import UNMATCHED
+from irscope.diff.value_numbers import Numbers, value_numbers
+from irscope.languages.document import OPAQUE, Document
+from irscope.languages.language_registry import language_named
+
+# They read nothing, so their place has no meaning: one can move into a loop, or out of it.
+_CONSTANTS = ("arith.constant", "tt.make_range")
+_TERMINATORS = (".yield", ".return", ".terminator", ".func")
+
+# The numbers of the users of an operation's results, in order.
+_Users = Sequence[Sequence[int]]
+
+
+def match_moved(
+    left: Document,
+    right: Document,
+    matches: list[int],
+    defs: tuple[Definitions, Definitions],
+    lines: LineMap = NO_LINES,
+) -> None:
+    """Matches operations that moved, also if they had another match; updates `matches` in place.
+
+    Only MLIR is searched: in the languages below, the order of operations is the scheduler's.
+    """
+    if language_named(left.language).has_regions and not _all_match(left, right, matches, defs):
+        _Moves(left, right, matches, defs, lines).run()
+
+
+def moved_operations(matches: Sequence[int]) -> frozenset[int]:
+    """The left operations whose order relative to the other matched ones differs: the fewest possible."""
+    pairs = [(i, j) for i, j in enumerate(matches) if j != UNMATCHED]
+    order = [j for _, j in pairs]
+    if all(a < b for a, b in pairwise(order)):
+        return frozenset()
+    kept = set(longest_increasing(order))
+    return frozenset(i for n, (i, _) in enumerate(pairs) if n not in kept)
+
+
+def _all_match(
+    left: Document, right: Document, matches: Sequence[int], defs: tuple[Definitions, Definitions]
+) -> bool:
+    """Whether both documents are the same but for names."""
+    return (
+        len(left.operations) == len(right.operations)
+        and all(i == j for i, j in enumerate(matches))
+        and all(a.normalized == b.normalized for a, b in zip(left.operations, right.operations, strict=True))
+        and list(defs[0]) == list(defs[1])
+    )
+
+
+class _Moves:
+    """Both documents with their value numbers, and the matches to correct."""
+
+    def __init__(
+        self,
+        left: Document,
+        right: Document,
+        matches: list[int],
+        defs: tuple[Definitions, Definitions],
+        lines: LineMap,
+    ) -> None:
+        self.documents = left, right
+        self.lines = lines
+        self.matches = matches
+        self.inverse = [UNMATCHED] * len(right.operations)
+        for i, j in enumerate(matches):
+            if j != UNMATCHED:
+                self.inverse[j] = i
+        self.exact = value_numbers(left, right, defs, sizes=True)
+        self.loose = value_numbers(left, right, defs, sizes=False)
+        self.users = _users(defs[0], self.exact[0]), _users(defs[1], self.exact[1])
+        self.movable = _movable(left), _movable(right)
+
+    def run(self) -> None:
+        """Matches equal values first, then what is left, by place and by value without sizes."""
+        self._match_equal_values()
+        if UNMATCHED in self.matches and UNMATCHED in self.inverse:
+            self._match_unmatched(self._places())
+            self._match_unmatched(self.loose)
+
+    def _match_equal_values(self) -> None:
+        (ours, theirs), (matches, inverse) = self.exact, (self.matches, self.inverse)
+        doubtful = (
+            [i for i, j in enumerate(matches) if j == UNMATCHED or ours[i] != theirs[j]],
+            [j for j, i in enumerate(inverse) if i == UNMATCHED or ours[i] != theirs[j]],
+        )
+        for i, j in self._candidates(doubtful, self.exact):
+            if matches[i] == inverse[j] == UNMATCHED or self._is_better(i, j):
+                self._match(i, j)
+
+    def _is_better(self, i: int, j: int) -> bool:
+        """Whether two operations of equal value match better than each does its present match.
+
+        They do if their users have equal values too. A loop over 32 elements in A and one over 64 in B stay a
+        pair, even if A has another one over 64.
+        """
+        ours, theirs = self.users[0][i], self.users[1][j]
+        if ours or theirs:
+            return sorted(ours) == sorted(theirs)
+        return self._differ(i, self.matches[i]) and self._differ(self.inverse[j], j)
+
+    def _differ(self, i: int, j: int) -> bool:
+        """Whether a match is missing, or one of operations that differ in more than sizes and constants."""
+        return UNMATCHED in (i, j) or self.loose[0][i] != self.loose[1][j]
+
+    def _match(self, i: int, j: int) -> None:
+        """Matches two operations; what they matched before has no match then."""
+        if self.inverse[j] != UNMATCHED:
+            self.matches[self.inverse[j]] = UNMATCHED
+        if self.matches[i] != UNMATCHED:
+            self.inverse[self.matches[i]] = UNMATCHED
+        self.matches[i], self.inverse[j] = j, i
+
+    def _match_unmatched(self, keys: tuple[Sequence[Hashable], Sequence[Hashable]]) -> None:
+        """Matches unmatched operations of one opcode and equal keys."""
+        unmatched = (
+            [i for i, j in enumerate(self.matches) if j == UNMATCHED],
+            [j for j, i in enumerate(self.inverse) if i == UNMATCHED],
+        )
+        for i, j in self._candidates(unmatched, keys):
+            self._match(i, j)
+
+    def _candidates(
+        self,
+        indices: tuple[Sequence[int], Sequence[int]],
+        keys: tuple[Sequence[Hashable], Sequence[Hashable]],
+    ) -> Iterator[tuple[int, int]]:
+        """Pairs of operations of equal key, opcode and region, in order."""
+        groups: dict[Hashable, list[int]] = defaultdict(list)
+        left, right = self.documents
+        for j in reversed(indices[1]):
+            if self.movable[1][j] and keys[1][j]:
+                groups[keys[1][j], _kind(right, j, right.operations[j].parent)].append(j)
+        for i in indices[0]:
+            if self.movable[0][i] and keys[0][i]:
+                parent = left.operations[i].parent
+                found = groups.get((keys[0][i], _kind(left, i, self.matches[parent] if parent >= 0 else -1)))
+                if found:
+                    yield i, found.pop()
+
+    def _places(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The numbers of the operations' source locations; zeros if one side has none."""
+        left, right = self.documents
+        found = number_locations(left, right, self.lines)
+        if found is None:
+            return [NO_LOCATION] * len(left.operations), [NO_LOCATION] * len(right.operations)
+        return found[0].exact, found[1].exact
+
+
+def _kind(document: Document, index: int, parent: int) -> tuple[str, int, int]:
+    """The opcode of an operation, its region (by the index of its parent on the right), and its function."""
+    operation = document.operations[index]
+    return operation.opcode, -1 if operation.opcode in _CONSTANTS else parent, operation.function
+
+
+def _movable(document: Document) -> Sequence[bool]:
+    """Whether each operation is a leaf that is not bound to the end of its region."""
+    parents = {operation.parent for operation in document.operations}
+    return [
+        index not in parents and operation.opcode != OPAQUE and not operation.opcode.endswith(_TERMINATORS)
+        for index, operation in enumerate(document.operations)
+    ]
+
+
+def _users(defs: Definitions, numbers: Numbers) -> _Users:
+    users: list[list[int]] = [[] for _ in numbers]
+    for user, operands in enumerate(defs):
+        for definition in operands:
+            if definition is not None and not definition.argument:
+                users[definition.owner].append(numbers[user])
+    return users

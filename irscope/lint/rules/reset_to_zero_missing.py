@@ -1,0 +1,88 @@
+"""A tuned kernel that adds to an argument that the autotuner does not reset.
+
+**What it does.** Reports a parameter of a kernel under `@triton.autotune` that the kernel accumulates into,
+by `tl.atomic_add` or by loading, adding and storing at the same address, if neither `reset_to_zero` nor
+`restore_value` names it.
+
+**Why is this bad?** The first launch runs every config many times on the same arguments, so the argument
+has the sum of all these runs. Later launches are right, which makes the error hard to find.
+
+**Example**
+
+```python
+@triton.autotune(CONFIGS, key=["M", "N"])
+@triton.jit
+def grad(x_ptr, dw_ptr, M, N, BLOCK: tl.constexpr):
+    ...
+    tl.atomic_add(dw_ptr + cols, dw, mask=cols < N)
+```
+
+**Use instead**
+
+```python
+@triton.autotune(CONFIGS, key=["M", "N"], reset_to_zero=["dw_ptr"])
+```
+
+**Limits.** Atomics that give the same result however often they run, such as `tl.atomic_max`, are not
+reported. Nor are kernels that also store to the argument, since they may reset it, and autotuners with a
+single config or with a hook.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.accesses import ACCUMULATING_ATOMICS, PointerAccess, pointer_accesses
+from irscope.lint.source.in_place import overwrites
+from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.tuning_runs import unrestored
+
+_OVERWRITING = ("store", "atomic_xchg", "atomic_cas", "atomic_and")
+
+
+def reset_to_zero_missing(module: PythonModule) -> Iterator[Diagnostic]:
+    """Looks for accumulations into parameters that the autotuner leaves as they are."""
+    for kernel in module.kernels.values():
+        kept = unrestored(kernel, module)
+        accesses = pointer_accesses(kernel, module) if kept else ()
+        reported: set[str] = set()
+        for access in _atomics(accesses):
+            if kept and access.parameter in kept and access.parameter not in reported:
+                reported.add(access.parameter)
+                what = f"tl.{access.operation} accumulates into"
+                yield _diagnostic(module, kernel, access.call, access.parameter, what, "reset_to_zero")
+        for one in overwrites(kernel, accesses, module):
+            name = one.store.parameter
+            if kept and one.accumulates and name in kept and name not in reported:
+                reported.add(name)
+                what = f"the store adds to what line {one.load.call.lineno} loaded from"
+                yield _diagnostic(module, kernel, one.store.call, name, what, "restore_value")
+
+
+def _atomics(accesses: Sequence[PointerAccess]) -> Iterator[PointerAccess]:
+    """The accumulating atomics into arguments to which the same program does not also store."""
+    for access in accesses:
+        if access.operation in ACCUMULATING_ATOMICS and not any(
+            other.operation in _OVERWRITING
+            and other.parameter == access.parameter
+            and not other.excludes(access)
+            for other in accesses
+        ):
+            yield access
+
+
+def _diagnostic(
+    module: PythonModule, kernel: KernelSource, node: ast.AST, name: str, what: str, option: str
+) -> Diagnostic:
+    message = (
+        f"{what} {name} of {kernel.name}, which is autotuned without restoring it: tuning runs every config "
+        f"many times on the same {name}, so its result is wrong"
+    )
+    other = "; restore_value if it need not start at zero" if option == "reset_to_zero" else ""
+    return module.diagnostic(RULE, node, message, f'add {option}=["{name}"] to @triton.autotune{other}', kernel)
+
+
+RULE = SourceRule("IRS113", "reset-to-zero-missing", __doc__, reset_to_zero_missing)

@@ -1,0 +1,62 @@
+"""A tuned kernel that overwrites its input, which the autotuner does not restore.
+
+**What it does.** Reports a parameter of a kernel under `@triton.autotune` that the kernel loads and then
+overwrites at the same address with a value computed from it, if `restore_value` does not name it.
+
+**Why is this bad?** The first launch runs every config many times on the same arguments. Each run reads
+what the run before it wrote, so the first result is wrong. Later launches are right, which makes the error
+hard to find.
+
+**Example**
+
+```python
+@triton.autotune(CONFIGS, key=["n"])
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(x_ptr + at, x * 2, mask=at < n)
+```
+
+**Use instead**
+
+```python
+@triton.autotune(CONFIGS, key=["n"], restore_value=["x_ptr"])
+```
+
+**Limits.** Values that a second run leaves as they are (a copy, a clamp, a selection by a mask) are not
+reported, nor are autotuners with a single config or with a hook. Sums are left to
+[reset-to-zero-missing](#reset-to-zero-missing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.accesses import pointer_accesses
+from irscope.lint.source.in_place import overwrites
+from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.tuning_runs import unrestored
+
+
+def restore_value_missing(module: PythonModule) -> Iterator[Diagnostic]:
+    """Looks for stores in place to parameters that the autotuner leaves as they are."""
+    for kernel in module.kernels.values():
+        kept = unrestored(kernel, module)
+        found = list(overwrites(kernel, pointer_accesses(kernel, module), module)) if kept else []
+        sums = {one.store.parameter for one in found if one.accumulates}
+        reported: set[str] = set()
+        for one in found:
+            name = one.store.parameter
+            if kept and name in kept - sums - reported:
+                reported.add(name)
+                message = (
+                    f"{kernel.name} overwrites {name}, which it loaded at line {one.load.call.lineno}, and is "
+                    f"autotuned without restoring it: each run while tuning reads what the one before it wrote"
+                )
+                fix = f'add restore_value=["{name}"] to @triton.autotune'
+                yield module.diagnostic(RULE, one.store.call, message, fix, kernel)
+
+
+RULE = SourceRule("IRS114", "restore-value-missing", __doc__, restore_value_missing)
