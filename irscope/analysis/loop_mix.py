@@ -73,7 +73,7 @@ class LoopMix:
         return {}
 
     def per_iteration(self, counts: RegionCounts) -> RegionCounts:
-        """`counts` with those in loops per iteration of the statement, if they can be divided by its factor."""
+        """`counts` with those in loops per iteration of the statement, if its factor divides them."""
         return {region: self._shared(region, own) for region, own in counts.items()}
 
     def _shared(self, region: Region, counts: Counts) -> Counts:

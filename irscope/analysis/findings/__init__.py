@@ -13,6 +13,7 @@ from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
+from irscope.analysis.findings.loops import loop_findings, loop_spills
 from irscope.analysis.findings.resources import (
     assembler_warnings,
     occupancy,
@@ -40,6 +41,8 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     registers,
     occupancy,
     other_facts,
+    loop_findings,
+    loop_spills,
     line_findings,
     atomics,
     warp_specialization,

@@ -7,13 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.loop_mix import Counts, LoopMix, RegionCounts
 from irscope.analysis.loop_regions import OUTSIDE, Region, Where
 from irscope.analysis.scf_loops import Chain
+from irscope.analysis.source_map import SourcePlace
+from irscope.backends import backend_of
 from irscope.backends.instructions import InstructionKind
 from irscope.facts.artifacts import instruction_order
 
 _AROUND = (Where.BEFORE, Where.AFTER)
+
+
+def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
+    """The instructions of the assembly of A and B by region. Raises KeyError if it was not compared."""
+    return _mixes(pair, backend_of(pair.b.target).assembly)
+
+
+def sass_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
+    """The instructions of the SASS of A and B by region; None if it was not compared."""
+    return _mixes(pair, "sass") if "sass" in pair.diffs else None
+
+
+def _mixes(pair: PairContext, stage: str) -> tuple[LoopMix, LoopMix]:
+    assembly, ttgir = pair.diffs[stage], pair.diffs.get("ttgir")
+    return (
+        LoopMix(assembly.left, stage, ttgir.left if ttgir else None),
+        LoopMix(assembly.right, stage, ttgir.right if ttgir else None),
+    )
 
 
 def counts_text(counts: Mapping[InstructionKind, int]) -> str:
@@ -23,12 +44,17 @@ def counts_text(counts: Mapping[InstructionKind, int]) -> str:
 
 
 def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> str:
-    """`the loop of line 12`; `the loop of line 49 (called in line 92)` if a helper's loop is inlined twice."""
-    line = chain[0][1]
+    """`the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times."""
+    line = line_text(chain[0])
     known = {other for mix in mixes if mix.regions for other in mix.regions.chains}
     if len({other for other in known if other[0] == chain[0]}) > 1:
-        return f"the loop of line {line} (called in line {chain[-1][1]})"
-    return f"the loop of line {line}"
+        return f"the loop of {line} (called in {line_text(chain[-1])})"
+    return f"the loop of {line}"
+
+
+def line_text(place: SourcePlace) -> str:
+    """`line 12`; `line 12 of A` if B does not have it."""
+    return f"line {place.line} of A" if place.removed else f"line {place.line}"
 
 
 def change_text(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
@@ -54,19 +80,21 @@ def _of_loop(
     """The parts about one loop: in it, before it, after it."""
     name = loop_text(chain, mixes)
     if _vanished(chain, mixes):
-        a, b = (
+        sides = [
             _with_loop(chain, side, mix, name) if mix.runs(chain) else f"{_plain(side)} without a loop"
             for side, mix in zip((was, now), mixes, strict=True)
-        )
-        yield f"{a} -> {b}"
+        ]
+        yield " -> ".join(sides)
         return
     inside = Region(Where.IN, chain)
-    yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+    if inside in was or inside in now:
+        yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+        name = "the loop"
     for where in _AROUND:
         region = Region(where, chain)
         a, b = was.get(region, {}), now.get(region, {})
         if a != b:
-            yield f"{where.value} the loop: {counts_text(a)} -> {counts_text(b)}"
+            yield f"{where.value} {name}: {counts_text(a)} -> {counts_text(b)}"
 
 
 def _with_loop(chain: Chain, counts: RegionCounts, mix: LoopMix, name: str) -> str:

@@ -103,9 +103,7 @@ def same_address(kernel: KernelSource, first: PointerAccess, second: PointerAcce
         if ast.dump(one) == ast.dump(other):
             names = names_in(one)
             return not any(
-                first.place < place < second.place
-                for name, place in _bindings(kernel)
-                if name in names
+                first.place < place < second.place for name, place in _bindings(kernel) if name in names
             )
     return False
 

@@ -39,8 +39,10 @@ def overwrites(
                 continue  # what it loads may be its own
             if not _certain(kernel, load.branches, store.branches) or not same_address(kernel, load, store):
                 continue
-            if value is not None and _depends(kernel, value, load.call) and not _idempotent(
-                kernel, value, load.call, module
+            if (
+                value is not None
+                and _depends(kernel, value, load.call)
+                and not _idempotent(kernel, value, load.call, module)
             ):
                 yield Overwrite(load, store, _adds(kernel, value, load.call))
                 break
