@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.findings.finding import effect
+from irscope.analysis.findings.severity import effect
 from irscope.facts.fact import Facts, FactValue, number_of, value_of
 from irscope.facts.registry import (
     CODE,

@@ -80,9 +80,8 @@ def loops_of(mix: LoopMix, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]
     regions = mix.regions
     if regions is None:
         return ()
-    depths = {pipeline.line: pipeline.depth for pipeline in pipelines(regions.ttgir.text)}
     spills = _spills(mix, regions)
-    found = [_loop(mix, regions, loop, trips, depths, spills) for loop in regions.loops]
+    found = [_loop(mix, regions, loop, trips, spills) for loop in regions.loops]
     hot = _hottest(mix, regions)
     return tuple(replace(loop, hot=own is hot) for loop, own in zip(found, regions.loops, strict=True))
 
@@ -92,14 +91,12 @@ def _loop(
     regions: LoopRegions,
     loop: KernelLoop,
     trips: Mapping[Chain, TripCount],
-    depths: Mapping[int, int],
     spills: Mapping[tuple[Chain, str], int],
 ) -> Loop:
     scf = regions.scf[loop.scf]
     blocks, operations = regions.tree.graph.blocks, regions.document.operations
     body = sorted(regions.tree.body(loop.natural))
     lines = [(operations[blocks[at].start].line, operations[blocks[at].end - 1].end) for at in body]
-    inner = any(other.parent == loop.scf for other in regions.scf)
     return Loop(
         place=loop.chain[0],
         chain=loop.chain,
@@ -109,8 +106,7 @@ def _loop(
         instructions=regions.instructions(loop),
         unrolled=None if loop.remainder else mix.unrolled(loop.chain),
         remainder=loop.remainder,
-        # A loop around a pipelined one has its loads too.
-        pipelined=1 if inner else depths.get(regions.ttgir.operations[scf.operation].line, 1),
+        pipelined=mix.depth(loop.chain),
         trip_count=trips.get(loop.chain),
         spill_loads=0 if loop.remainder else spills.get((loop.chain, "load"), 0),
         spill_stores=0 if loop.remainder else spills.get((loop.chain, "store"), 0),

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from irscope.analysis.findings import findings
-from irscope.analysis.findings.finding import PairContext, effect
+from irscope.analysis.findings.finding import PairContext
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.facts.fact import Facts, number_of, status_of, value_of
 from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.model import Variant, format_value
@@ -109,4 +110,4 @@ def _time(a: Facts, b: Facts) -> float:
     if was is None or now is None or value_of(a, MS_KEY) != value_of(b, MS_KEY):
         return 0
     # In nanoseconds, because `effect` ignores values below a half.
-    return MS.weight * effect(was * 1e6, now * 1e6)
+    return Severity.MATRIX_PATH.weight(effect(was * 1e6, now * 1e6))

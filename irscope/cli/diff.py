@@ -3,6 +3,7 @@
 Names of values, registers and labels, alias numbers and locations carry no meaning: stages that differ
 only in them are equal. The rows are those of the first stage that differs in more than shapes, or of
 --stage; on a wide terminal (140 columns) side by side. --stage all omits SASS that was not derived yet.
+Ten findings and 80 rows are shown unless you ask for more; --format unified and json have all rows.
 Two captures (irscope diff OLD NEW) are compared variant by variant, worst first.
 
 example: irscope diff matmul.irscope BLOCK_M=64 BLOCK_M=128 --stage ttgir
@@ -28,6 +29,7 @@ SUMMARY = "show what differs between two variants, or two captures"
 
 # More than a person reads; the JSON has all.
 _MAX_PAIRS = 20
+_MAX_ROWS = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stage", help="a stage, all, or none (default: the first that differs in more than shapes)"
     )
     options.add_format(parser, "text", "unified", "json", "markdown")
+    options.add_all_findings(parser)
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument(
+        "-n",
+        "--rows",
+        type=options.count,
+        default=_MAX_ROWS,
+        metavar="N",
+        help=f"at most N rows as text or Markdown (default: {_MAX_ROWS})",
+    )
+    rows.add_argument("--all-rows", action="store_true", help="all rows")
     options.add_context(parser)
     options.add_width(parser)
 
@@ -64,15 +77,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
-    if args.format == "markdown":
-        from irscope.report.markdown.diff_markdown import diff_markdown
-
-        return diff_markdown(report, args.context)
-    from irscope.report.terminal.diff_text import diff_text, diff_unified
+    from irscope.report.terminal.diff_text import DiffOptions, diff_text, diff_unified
 
     if args.format == "unified":
         return diff_unified(report, args.context, options.paint())
-    return diff_text(report, options.width_of(args), args.context, options.paint())
+    rows = None if args.all_rows else args.rows
+    shown = DiffOptions(options.width_of(args), args.context, rows, args.all_findings)
+    if args.format == "markdown":
+        from irscope.report.markdown.diff_markdown import diff_markdown
+
+        return diff_markdown(report, shown)
+    return diff_text(report, shown, options.paint())
 
 
 def _captures(args: argparse.Namespace) -> int:

@@ -54,6 +54,15 @@ def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
     parser.add_argument("--format", choices=choices, default=choices[0], help=f"default: {choices[0]}")
 
 
+def add_all_findings(parser: argparse.ArgumentParser) -> None:
+    """Declares --all-findings."""
+    parser.add_argument(
+        "--all-findings",
+        action="store_true",
+        help="show every finding (default: at most ten, and none that another one explains)",
+    )
+
+
 def add_context(parser: argparse.ArgumentParser) -> None:
     """--context: the number of equal rows around a change."""
     parser.add_argument(

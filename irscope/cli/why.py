@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     parser.add_argument("a", metavar="A", nargs="?", help="#3, or any part of its name in irscope list")
     parser.add_argument("b", metavar="B", nargs="?", help="the other variant")
+    options.add_all_findings(parser)
     options.add_format(parser, "text", "json", "markdown")
 
 
@@ -50,11 +51,11 @@ def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
     if args.format == "markdown":
         from irscope.report.markdown.why_markdown import why_markdown
 
-        lines = list(why_markdown(comparison))
+        lines = list(why_markdown(comparison, args.all_findings))
     else:
         from irscope.report.terminal.why_text import why_text
 
-        lines = list(why_text(comparison, options.paint()))
+        lines = list(why_text(comparison, args.all_findings, options.paint()))
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 

@@ -102,9 +102,13 @@ class PairState:
         """Whether a stage is one to open with: it differs in more than shapes and constants."""
         return diff is not None and differs_materially(diff)
 
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings. Compares all stages. Raises UserError if one is damaged."""
-        return self.workspace.compare(self.a, self.b).findings
+    def findings(self) -> tuple[tuple[Finding, ...], int]:
+        """The findings, and how many of them are shown by default.
+
+        Compares all stages. Raises UserError if one is damaged.
+        """
+        comparison = self.workspace.compare(self.a, self.b)
+        return comparison.findings, len(comparison.main_findings)
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Notes the result of comparing a stage."""

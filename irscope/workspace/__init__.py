@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
     from irscope.workspace.why_lines import evidence_line as evidence_line
     from irscope.workspace.why_lines import pair_lines as pair_lines
+    from irscope.workspace.why_lines import without_rest as without_rest
     from irscope.workspace.workspace import Workspace as Workspace
 
 # Module -> the names loaded from it.
@@ -227,7 +228,9 @@ _EXPORTS = {
     ),
     "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.why_lines": "StageLine TextLine compilation_lines evidence_line pair_lines",
+    "irscope.workspace.why_lines": (
+        "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
+    ),
     "irscope.workspace.workspace": "Workspace",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

@@ -11,7 +11,7 @@ from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedi
 from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
-from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.finding import Finding, PairContext, most_important
 from irscope.analysis.source_alignment import line_map
 from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
@@ -137,9 +137,14 @@ class Comparison:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What matters about B compared with A, most important first."""
+        """What matters about B compared with A, most important first, then what others explain."""
         diffs = {name: diff.in_lines_of_b() for name, diff in self._held.items()}
         return tuple(findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence)))
+
+    @property
+    def main_findings(self) -> tuple[Finding, ...]:
+        """The first of `findings`, which views show by default: at most ten, none that others explain."""
+        return tuple(most_important(self.findings))
 
     @property
     def first_difference(self) -> StageDiff | None:

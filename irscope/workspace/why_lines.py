@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from irscope.analysis.cache_key import CacheKeyInput
 from irscope.analysis.cache_key_diff import key_sentence, reason_text
 from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
 from irscope.analysis.findings.finding import Finding
 from irscope.analysis.source_map import SourcePlace
-from irscope.diff.rows import StageDiff
-from irscope.diff.summary import summarize
 from irscope.model import Variant
+from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.source_lines import python_source
 from irscope.workspace.texts import PYTHON
@@ -35,7 +35,8 @@ class StageLine:
 class TextLine:
     """A sentence or a title.
 
-    `level` is its indentation, `target` the line that it is about. `rank`, from 1, is set for a finding.
+    `level` is its indentation, `target` the line that it is about. `rank`, from 1, is set for a finding;
+    a finding that is only shown with all others is one of the `rest`.
     """
 
     text: str
@@ -43,6 +44,7 @@ class TextLine:
     title: bool = False
     target: StageLine | None = None
     rank: int | None = None
+    rest: bool = False
 
 
 def pair_lines(pair: Comparison) -> list[TextLine]:
@@ -61,6 +63,16 @@ def pair_lines(pair: Comparison) -> list[TextLine]:
         TextLine(pair.verdict),
         *(TextLine(f"To avoid it: {remedy}") for remedy in pair.remedies),
     ]
+
+
+def without_rest(lines: Iterable[TextLine], how: str = "") -> Iterator[TextLine]:
+    """The lines without the `rest` of the findings; a line in their place counts them.
+
+    `how` is what it says about how to get them: ": --all-findings".
+    """
+    for rest, group in groupby(lines, key=lambda line: line.rest):
+        found = list(group)
+        yield from [TextLine(pluralize(len(found), "more finding") + how)] if rest else found
 
 
 def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
@@ -112,25 +124,16 @@ def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
 
 
 def _effects(pair: Comparison) -> Iterator[TextLine]:
-    first = pair.first_difference
-    if first is not None:
-        text = f"First real difference: {first.stage} ({summarize(first)})"
-        yield TextLine(text, target=_first_change(first))
-    elif pair.stages:
-        equal = all(diff.equal for diff in pair.stages.values())
-        what = "equal" if equal else "equal except for shapes and constants"
-        yield TextLine(f"All compared stages are {what}: {', '.join(pair.stages)}")
-    # The line above and the verdict already say what these findings say.
-    findings = [finding for finding in pair.findings if finding.kind not in ("stages", "identical")]
-    for rank, finding in enumerate(findings, 1):
-        yield TextLine(finding.text, target=evidence_line(finding), rank=rank)
-    if not findings:
+    # What differs first comes first, and the verdict says whether the machine code is identical.
+    first = [finding for finding in pair.findings if finding.kind == "stages"]
+    yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
+    shown = len(pair.main_findings)
+    others = [
+        (finding, place >= shown)
+        for place, finding in enumerate(pair.findings)
+        if finding.kind not in ("stages", "identical")
+    ]
+    for rank, (finding, rest) in enumerate(others, 1):
+        yield TextLine(finding.text, target=evidence_line(finding), rank=rank, rest=rest)
+    if not others:
         yield TextLine("No fact differs")
-
-
-def _first_change(diff: StageDiff) -> StageLine | None:
-    for row in diff.rows:
-        if row.change.structural:
-            right = row.right is not None
-            return StageLine(diff.stage, (row.right if right else row.left) or 0, right)
-    return None

@@ -19,7 +19,7 @@ def variant(target="cuda:90", name="matmul_kernel", id_=1, source=None, stages=N
         kernel=Kernel(1, name, source or SourceFunction(name, "kernels.py", 1, ""), (), ()),
         target=parse_target(target),
         specialization=(),
-        config=Config(),
+        config=fields.pop("config", Config()),
         toolchain=Toolchain(1, {}, ""),
         metadata=metadata,
         artifacts={stage: Artifact(stage, "", len(content)) for stage, content in (stages or {}).items()},

@@ -1,9 +1,13 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irscope.analysis.findings import FINDINGS, Finding, PairContext, findings
+from irscope.analysis.findings.finding import most_important, ranked
+from irscope.analysis.findings.severity import Severity, severity_of
 from irscope.facts.measure import from_json, measure
-from irscope.facts.registry import FACT_KINDS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
-from irscope.model import Failure, SourceFunction
+from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
+from irscope.model import Config, Failure, SourceFunction
 from tests.analysis.builders import FACTS, stage_diff, stored, variant
 
 SMALL = "add_kernel.cuda-90.BLOCK_SIZE=256,num_warps=4.triton-3.9.0"
@@ -163,7 +167,49 @@ def test_a_finding_is_one_function(monkeypatch):
 
 def test_every_fact_with_a_weight_has_a_finding():
     for kind in FACT_KINDS:
-        if kind.weight and kind not in (LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, OCCUPANCY):
+        if kind.weight and kind not in (LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, OCCUPANCY, INSTRUCTIONS):
             values = ("1 x 4 B", "2 x 4 B") if not kind.unit else (1, 2)
             a, b = (from_json({"stack": 0, "registers": 64, kind.name: value}) for value in values)
             assert found(a, b), kind.name
+
+
+def test_a_finding_that_another_one_covers_comes_after_all_others():
+    headline = Finding(
+        "wgmma became mma.sync", Severity.MATRIX_PATH.weight(), "path", covers=frozenset(["m", "l #mma"])
+    )
+    own = Finding("#blocked changed", Severity.LAYOUT.weight(), "l", subject="#blocked")
+    covered = [
+        Finding("other instructions", Severity.MEMORY.weight(3), "m", subject="line 3"),
+        Finding("#mma changed", Severity.LAYOUT.weight(9), "l", subject="#mma"),
+    ]
+    weightier = Finding("spills", Severity.FAILURE.weight(), "m")
+    listed = ranked([own, *covered, headline, weightier])
+    assert [str(finding) for finding in listed] == [
+        "spills", "wgmma became mma.sync", "#blocked changed", "other instructions", "#mma changed"
+    ]  # fmt: skip
+    assert list(most_important(listed)) == listed[:3]
+    assert [finding.covered for finding in listed] == [False, False, False, True, True]
+
+
+def test_at_most_ten_findings_are_shown_and_if_all_are_covered_the_first_of_them():
+    many = ranked(Finding(f"{n}", Severity.COUNT.weight(n), "kind") for n in range(12))
+    assert [str(finding) for finding in most_important(many)] == [str(n) for n in range(11, 1, -1)]
+    only = ranked([Finding("equal", Severity.COUNT.weight(), "stages", covered=True)])
+    assert list(most_important(only)) == only
+
+
+@given(st.lists(st.tuples(st.sampled_from(Severity), st.floats(0, 1e6))))
+def test_no_effect_ranks_a_finding_above_a_more_severe_one(drawn):
+    for severity, moved in drawn:
+        weight = severity.weight(moved)
+        assert severity_of(weight) is severity
+        assert all(weight < other for other in Severity if other > severity)
+
+
+def test_findings_do_not_restate_the_config():
+    def threads(warps_a, warps_b):
+        made = [variant(id_=n, config=Config((("num_warps", w),))) for n, w in ((1, warps_a), (2, warps_b))]
+        return texts(facts(threads=128), facts(threads=256), *made)
+
+    assert threads(4, 8) == []
+    assert threads(4, 4) == ["Threads per block: 128 -> 256"]

@@ -18,7 +18,7 @@ from irscope.report.json.diff_json import diff_document
 from irscope.report.json.records import to_json
 from irscope.report.markdown.diff_markdown import diff_markdown
 from irscope.report.pair_report import PairReport
-from irscope.report.terminal.diff_text import diff_text, diff_unified
+from irscope.report.terminal.diff_text import DiffOptions, diff_text, diff_unified
 from irscope.report.terminal.rows_text import _window, side_by_side, unified
 from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.workspace import Comparison, RowSide, hunks, row_sides
@@ -86,7 +86,7 @@ def test_a_hunk_heading_has_its_range_and_counts():
 def test_equal_stages_have_no_rows():
     renamed = SMALL.replace("%v", "%other")
     assert list(unified(mlir_diff(SMALL, renamed), 3)) == []
-    text = "\n".join(diff_text(pair(SMALL, renamed), None, 3, PLAIN))
+    text = "\n".join(diff_text(pair(SMALL, renamed), DiffOptions(), PLAIN))
     assert "equal except for names and locations" in text
 
 
@@ -117,7 +117,7 @@ def test_control_characters_in_a_stage_are_printable():
 
 
 def test_the_text_report():
-    lines = list(diff_text(pair(), 80, 1, PLAIN))
+    lines = list(diff_text(pair(), DiffOptions(80, 1), PLAIN))
     assert lines[:11] == [
         "A  #1 BLOCK=64  k  cuda:90",
         "B  #2 BLOCK=128  k  cuda:90",
@@ -132,7 +132,7 @@ def test_the_text_report():
         "ttgir: 11 and 11 lines",
     ]
     assert lines[11].startswith("@@ ")
-    assert " \u2502 " in list(diff_text(pair(), 140, 1, PLAIN))[-2]
+    assert " \u2502 " in list(diff_text(pair(), DiffOptions(140, 1), PLAIN))[-2]
 
 
 def test_unified_has_only_the_rows():
@@ -142,7 +142,7 @@ def test_unified_has_only_the_rows():
 
 
 def test_markdown_is_escaped_and_fenced():
-    text = "\n".join(diff_markdown(pair(right=LARGE.replace("tt.return", "tt.return ````")), 3))
+    text = "\n".join(diff_markdown(pair(right=LARGE.replace("tt.return", "tt.return ````")), DiffOptions()))
     assert "1. \\*a\\* \\<b> went\u241b" in text
     assert "\n`````diff\n" in text and text.count("\n`````\n") == 1
 

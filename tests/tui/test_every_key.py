@@ -158,7 +158,8 @@ def fold(pilot: Pilot[None]) -> int:
 
 def proven(pilot: Pilot[None]) -> int:
     view = one(pilot, FindingsView)
-    return next(i for i, (owner, _) in enumerate(view._lines) if view._findings[owner].evidence_b)
+    owners = [owner for owner, _ in view._lines if owner < len(view._findings)]
+    return next(i for i, owner in enumerate(owners) if view._findings[owner].evidence_b)
 
 
 def of_the_product(pilot: Pilot[None]) -> int:
@@ -220,6 +221,7 @@ TEXTS = {
 }
 PANELS = {
     "jump": Trial(tab, ("1",), becomes("ttgir"), FindingsView, proven),
+    "all_findings": Trial(lambda pilot: len(one(pilot, FindingsView)._findings), (), more, FindingsView),
     "follow": Trial(row, ("3", "S"), ne, SourceView, of_the_product, captures.traced),
     "go": Trial(tab, DOT, becomes("ttir"), LineOutcomesView, None, captures.traced),
 }
@@ -274,7 +276,10 @@ CHART = {
     "mark('a')": Trial(pair, ("shift+tab", "G", "k", "C"), becomes((3, 2))),
     "mark('b')": Trial(pair, ("shift+tab", "G", "k", "C"), becomes((1, 3))),
 }
-WHY = {"go": Trial(screen, ("W",), becomes(CompareScreen), WhyView, with_a_goal)}
+WHY = {
+    "go": Trial(screen, ("W",), becomes(CompareScreen), WhyView, with_a_goal),
+    "all_findings": Trial(lambda pilot: one(pilot, WhyView)._every, ("W",), becomes(True)),
+}
 PASSES = {
     "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
     "changed": Trial(

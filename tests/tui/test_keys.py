@@ -238,9 +238,12 @@ async def test_copy(app: IrscopeApp) -> None:
 async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        shown = app.screen.query_one(FindingsView)._findings
+        view = app.screen.query_one(FindingsView)
+        main = view._findings
+        view.action_all_findings()
     with Workspace(matmul) as workspace:
-        assert shown == workspace.compare(workspace.by_id(1), workspace.by_id(2)).findings
+        comparison = workspace.compare(workspace.by_id(1), workspace.by_id(2))
+        assert (main, view._findings) == (comparison.main_findings, comparison.findings)
 
 
 async def test_findings_go_to_their_evidence(app: IrscopeApp) -> None:

@@ -18,15 +18,11 @@ from irscope.cli.main import main
 from irscope.facts.fact import Evidence
 from irscope.model import Failure
 from irscope.model.text import one_line
-from irscope.report.markdown.report_markdown import _MAX_FINDINGS as IN_COMMENT
-from irscope.report.terminal.diff_text import MAX_FINDINGS as IN_TEXT
-from irscope.report.terminal.why_text import MAX_FINDINGS as IN_WHY
-from irscope.report.terminal.why_text import short_list
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.why import WhyView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Workspace, pair_lines
+from irscope.workspace import Workspace, pair_lines, without_rest
 from tests import recorded_passes
 from tests.tui.captures import LARGE, SMALL, stage, write
 from tests.tui.driving import drawn, press, settled
@@ -78,10 +74,12 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 async def shown_everywhere(path: Path, printed: Callable[..., str]) -> Shown:
-    """The findings about #1 and #2 in each view, as one-line texts; some views show only the first ones."""
+    """The findings about #1 and #2 in each view, as one-line texts; some views show only the main ones."""
     with irscope.open(path) as capture:
-        in_python = [one_line(finding.text) for finding in capture.compare(*capture.variants[:2]).findings]
+        pair = capture.compare(*capture.variants[:2])
+        in_python, main = ([one_line(f.text) for f in found] for found in (pair.findings, pair.main_findings))
     text = printed("diff", path, "#1", "#2", "--stage", "none")
+    whole_text = printed("diff", path, "#1", "#2", "--stage", "none", "--all-findings")
     document = json.loads(printed("diff", path, "#1", "#2", "--stage", "none", "--format", "json"))
     markdown = printed("diff", path, "#1", "#2", "--stage", "none", "--format", "markdown")
     comment = printed("report", path, "--pair", "#1", "#2", "--format", "markdown")
@@ -92,18 +90,30 @@ async def shown_everywhere(path: Path, printed: Callable[..., str]) -> Shown:
         # The app opens with #1 and the first variant after it that compiled.
         app.screen.query_one(VariantTable).focus()
         await press(pilot, "g", "a", "j", "b")
-        panel = drawn(app.screen.query_one(FindingsView))
+        view = app.screen.query_one(FindingsView)
+        panel = drawn(view)
+        view.focus()
+        await press(pilot, "a")
+        whole_panel = drawn(view)
     return {
         "Python": in_python,
-        "text": re.findall(r"^ *\d+\. (.*)$", text, re.M),
+        "main": main,
+        "main text": re.findall(r"^ *\d+\. (.*)$", text, re.M),
+        "text": re.findall(r"^ *\d+\. (.*)$", whole_text, re.M),
+        "main JSON": [one_line(finding["text"]) for finding in document["findings"] if finding["shown"]],
         "JSON": [one_line(finding["text"]) for finding in document["findings"]],
         "Markdown": unescaped(markdown),
         "comment": unescaped(comment),
         "page": [
             html.unescape(item) for item in re.findall(r"<li>([^<]*)(?: <a class=\"proof|</li>| <a )", page)
         ],
-        "app": [line.strip(" →•") for line in panel.splitlines() if re.match(r" [→•] ", line)],
+        "main app": in_panel(panel),
+        "app": in_panel(whole_panel),
     }
+
+
+def in_panel(panel: str) -> list[str]:
+    return [line.strip(" →•") for line in panel.splitlines() if re.match(r" [→•] ", line)]
 
 
 def unescaped(markdown: str) -> list[str]:
@@ -116,10 +126,9 @@ def without_escapes(markdown: str) -> str:
 
 
 def assert_same(shown: Shown) -> None:
-    in_python = shown["Python"]
-    limits = {"text": IN_TEXT, "comment": IN_COMMENT}
     for view, texts in shown.items():
-        assert texts == in_python[: limits.get(view)], view
+        assert texts == shown["main" if view.startswith("main") else "Python"], view
+    assert len(shown["main"]) <= 10 and shown["main"] == shown["Python"][: len(shown["main"])]
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -135,12 +144,16 @@ def test_json_has_the_evidence_and_weights_of_python(tmp_path: Path, printed: Ca
     path = PAIRS["assembly"](tmp_path / "pair.irscope")
     documents = [json.loads(printed(name, path, "#1", "#2", "--format", "json")) for name in ("diff", "why")]
     with irscope.open(path) as capture:
-        found = capture.compare(*capture.variants[:2]).findings
+        pair = capture.compare(*capture.variants[:2])
+        found, main = pair.findings, pair.main_findings
     expected = [
         {
             "kind": finding.kind,
+            "subject": finding.subject,
             "text": finding.text,
+            "severity": finding.severity.name.lower(),
             "weight": finding.weight,
+            "shown": finding in main,
             "evidence_a": [{"stage": line.stage, "line": line.line + 1} for line in finding.evidence_a],
             "evidence_b": [{"stage": line.stage, "line": line.line + 1} for line in finding.evidence_b],
         }
@@ -173,11 +186,11 @@ async def test_why_has_the_same_lines_in_every_view(
     async with app.run_test(size=(400, 100)) as pilot:
         await settled(pilot)
         app.screen.query_one(VariantTable).focus()
-        await press(pilot, "g", "a", "j", "b", "W")
+        await press(pilot, "g", "a", "j", "b", "W", "a")
         drawn_lines = drawn(app.screen.query_one(WhyView)).splitlines()[1:]
     expected = [one_line(line.text) for line in every]
     assert [line.strip(" →") for line in drawn_lines if line.strip()][: len(expected)] == expected
-    shortened = [one_line(line.text) for line in short_list(every, IN_WHY)]
+    shortened = [one_line(line.text) for line in without_rest(every, ": --all-findings")]
     assert [re.sub(r"^ *(\d+\. )?", "", line) for line in text if line] == shortened
     plain = [re.sub(r"^ *- |^\*\*|\*\*$", "", line) for line in markdown if line]
     assert [without_escapes(line) for line in plain] == shortened

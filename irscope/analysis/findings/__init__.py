@@ -2,6 +2,9 @@
 
 Each module holds the findings about one subject. To add a finding, write one function there and add it to
 FINDINGS: every view shows it. A function yields nothing if a fact that it needs is unknown on one side.
+
+Its severity, the effect on the program, ranks a finding (severity.py). One that explains others names them in
+`covers`; they are then listed after all others (`ranked` in finding.py).
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from irscope.analysis.findings.atomics import atomics
-from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
@@ -28,9 +31,8 @@ __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
 
 
 def findings(pair: PairContext) -> list[Finding]:
-    """The findings about B compared with A, most important first."""
-    found = [finding for find in FINDINGS for finding in find(pair)]
-    return sorted(found, key=lambda finding: -finding.weight)
+    """The findings about B compared with A, most important first, then those that another one covers."""
+    return ranked(finding for find in FINDINGS for finding in find(pair))
 
 
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (

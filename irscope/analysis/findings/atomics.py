@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
@@ -12,13 +13,8 @@ from irscope.analysis.instruction_mix import (
     place_text,
 )
 from irscope.facts.artifacts import instruction_order
-from irscope.facts.registry import ATOMICS
 from irscope.languages.document import Document
 
-# Another scope or memory order changes what the program may assume, so it counts as a doubling.
-_MEANING = 1.0
-# A change of the count only follows the size of the tile.
-_NUMBER_ONLY = 0.1
 _LABELS = {"global atomic": "Atomics", "shared atomic": "Shared memory atomics"}
 
 
@@ -35,7 +31,7 @@ def atomics(pair: PairContext) -> Iterator[Finding]:
                 f"{_LABELS[kind]} {place_text(place, pair.b.kernel)}: {_text(a)} -> {_text(b)}{_note(a, b)}"
             )
             evidence = a.evidence(assembly.stage), b.evidence(assembly.stage)
-            yield Finding(text, _weight(a, b), kind, *evidence)
+            yield Finding(text, _weight(a, b), kind, *evidence, subject=f"line {place.line}" if place else "")
 
 
 def _atomics_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:
@@ -60,11 +56,13 @@ def _note(a: InstructionMix, b: InstructionMix) -> str:
 
 
 def _weight(a: InstructionMix, b: InstructionMix) -> float:
-    if not a.counts or not b.counts or _note(a, b):
-        return ATOMICS.weight * _MEANING
+    if _note(a, b):
+        return Severity.SEMANTICS.weight()
+    if not a.counts or not b.counts:
+        return Severity.MEMORY.weight()
     if a.counts.keys() == b.counts.keys():
-        return ATOMICS.weight * _NUMBER_ONLY * min(effect(_total(a), _total(b)), 10.0)
-    return ATOMICS.weight * max(effect(_mean_width(a), _mean_width(b)), 0.5)
+        return Severity.COUNT.weight(effect(_total(a), _total(b)))
+    return Severity.MEMORY.weight(effect(_mean_width(a), _mean_width(b)))
 
 
 def _total(mix: InstructionMix) -> int:

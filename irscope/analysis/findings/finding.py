@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from irscope.analysis.divergence import Divergences
+from irscope.analysis.findings.severity import Severity, severity_of
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
+
+# The findings that a view shows unless it is asked for all.
+MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One sentence about how B differs from A.
 
-    `kind` names the subject ("launch", "identical", "spills", "global load", "layout", ...). `weight`
-    ranks findings; it is not a count. `evidence_a` and `evidence_b` are the lines on each side that
-    prove it.
+    `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject ("launch", "spills",
+    "global load", "layout", ...), and `subject` the one that it is about if a pair can have several
+    findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a` and
+    `evidence_b` are the lines on each side that prove it.
+
+    `covers` are findings that this one explains, by kind ("matrix") or by kind and subject
+    ("layout #mma"): they say nothing to a reader of this one. `findings` sets their `covered`, and views
+    show them only with all others.
     """
 
     text: str
@@ -27,10 +35,45 @@ class Finding:
     kind: str
     evidence_a: tuple[Evidence, ...] = ()
     evidence_b: tuple[Evidence, ...] = ()
+    subject: str = ""
+    covers: frozenset[str] = frozenset()
+    covered: bool = False
 
     def __str__(self) -> str:
         """The sentence."""
         return self.text
+
+    @property
+    def severity(self) -> Severity:
+        """Its effect on the program."""
+        return severity_of(self.weight)
+
+    def covered_by(self, keys: Set[str]) -> bool:
+        """Whether `keys`, the `covers` of other findings, name this one."""
+        return self.kind in keys or f"{self.kind} {self.subject}" in keys
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """Findings by weight, those that a weightier one covers after all others.
+
+    matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
+    -> matrix, occupancy, ldmatrix (covered)
+    """
+    covers: set[str] = set()
+    own, covered = [], []
+    for finding in sorted(found, key=lambda finding: (-finding.weight, finding.kind, finding.subject)):
+        if finding.covered or finding.covered_by(covers):
+            covered.append(replace(finding, covered=True))
+        else:
+            own.append(finding)
+        covers |= finding.covers
+    return own + covered
+
+
+def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
+    """The findings that a view shows by default: at most MOST_SHOWN, and none that another one covers."""
+    own = [finding for finding in found if not finding.covered]
+    return (own or found)[:MOST_SHOWN]
 
 
 @dataclass(frozen=True)
@@ -62,11 +105,6 @@ class PairContext:
     def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
         """The lines on each side that prove a fact."""
         return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)
-
-
-def effect(a: float, b: float) -> float:
-    """How far a quantity moved, in doublings or halvings; 0 counts as a half."""
-    return abs(math.log2(max(b, 0.5) / max(a, 0.5)))
 
 
 def assembly_diff(pair: PairContext) -> StageDiff | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity
 from irscope.facts.fact import status_of
 
 
@@ -14,13 +15,16 @@ def launch_problems(pair: PairContext) -> Iterator[Finding]:
     for side, variant, facts in pair.sides():
         status = status_of(variant, facts)
         if variant.failure is not None and status is not None:
-            yield Finding(f"{side} did not compile: {status.reason}", 1100, "launch")
+            # Weightier than a variant that compiles but cannot launch.
+            weight = Severity.FAILURE.weight(effect=1)
+            yield Finding(f"{side} did not compile: {status.reason}", weight, "launch", subject=side)
         elif status is not None and not status.ok:
-            yield Finding(f"{side} cannot launch on {variant.target}: {status.reason}", 1000, "launch")
+            text = f"{side} cannot launch on {variant.target}: {status.reason}"
+            yield Finding(text, Severity.FAILURE.weight(), "launch", subject=side)
 
 
 def identical_code(pair: PairContext) -> Iterator[Finding]:
     """Both sides have the same machine code."""
     if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
         text = "A and B have identical machine code; benchmarking both is redundant"
-        yield Finding(text, 500, "identical")
+        yield Finding(text, Severity.IDENTICAL.weight(), "identical")

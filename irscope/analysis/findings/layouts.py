@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.findings.finding import Finding, PairContext, effect
+from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.diff.rows import LayoutChange
 from irscope.facts.fact import Evidence
 
@@ -28,4 +29,6 @@ def _layout_finding(change: LayoutChange) -> Finding:
         text = f"Only A has the layout {left.alias}, {left.kind}" if left else "A layout changed"
     evidence_a = (Evidence("ttgir", left.line),) if left else ()
     evidence_b = (Evidence("ttgir", right.line),) if right else ()
-    return Finding(text, 2 + 0.1 * effect(1, 1 + change.uses), "layout", evidence_a, evidence_b)
+    weight = Severity.LAYOUT.weight(effect(1, 1 + change.uses))
+    alias = left.alias if left else right.alias if right else ""
+    return Finding(text, weight, "layout", evidence_a, evidence_b, subject=alias)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
-from irscope.analysis.findings.region_text import change_text, loop_mixes
+from irscope.analysis.findings.region_text import change_text, explained, loop_mixes
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
@@ -26,29 +27,23 @@ from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
     GLOBAL_STORES,
-    LOAD_WIDTH,
     MATRIX,
     SHARED_LOADS,
     SHARED_STORES,
-    STORE_WIDTH,
 )
 from irscope.languages.document import Document
 
-# The weight of a doubling of each kind of instruction, and its name.
+# How severe another width or name of each kind of instruction is, and the kind's name.
 _KINDS = {
-    "global load": (LOAD_WIDTH.weight, GLOBAL_LOADS.label),
-    "global store": (STORE_WIDTH.weight, GLOBAL_STORES.label),
-    "matrix": (5.0, MATRIX.label),
-    "async copy": (4.0, ASYNC_COPIES.label),
-    "shared load": (3.0, SHARED_LOADS.label),
-    "shared store": (3.0, SHARED_STORES.label),
-    "local load": (6.0, "Local memory loads"),
-    "local store": (6.0, "Local memory stores"),
+    "global load": (Severity.MEMORY, GLOBAL_LOADS.label),
+    "global store": (Severity.MEMORY, GLOBAL_STORES.label),
+    "matrix": (Severity.MEMORY, MATRIX.label),
+    "async copy": (Severity.MEMORY, ASYNC_COPIES.label),
+    "shared load": (Severity.RESOURCES, SHARED_LOADS.label),
+    "shared store": (Severity.RESOURCES, SHARED_STORES.label),
+    "local load": (Severity.SPILLS, "Local memory loads"),
+    "local store": (Severity.SPILLS, "Local memory stores"),
 }
-# A change of the count only follows the size of the tile; a change of width or kind does not.
-_NUMBER_ONLY = 0.1
-# A width that neither side has counts less than one that A or B has.
-_COULD_BE = 0.25
 
 # Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
@@ -85,7 +80,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if work[0] == work[1]:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(kind, was.width), kind, *evidence)
+                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
@@ -96,8 +91,13 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
             text += _layout_text(ttgir, place)
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
         if because:
-            weight = max(weight, _narrow_weight(kind, max(was.width, now.width)))
-        yield Finding(text + because, weight, kind, *evidence)
+            weight = max(weight, _narrow_weight(max(was.width, now.width)))
+        covered = not because and explained(*regions, mixes)
+        yield Finding(text + because, weight, kind, *evidence, subject=_line(place), covered=covered)
+
+
+def _line(place: KernelPlace) -> str:
+    return f"line {place[1]}" if place else ""
 
 
 def _place_text(pair: PairContext, key: tuple[str, KernelPlace], pointers: str) -> str:
@@ -125,9 +125,9 @@ def _because(a: str | None, b: str | None) -> str:
     return "".join(sides)
 
 
-def _narrow_weight(kind: str, width: int) -> float:
+def _narrow_weight(width: int) -> float:
     """The weight of an access that could be wider."""
-    return _KINDS[kind][0] * _COULD_BE * effect(width, WIDEST)
+    return Severity.LAYOUT.weight(effect(width, WIDEST))
 
 
 def _bulk(work: InstructionMix) -> bool:
@@ -159,15 +159,16 @@ def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
 
 def _weight(kind: str, a: Counts, b: Counts) -> float:
     """Depends on the width of an access or the kind of an instruction; counts matter little."""
-    importance = _KINDS[kind][0]
+    severity = _KINDS[kind][0]
     number = effect(sum(a.values()), sum(b.values()))
     if not a or not b:
-        return importance
+        return severity.weight()
     if a.keys() == b.keys():
-        return importance * _NUMBER_ONLY * min(number, 10.0)
+        return Severity.COUNT.weight(number)
     if any(own.width for own in (*a, *b)):
-        return importance * max(effect(_mean_width(a), _mean_width(b)), _NUMBER_ONLY)
-    return importance * 0.5
+        width = effect(_mean_width(a), _mean_width(b))
+        return severity.weight(width) if width else Severity.COUNT.weight()
+    return severity.weight()
 
 
 def _mean_width(counts: Counts) -> float:

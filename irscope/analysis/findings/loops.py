@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
-from irscope.analysis.findings.region_text import loop_mixes, loop_text, sass_mixes
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.region_text import line_text, loop_mixes, loop_text, sass_mixes
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.kernel_loops import Loop, TripCount, loops_of, trip_counts
 from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.scf_loops import Chain
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
+from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.languages.document import Document
 
-_UNROLLED, _LONGER = 6.0, 1.5
-_SPILLS = 30.0
 # A loop that is longer by less, 20 percent, is not worth a sentence of its own.
 _SMALL = 0.263
 
@@ -36,6 +36,14 @@ class _Side:
         """The loop of a statement; None if it has none, or runs in several groups of warps."""
         mains = [loop for loop in self.loops.get(chain, []) if not loop.remainder]
         return mains[0] if len(mains) == 1 else None
+
+    @property
+    def around(self) -> set[Chain]:
+        """The statements with a loop inside."""
+        regions = self.mix.regions
+        return (
+            {regions.scf[loop.parent].chain for loop in regions.scf if loop.parent >= 0} if regions else set()
+        )
 
     def evidence(self, chain: Chain) -> tuple[Evidence, ...]:
         return tuple(Evidence(self.mix.stage, loop.header) for loop in self.loops.get(chain, []))
@@ -70,7 +78,9 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
         name = loop_text(chain, mixes)
         hot = any(loop.hot for side in (a, b) for loop in side.loops.get(chain, []))
         text = f"Spills inside {'the hot loop, ' if hot else ''}{name}: {was} -> {now}"
-        yield Finding(text, _SPILLS, "loop spills", a.evidence(chain), b.evidence(chain))
+        subject = line_text(chain[0])
+        weight = Severity.LOOP_SPILLS.weight()
+        yield Finding(text, weight, "loop spills", a.evidence(chain), b.evidence(chain), subject)
 
 
 def _sides(pair: PairContext, mixes: tuple[LoopMix, LoopMix]) -> tuple[_Side, _Side]:
@@ -95,26 +105,27 @@ def _side(mix: LoopMix, trips: dict[Chain, TripCount]) -> _Side:
 
 def _loop_finding(chain: Chain, a: _Side, b: _Side) -> Iterator[Finding]:
     name = loop_text(chain, (a.mix, b.mix))
-    evidence = a.evidence(chain), b.evidence(chain)
+    text, severity, covers = "", Severity.LOOP, frozenset[str]()
+    was, now = a.main(chain), b.main(chain)
     if a.has(chain) != b.has(chain):
-        side = "A" if a.has(chain) else "B"
-        yield Finding(f"Only {side} has {name}", _UNROLLED, "loop", *evidence)
+        text = f"Only {'A' if a.has(chain) else 'B'} has {name}"
     elif bool(a.loops.get(chain)) != bool(b.loops.get(chain)):
-        gone, without = (b, "B") if a.loops.get(chain) else (a, "A")
+        gone, side = (b, "B") if a.loops.get(chain) else (a, "A")
         trip = gone.trips.get(chain)
-        how = f"fully unrolled ({trip})" if trip else "without a loop in the assembly"
-        text = f"{name.capitalize()}: {how} in {without}"
-        yield Finding(text, _UNROLLED, "loop", *evidence)
-    elif (was := a.main(chain)) and (now := b.main(chain)):
-        structure = [*_unrolling(was, now), *_pipelining(was, now)]
-        parts = [*structure, *_length(was, now), *_trips(was, now)]
-        if structure or _length(was, now):
-            text = f"{name.capitalize()}: {'; '.join(parts)}"
-            yield Finding(text, _weight(was, now, bool(structure)), "loop", *evidence)
-
-
-def _weight(was: Loop, now: Loop, structure: bool) -> float:
-    return (_UNROLLED if structure else _LONGER) * (1 + 0.1 * effect(was.instructions, now.instructions))
+        how = f"fully unrolled in {side} ({trip})" if trip else f"the assembly of {side} has no loop"
+        text = f"{name.capitalize()}: {how}"
+    elif was and now:
+        pipelining = list(_pipelining(chain, a, b))
+        structure = [*_unrolling(was, now), *pipelining]
+        length = _length(was, now) if chain not in a.around | b.around else []
+        if structure or length:
+            text = f"{name.capitalize()}: {'; '.join([*structure, *length, *_trips(was, now)])}"
+        severity = Severity.LOOP if structure else Severity.COUNT
+        covers = frozenset([PIPELINE_DEPTH.name, BUFFERS.name]) if pipelining else covers
+    if text:
+        weight = severity.weight(effect(was.instructions, now.instructions) if was and now else 0.0)
+        evidence = a.evidence(chain), b.evidence(chain)
+        yield Finding(text, weight, "loop", *evidence, line_text(chain[0]), covers)
 
 
 def _unrolling(was: Loop, now: Loop) -> Iterator[str]:
@@ -128,15 +139,19 @@ def _unrolling(was: Loop, now: Loop) -> Iterator[str]:
         yield f"unrolled x{b}" if a == 1 else f"unrolled x{a} -> x{b}"
 
 
-def _pipelining(was: Loop, now: Loop) -> Iterator[str]:
-    if was.pipelined == now.pipelined:
+def _pipelining(chain: Chain, a: _Side, b: _Side) -> Iterator[str]:
+    was, now = a.mix.depth(chain), b.mix.depth(chain)
+    if was == now:
         return
-    if now.pipelined == 1:
-        yield f"no longer pipelined (A: {was.pipelined} deep)"
-    elif was.pipelined == 1:
-        yield f"pipelined, {now.pipelined} deep (A: not pipelined)"
-    else:
-        yield f"pipelined, {was.pipelined} -> {now.pipelined} deep"
+    if now == 1:
+        yield f"no longer pipelined (A: {was} deep)"
+        return
+    depth = f"{now} deep (A: not pipelined)" if was == 1 else f"{was} -> {now} deep"
+    copies = b.mix.copies_before(chain)
+    loads = (
+        f", its prologue has {copies} {'copy' if copies == 1 else 'copies'} of the loads" if copies else ""
+    )
+    yield f"pipelined, {depth}{loads}"
 
 
 def _length(was: Loop, now: Loop) -> list[str]:

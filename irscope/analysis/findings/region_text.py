@@ -100,7 +100,7 @@ def _of_loop(
 def _with_loop(chain: Chain, counts: RegionCounts, mix: LoopMix, name: str) -> str:
     region = Region(Where.IN, chain)
     own = counts.get(region, {})
-    unit = _unit(mix.passes(region, own))
+    unit = _unit(mix.passes(region, own), mix.count(chain))
     return f"{counts_text(mix.per_iteration(counts).get(region, {}))} {unit} of {name}"
 
 
@@ -116,12 +116,45 @@ def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[
     sides = []
     for counts, mix in zip((was, now), mixes, strict=True):
         own: Counts = counts.get(region, {})
-        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), _unit(mix.passes(region, own))))
+        unit = _unit(mix.passes(region, own), mix.count(region.loop))
+        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), unit))
     (a, unit_a), (b, unit_b) = sides
     if (a, unit_a) == (b, unit_b):
         return f"{a} {unit_a} in both"
     return f"{a} -> {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} -> {b} {unit_b}"
 
 
-def _unit(passes: int) -> str:
-    return "per iteration" if passes == 1 else f"per {passes} iterations"
+def explained(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> bool:
+    """Whether a finding about a loop explains the whole change of a line.
+
+    The work of an iteration is the same, and there is more or less of it before and after a loop that is
+    pipelined to another depth, or instead of a loop that is fully unrolled.
+    """
+    sides = [mix.per_iteration(counts) for counts, mix in zip((was, now), mixes, strict=True)]
+    chains = {region.loop for region in (*was, *now) if region.loop}
+    if len(chains) != 1:
+        return False
+    (chain,) = chains
+    inside = Region(Where.IN, chain)
+    one = sides[0].get(inside) or sides[1].get(inside)
+    if not one:
+        return False
+    if _vanished(chain, mixes):
+        return all(_multiple(own, one) for side in sides for own in side.values())
+    same = sides[0].get(inside) == sides[1].get(inside)
+    around = [own for side in sides for region, own in side.items() if region.where in _AROUND]
+    outside = sides[0].get(OUTSIDE) == sides[1].get(OUTSIDE)
+    deeper = mixes[0].depth(chain) != mixes[1].depth(chain)
+    return same and outside and deeper and all(_multiple(own, one) for own in around)
+
+
+def _multiple(counts: Counts, one: Counts) -> bool:
+    """Whether `counts` are those of `one` a whole number of times."""
+    times = {divmod(counts.get(kind, 0), number) for kind, number in one.items()}
+    return counts.keys() == one.keys() and len(times) == 1 and all(not rest for _, rest in times)
+
+
+def _unit(passes: int, loops: int) -> str:
+    """`per iteration`. Groups of warps of a warp-specialized kernel can each have a loop of one statement."""
+    unit = "per iteration" if passes == 1 else f"per {passes} iterations"
+    return unit if loops < 2 else f"{unit} of {loops} loops"

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff, effect
+from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.severity import Severity, effect
 from irscope.backends import backend_of
-from irscope.facts.fact import Facts, change_text, number_of, value_of
+from irscope.facts.fact import FactKind, Facts, change_text, number_of, value_of
 from irscope.facts.registry import (
+    ASYNC_COPIES,
     BLOCKS_PER_SM,
+    BUFFERS,
+    CONVERSIONS,
     FACT_KINDS,
+    GLOBAL_LOADS,
+    GLOBAL_STORES,
+    INSTRUCTIONS,
     LIMITER,
     LOAD_WIDTH,
+    MATRIX,
     MS,
     OCCUPANCY,
     REGISTERS,
     SECONDS,
+    SHARED,
     SPILL_LOAD_BYTES,
     SPILL_STORE_BYTES,
     STACK,
     STORE_WIDTH,
+    TENSOR_MEMORY,
+    THREADS,
     WARP_SPECIALIZATION,
 )
 
@@ -28,8 +39,25 @@ _MAX_REGISTERS = 255
 _GAVE_UP_REGISTERS, _GAVE_UP_STACK = 40, 1024
 # A fraction of occupancy in terms of warps, so that its effect is the effect of the number of warps.
 _WARPS = 64
-# Facts that have a separate finding, and times, which a compilation does not determine.
-_COVERED = frozenset([STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, WARP_SPECIALIZATION, MS, SECONDS])
+# Facts that have a separate finding or are in the table of stages, and times, which a compilation does not
+# determine.
+_COVERED = frozenset(
+    [STACK, REGISTERS, OCCUPANCY, LOAD_WIDTH, STORE_WIDTH, MS, SECONDS, INSTRUCTIONS, WARP_SPECIALIZATION]
+)
+_SEVERITIES = {
+    MATRIX: Severity.MATRIX_PATH,
+    BUFFERS: Severity.LOOP,
+    GLOBAL_LOADS: Severity.MEMORY,
+    GLOBAL_STORES: Severity.MEMORY,
+    ASYNC_COPIES: Severity.MEMORY,
+    REGISTERS: Severity.RESOURCES,
+    SHARED: Severity.RESOURCES,
+    TENSOR_MEMORY: Severity.RESOURCES,
+    THREADS: Severity.RESOURCES,
+    CONVERSIONS: Severity.LAYOUT,
+}
+# A resource that moved by less, about 9 percent, is only another count.
+_SMALL = 0.125
 
 
 def spills(pair: PairContext) -> Iterator[Finding]:
@@ -44,7 +72,7 @@ def spills(pair: PairContext) -> Iterator[Finding]:
         text = f"A spills, B does not: {_spill_text(pair.facts_a)}"
     else:
         text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
-    weight = STACK.weight * max(effect(a + 8, b + 8), 0.2)
+    weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
     yield Finding(text, weight, "spills", *pair.evidence(STACK))
 
 
@@ -68,7 +96,8 @@ def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
         warnings = backend_of(own.target).warnings
         for warning in warnings(own.log):
             if other.log is not None and warning not in warnings(other.log):
-                yield Finding(f"ptxas warns about {side}: {warning}", 30, "ptxas")
+                text = f"ptxas warns about {side}: {warning}"
+                yield Finding(text, Severity.LOOP.weight(), "ptxas", subject=side)
 
 
 def registers(pair: PairContext) -> Iterator[Finding]:
@@ -81,7 +110,7 @@ def registers(pair: PairContext) -> Iterator[Finding]:
     else:
         stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
     text = f"{change_text(REGISTERS, *found)} ({stack_text})"
-    yield Finding(text, REGISTERS.weight * effect(*found), "registers")
+    yield Finding(text, _weight(REGISTERS, *found), "registers")
 
 
 def occupancy(pair: PairContext) -> Iterator[Finding]:
@@ -94,7 +123,7 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
         f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} blocks per multiprocessor), "
         f"limited by {' -> '.join(limits)}"
     )
-    weight = OCCUPANCY.weight * effect(fractions[0] * _WARPS, fractions[1] * _WARPS)
+    weight = Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS))
     yield Finding(text, weight, "occupancy")
 
 
@@ -106,9 +135,24 @@ def other_facts(pair: PairContext) -> Iterator[Finding]:
         if not kind.weight or kind in _COVERED or a is None or b is None or a == b:
             continue
         if isinstance(a, int | float) and isinstance(b, int | float):
-            weight = kind.weight * effect(a, b)
+            weight = _weight(kind, a, b)
         elif by_line:
             continue
         else:
-            weight = kind.weight
-        yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))
+            weight = _SEVERITIES.get(kind, Severity.COUNT).weight()
+        if kind is not THREADS or not _follows_from_warps(pair):
+            yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))
+
+
+def _weight(kind: FactKind, a: float, b: float) -> float:
+    moved, severity = effect(a, b), _SEVERITIES.get(kind, Severity.COUNT)
+    small = severity is Severity.RESOURCES and moved < _SMALL
+    return (Severity.COUNT if small else severity).weight(moved)
+
+
+def _follows_from_warps(pair: PairContext) -> bool:
+    """Whether the number of threads differs as num_warps does, which the configs say."""
+    warps = [dict(variant.config.values).get("num_warps") for variant in (pair.a, pair.b)]
+    threads = pair.numbers(THREADS)
+    a, b = (number if isinstance(number, int) else 0 for number in warps)
+    return threads is not None and a > 0 and threads[0] * b == threads[1] * a

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity
 from irscope.backends import stages_for
 from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model.text import pluralize
 
-# Above everything that follows from it: a pass is the closest to a cause that can be named.
-_DIVERGENCE_WEIGHT = 6.0
+# Above the layouts, which follow from it.
+_DIVERGENCE_WEIGHT = Severity.LAYOUT.weight(effect=10)
 _COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
 
 
@@ -27,21 +28,26 @@ def first_divergence(pair: PairContext) -> Iterator[Finding]:
 
 
 def first_different_stage(pair: PairContext) -> Iterator[Finding]:
-    """The first compared stage that differs in more than shapes and constants, or that none does."""
+    """The first compared stage that differs in more than shapes and constants, or that none does.
+
+    It is always covered: views show the difference of every stage, and `why` this sentence.
+    """
     names = [stage.name for stage in stages_for(pair.b.target.backend) if stage.name in pair.diffs]
     diffs = [pair.diffs[name] for name in names]
-    if len(diffs) < 2:
+    if not diffs:
         return
-    diff = next((diff for diff in diffs if diff.structural), None)
+    diff, weight = next((diff for diff in diffs if diff.structural), None), Severity.COUNT.weight()
     if diff is None:
         shapes = "" if all(diff.equal for diff in diffs) else " except for shapes and constants"
-        yield Finding(f"All compared stages are equal{shapes}: {', '.join(names)}", 1, "stages")
+        yield Finding(
+            f"All compared stages are equal{shapes}: {', '.join(names)}", weight, "stages", covered=True
+        )
         return
     text = f"First real difference: {diff.stage} ({_counts_text(diff)})"
     rows = [row for row in diff.rows if row.change.structural][:1]
     evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
     evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
-    yield Finding(text, 1, "stages", evidence_a, evidence_b)
+    yield Finding(text, weight, "stages", evidence_a, evidence_b, covered=True)
 
 
 def _counts_text(diff: StageDiff) -> str:

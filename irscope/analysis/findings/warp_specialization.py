@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity
 from irscope.facts.fact import value_of
 from irscope.facts.registry import WARP_SPECIALIZATION
 from irscope.model.text import pluralize
@@ -21,9 +22,7 @@ def warp_specialization(pair: PairContext) -> Iterator[Finding]:
         text = f"A is warp specialized, B is not: {_text(str(a))}"
     else:
         text = f"Both are warp specialized. A: {_text(str(a))}. B: {_text(str(b))}"
-    yield Finding(
-        text, WARP_SPECIALIZATION.weight, "warp_specialization", *pair.evidence(WARP_SPECIALIZATION)
-    )
+    yield Finding(text, Severity.LOOP.weight(), "warp_specialization", *pair.evidence(WARP_SPECIALIZATION))
 
 
 def _text(value: str) -> str:

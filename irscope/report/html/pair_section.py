@@ -23,8 +23,6 @@ from irscope.workspace import (
     summarize,
 )
 
-# More than a person reads; the others are folded.
-_MAX_FINDINGS = 10
 # The lines of a stage, and the length of a line, in a browser without scripts.
 _PLAIN_LINES = 80
 _PLAIN_WIDTH = 240
@@ -83,14 +81,12 @@ def _findings(pair: PairReport, anchor: str) -> Html:
     found = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
     if not found:
         return element("p", "None: no fact differs.")
-    shown = element("ol", *found[:_MAX_FINDINGS], class_="findings")
-    rest = found[_MAX_FINDINGS:]
+    most = len(pair.comparison.main_findings)
+    shown, rest = element("ol", *found[:most], class_="findings"), found[most:]
     if not rest:
         return shown
-    more = element("ol", *rest, class_="findings", start=_MAX_FINDINGS + 1)
-    return joined(
-        [shown, element("details", element("summary", pluralize(len(rest), "smaller finding")), more)]
-    )
+    more = element("ol", *rest, class_="findings", start=most + 1)
+    return joined([shown, element("details", element("summary", pluralize(len(rest), "more finding")), more)])
 
 
 def _finding(finding: Finding, pair: PairReport, anchor: str) -> Html:

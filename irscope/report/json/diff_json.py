@@ -38,7 +38,7 @@ def diff_document(pair: PairReport, context: int) -> dict[str, Any]:
             for name, left, right in comparison.config_changes
         ],
         "same_machine_code": comparison.duplicate,
-        "findings": [finding_record(finding) for finding in comparison.findings],
+        "findings": finding_records(comparison),
         "stages": [
             _stage(diff, context if name in pair.shown else None) for name, diff in pair.diffs.items()
         ],
@@ -51,12 +51,20 @@ def pair_record(comparison: Comparison) -> dict[str, Any]:
     return {"capture": str(comparison.workspace.path), "a": a, "b": b}
 
 
-def finding_record(finding: Finding) -> dict[str, Any]:
-    """A finding in every document."""
+def finding_records(comparison: Comparison) -> list[dict[str, Any]]:
+    """The findings in every document; the first `shown` ones are those that other formats show by default."""
+    shown = len(comparison.main_findings)
+    return [_finding(finding, index < shown) for index, finding in enumerate(comparison.findings)]
+
+
+def _finding(finding: Finding, shown: bool) -> dict[str, Any]:
     return {
         "kind": finding.kind,
+        "subject": finding.subject,
         "text": finding.text,
+        "severity": finding.severity.name.lower(),
         "weight": finding.weight,
+        "shown": shown,
         "evidence_a": _evidence(finding.evidence_a),
         "evidence_b": _evidence(finding.evidence_b),
     }

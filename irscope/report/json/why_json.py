@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.report.json.diff_json import finding_record, pair_record
+from irscope.report.json.diff_json import finding_records, pair_record
 from irscope.workspace import ChangedInput, Comparison, Compilations, reason_text, summarize
 
 SCHEMA = "irscope.why/1"
@@ -22,7 +22,7 @@ def why_document(comparison: Comparison) -> dict[str, Any]:
         "reasons": [_reason(reason) for reason in recompilation.reasons],
         "unknown": list(recompilation.unknown),
         "first_stage": {"stage": first.stage, "summary": summarize(first)} if first else None,
-        "findings": [finding_record(finding) for finding in comparison.findings],
+        "findings": finding_records(comparison),
         "same_machine_code": comparison.duplicate,
         "verdict": comparison.verdict,
         "remedies": list(comparison.remedies),

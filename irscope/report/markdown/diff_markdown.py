@@ -7,29 +7,34 @@ from collections.abc import Iterator, Sequence
 
 from irscope.model.text import code, markdown_escaped, pluralize
 from irscope.report.pair_report import PairReport
+from irscope.report.terminal.diff_text import DiffOptions, more_rows
 from irscope.report.terminal.rows_text import unified
 from irscope.workspace import summarize
 
 
-def diff_markdown(pair: PairReport, context: int) -> Iterator[str]:
+def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:
     """The lines of the report; the rows are in a diff block, which a page can fold."""
-    yield from pair_summary(pair, len(pair.comparison.findings))
+    yield from pair_summary(pair, options.all_findings)
     for name in pair.shown:
-        yield from folded(name, list(unified(pair.diffs[name], context, strict=True)))
+        rows = list(unified(pair.diffs[name], options.context, strict=True))
+        shown = rows[: options.rows]
+        yield from folded(name, [*shown, *more_rows(len(rows) - len(shown))])
 
 
-def pair_summary(pair: PairReport, most: int) -> Iterator[str]:
-    """The two variants, at most `most` findings, and a line per stage."""
+def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
+    """The two variants, the findings (those that are not shown by default folded), and a line per stage."""
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]
         heading = code(comparison.heading(index))
         yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
     yield ""
-    shown = comparison.findings[:most]
-    yield from (f"{number}. {markdown_escaped(finding.text)}" for number, finding in enumerate(shown, 1))
-    if len(comparison.findings) > most:
-        yield f"\n{pluralize(len(comparison.findings) - most, 'smaller finding')} omitted."
+    items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
+    shown = len(items) if all_findings else len(comparison.main_findings)
+    yield from items[:shown]
+    if rest := items[shown:]:
+        yield from ("", f"<details><summary>{pluralize(len(rest), 'more finding')}</summary>", "")
+        yield from (*rest, "", "</details>")
     yield ""
     yield "| stage | A to B |"
     yield "| --- | --- |"

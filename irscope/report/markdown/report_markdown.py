@@ -14,7 +14,6 @@ from irscope.workspace import TableSection, default_kinds, table_view, varying_k
 
 # The maximum length of a comment on GitHub, in characters.
 LIMIT = 65_536
-_MAX_FINDINGS = 10
 _CONTEXT = 2
 # The tables take at most a third of the space.
 _TABLE_SHARE = 3
@@ -40,7 +39,7 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
     for section in report.sections:
         lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
     pairs = [
-        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair, _MAX_FINDINGS)]
+        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair)]
         for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
     ]
     kept = len(pairs)

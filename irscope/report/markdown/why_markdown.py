@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.model.text import code, markdown_escaped
-from irscope.report.terminal.why_text import MAX_FINDINGS, short_list
-from irscope.workspace import Comparison, Compilations, TextLine, compilation_lines, pair_lines
+from irscope.workspace import Comparison, Compilations, TextLine, compilation_lines, pair_lines, without_rest
 
 
-def why_markdown(comparison: Comparison) -> Iterator[str]:
-    """The lines of the report on two variants."""
+def why_markdown(comparison: Comparison, all_findings: bool) -> Iterator[str]:
+    """The lines of the report on two variants, with all findings or the most important ones."""
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]
         heading = code(comparison.heading(index))
         yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
     yield ""
-    yield from _list(short_list(pair_lines(comparison), MAX_FINDINGS))
+    lines = pair_lines(comparison)
+    yield from _list(lines if all_findings else without_rest(lines, ": --all-findings"))
 
 
 def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:

@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from irscope.model.text import one_line
+from irscope.model.text import one_line, pluralize
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.rows_text import rows_text, unified
-from irscope.report.terminal.styles import Paint
+from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.workspace import StageDiff, reads_differently, source_line_counts, summarize
 
-# More than a person reads; the JSON has all.
-MAX_FINDINGS = 15
 MAX_SOURCE_LINES = 20
 
 
-def diff_text(pair: PairReport, width: int | None, context: int, paint: Paint) -> Iterator[str]:
-    """The lines of the report, `width` columns wide (None: a pipe, nothing is cut)."""
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """What `diff_text` shows: `width` columns (None: a pipe, nothing is cut), `context` equal rows next to a
+    change, at most `rows` lines of rows (None: all), and all findings or the most important ones.
+    """
+
+    width: int | None = None
+    context: int = 3
+    rows: int | None = None
+    all_findings: bool = False
+
+
+def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[str]:
+    """The lines of the report."""
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
     yield one_line(f"   {comparison.config_text or 'identical configs'}")
     yield ""
-    yield from _findings(pair, paint)
+    yield from _findings(pair, options.all_findings, paint)
     yield ""
     yield from _stages(pair, paint)
+    left = options.rows
     for name in pair.shown:
         yield ""
-        yield from _rows(pair.diffs[name], width, context, paint)
+        rows = list(_rows(pair.diffs[name], options, paint))
+        yield from _header(pair.diffs[name], options, paint)
+        yield from rows[:left]
+        if left is not None:
+            yield from more_rows(len(rows) - left, paint)
+            left = max(left - len(rows), 0)
+
+
+def more_rows(number: int, paint: Paint = PLAIN) -> Iterator[str]:
+    """The line that counts omitted rows, if there are any."""
+    if number > 0:
+        yield paint(f"{pluralize(number, 'more row')}: --all-rows", "dim")
 
 
 def diff_unified(pair: PairReport, context: int, paint: Paint) -> Iterator[str]:
@@ -38,14 +61,14 @@ def diff_unified(pair: PairReport, context: int, paint: Paint) -> Iterator[str]:
         yield from unified(pair.diffs[name], context, paint, strict=True)
 
 
-def _findings(pair: PairReport, paint: Paint) -> Iterator[str]:
+def _findings(pair: PairReport, every: bool, paint: Paint) -> Iterator[str]:
     findings = pair.comparison.findings
+    shown = findings if every else pair.comparison.main_findings
     yield paint("Findings", "heading")
-    for number, finding in enumerate(findings[:MAX_FINDINGS], 1):
+    for number, finding in enumerate(shown, 1):
         yield one_line(f"{number:>3}. {finding.text}")
-    more = len(findings) - MAX_FINDINGS
-    if more > 0:
-        yield paint(f"     {more} smaller findings are omitted; --format json has all", "dim")
+    if more := len(findings) - len(shown):
+        yield paint(f"     {pluralize(more, 'more finding')}: --all-findings", "dim")
     if not findings:
         yield "     none: no fact differs"
 
@@ -59,7 +82,7 @@ def _stages(pair: PairReport, paint: Paint) -> Iterator[str]:
         yield f"  {name:<{width}}  {one_line(summarize(diff))}"
 
 
-def _rows(diff: StageDiff, width: int | None, context: int, paint: Paint) -> Iterator[str]:
+def _header(diff: StageDiff, options: DiffOptions, paint: Paint) -> Iterator[str]:
     left, right = (document.text.rstrip().count("\n") + 1 for document in (diff.left, diff.right))
     yield paint(f"{diff.stage}: {left:,} and {right:,} lines", "heading")
     quiet = sum(bool(row.change) and not reads_differently(diff, row) for row in diff.rows)
@@ -67,17 +90,20 @@ def _rows(diff: StageDiff, width: int | None, context: int, paint: Paint) -> Ite
         yield paint(f"{quiet} have equal text but a changed layout (marked ~ where shown)", "dim")
     if diff.equal:
         yield "equal except for names and locations"
-        return
-    yield from _source_lines(diff, paint)
-    yield from rows_text(diff, width, context, paint)
+    yield from _source_lines(diff, options.rows is None, paint)
 
 
-def _source_lines(diff: StageDiff, paint: Paint) -> Iterator[str]:
+def _rows(diff: StageDiff, options: DiffOptions, paint: Paint) -> Iterator[str]:
+    if not diff.equal:
+        yield from rows_text(diff, options.width, options.context, paint)
+
+
+def _source_lines(diff: StageDiff, every: bool, paint: Paint) -> Iterator[str]:
     """How many instructions of each class a source line became; an operation can become hundreds."""
     changes = source_line_counts(diff)
-    for change in changes[:MAX_SOURCE_LINES]:
+    for change in changes if every else changes[:MAX_SOURCE_LINES]:
         numbers = f"{change.left:>6} -> {change.right}"
         yield one_line(f"  line {change.line:<5} {change.opcode:<40} {numbers}")
-    more = len(changes) - MAX_SOURCE_LINES
+    more = 0 if every else len(changes) - MAX_SOURCE_LINES
     if more > 0:
-        yield paint(f"  {more} more by source line are omitted; --format json has all", "dim")
+        yield paint(f"  {more:,} more by source line: --all-rows", "dim")

@@ -51,7 +51,7 @@ class StageController:
     def show_pair(self) -> None:
         """Marks A and B in the table and shows the stage."""
         self._screen.table.set_pair(self.pair.a.id, self.pair.b.id)
-        self._findings.set_findings((), "" if self.pair.single else "comparing...")
+        self._findings.set_findings((), note="" if self.pair.single else "comparing...")
         self.show(self.stage)
 
     def refresh_pair(self) -> None:
@@ -148,11 +148,11 @@ class StageController:
         if pair.single:
             return
         try:
-            findings = await background.run(pair.findings)
+            findings, main = await background.run(pair.findings)
         except UserError as error:  # a damaged stage
-            self._findings.set_findings((), str(error))
+            self._findings.set_findings((), note=str(error))
             return
-        self._findings.set_findings(findings, f"{len(findings)} so far" if pair.growing else "")
+        self._findings.set_findings(findings, main, f"{len(findings)} so far" if pair.growing else "")
 
     def _may_switch(self) -> bool:
         """Whether another stage may be shown: until the user picks one, or moves the cursor."""

@@ -23,7 +23,7 @@ from irscope.tui.paint import fitted
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import KeyHints
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import StageLine, TextLine, compilation_lines, pair_lines
+from irscope.workspace import StageLine, TextLine, compilation_lines, pair_lines, without_rest
 
 _INDENT = 2
 
@@ -32,7 +32,11 @@ class WhyView(LineView):
     """Sentences, wrapped; those about a line of a stage have an arrow."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
-        "In the reasons", (key("enter", "go", "Go to the line that the sentence is about", "go there"),)
+        "In the reasons",
+        (
+            key("enter", "go", "Go to the line that the sentence is about", "go there"),
+            key("a", "all_findings", "Show all findings, or the most important ones", "all"),
+        ),
     )
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line--title", "line--mark"}
@@ -47,12 +51,19 @@ class WhyView(LineView):
     def __init__(self, heading: str) -> None:
         super().__init__()
         self._heading = heading
+        self._all: Sequence[TextLine] = ()
+        self._every = False
         self._sentences: Sequence[TextLine] = ()
         self._lines: list[tuple[int, bool, str]] = []  # sentence, whether its first line, text
 
     def show(self, sentences: Sequence[TextLine]) -> None:
         """Shows sentences."""
-        self._sentences = sentences
+        self._all = sentences
+        self._wrap()
+
+    def action_all_findings(self) -> None:
+        """Shows all findings, or only the most important ones."""
+        self._every = not self._every
         self._wrap()
 
     def action_go(self) -> None:
@@ -74,6 +85,7 @@ class WhyView(LineView):
 
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width
+        self._sentences = self._all if self._every else list(without_rest(self._all))
         self._lines = []
         for index, sentence in enumerate(self._sentences):
             if sentence.title and index:
