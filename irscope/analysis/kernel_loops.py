@@ -8,18 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.analysis.loop_mix import LoopMix
-from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Where
+from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Region, Where
 from irscope.analysis.scf_loops import Chain, Evaluated, Evaluator, ScfLoop, scf_loops
 from irscope.analysis.source_map import SourcePlace
-from irscope.backends import backend_with_assembly
-from irscope.backends.instructions import scan
 from irscope.facts.pipelines import pipelines
 from irscope.languages.document import Document
 from irscope.model import Variant
 
 _INTEGER = re.compile(r"-?\d{1,19}")
-# SASS and AMDGCN have the spills; in PTX, local memory holds arrays.
-_SASS_LOCAL = {"LDL": "load", "STL": "store"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ def loops_of(mix: LoopMix, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]
     regions = mix.regions
     if regions is None:
         return ()
-    spills = _spills(mix, regions)
+    spills = _spills(mix)
     found = [_loop(mix, regions, loop, trips, spills) for loop in regions.loops]
     hot = _hottest(mix, regions)
     return tuple(replace(loop, hot=own is hot) for loop, own in zip(found, regions.loops, strict=True))
@@ -124,45 +120,29 @@ def _joined(lines: Sequence[tuple[int, int]]) -> tuple[range, ...]:
     return tuple(range(start, end) for start, end in found)
 
 
-def _spills(mix: LoopMix, regions: LoopRegions) -> Mapping[tuple[Chain, str], int]:
-    """The loads and stores of local memory in each loop, without those of inner loops."""
-    found: Counter[tuple[Chain, str]] = Counter()
-    for index, operation in enumerate(regions.document.operations):
-        kind = _local(mix.stage, operation.opcode)
-        if kind and (region := regions.region(index)).where is Where.IN:
-            found[region.loop, kind] += 1
-    backend = backend_with_assembly(mix.stage)
-    if backend is not None and mix.stage != "ptx":
-        for kind_, lines in scan(regions.document.text, backend.instruction_set()).lines.items():
-            if kind_.kind.startswith("local "):
-                for line in lines:
-                    if (region := mix.region(line)).where is Where.IN:
-                        found[region.loop, kind_.kind.removeprefix("local ")] += 1
-    return found
+def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
+    """The loads and stores of local memory in each loop, without those of inner loops.
 
-
-def _local(stage: str, opcode: str) -> str:
-    return _SASS_LOCAL.get(opcode.partition(".")[0], "") if stage == "sass" else ""
+    In PTX, local memory holds arrays; the spills of ptxas are in SASS.
+    """
+    kinds = () if mix.stage == "ptx" else ("local load", "local store")
+    return Counter(
+        (region.loop, kind.partition(" ")[2])
+        for kind, line in mix.lines(*kinds)
+        if (region := mix.region(line)).where is Where.IN
+    )
 
 
 def _hottest(mix: LoopMix, regions: LoopRegions) -> KernelLoop | None:
-    """The deepest loop with matrix instructions; without any, the deepest of the longest."""
+    """The deepest loop with matrix instructions; without any, the longest of the deepest."""
     mains = [loop for loop in regions.loops if not loop.remainder]
-    backend = backend_with_assembly(mix.stage)
-    matrix: set[Chain] = set()
-    if backend is not None:
-        for kind, lines in scan(regions.document.text, backend.instruction_set()).lines.items():
-            if kind.kind == "matrix":
-                matrix |= {mix.region(line).loop for line in lines if mix.region(line).where is Where.IN}
-    return max(
-        mains,
-        key=lambda loop: (
-            loop.chain in matrix,
-            regions.scf[loop.scf].depth,
-            regions.instructions(loop),
-        ),
-        default=None,
-    )
+    matrix = {mix.region(line) for _, line in mix.lines("matrix")}
+
+    def work(loop: KernelLoop) -> tuple[bool, int, int]:
+        has_matrix = Region(Where.IN, loop.chain) in matrix
+        return has_matrix, regions.scf[loop.scf].depth, regions.instructions(loop)
+
+    return max(mains, key=work, default=None)
 
 
 def mlir_loops(document: Document, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]:

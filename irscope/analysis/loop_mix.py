@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
 from irscope.analysis.loop_regions import OUTSIDE, KernelLoop, LoopRegions, Region, Where
 from irscope.analysis.scf_loops import Chain, location_chain
-from irscope.analysis.unrolling import unroll_factor
-from irscope.backends import backend_with_assembly
-from irscope.backends.instructions import InstructionKind, scan
+from irscope.analysis.unrolling import classified, unroll_factor
+from irscope.backends.instructions import InstructionKind
 from irscope.facts.pipelines import pipelines
 from irscope.languages.document import Document
 
@@ -30,10 +29,7 @@ class LoopMix:
     @cached_property
     def _kinds(self) -> Mapping[tuple[str, int], InstructionKind]:
         """The instruction of a kind on each line of the stage."""
-        backend = backend_with_assembly(self.stage)
-        if backend is None:
-            return {}
-        found = scan(self._document.text, backend.instruction_set()).lines
+        found = classified(self._document, self.stage)
         return {(kind.kind, line): kind for kind, lines in found.items() for line in lines}
 
     def counts(self, kind: str, lines: Iterable[int]) -> RegionCounts:
@@ -49,6 +45,10 @@ class LoopMix:
                 counts = found.setdefault(region, {})
                 counts[own] = counts.get(own, 0) + 1
         return found
+
+    def lines(self, *kinds: str) -> Iterator[tuple[str, int]]:
+        """The instructions of some kinds: kind and line."""
+        return (key for key in self._kinds if key[0] in kinds)
 
     def region(self, line: int) -> Region:
         """The region of the instruction on a line of the stage."""
@@ -97,9 +97,9 @@ class LoopMix:
     def copies_before(self, chain: Chain) -> int | None:
         """How many iterations of a loop's loads run before it; None if its loads differ in that."""
         found: dict[tuple[str, Chain], dict[Where, int]] = {}
-        for kind, line in self._kinds:
+        for kind, line in self.lines("global load", "async copy"):
             region = self.region(line)
-            if kind in ("global load", "async copy") and region.loop == chain:
+            if region.loop == chain:
                 index = self._document.operation_of_line[line]
                 key = kind, location_chain(self._document.operations[index].location)
                 own = found.setdefault(key, {})

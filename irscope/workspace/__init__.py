@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from irscope.analysis.expectations import parse_expectation as parse_expectation
     from irscope.analysis.expectations import unmet as unmet
     from irscope.analysis.findings.finding import Finding as Finding
+    from irscope.analysis.kernel_loops import Loop as Loop
+    from irscope.analysis.kernel_loops import TripCount as TripCount
     from irscope.analysis.source_map import PythonLine as PythonLine
     from irscope.analysis.source_map import SourcePlace as SourcePlace
     from irscope.backends import STAGES as STAGES
@@ -174,6 +176,7 @@ _EXPORTS = {
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.findings.finding": "Finding",
+    "irscope.analysis.kernel_loops": "Loop TripCount",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
     "irscope.backends.instructions": "InstructionKind",

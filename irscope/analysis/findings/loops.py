@@ -57,9 +57,10 @@ def loop_findings(pair: PairContext) -> Iterator[Finding]:
     a, b = _sides(pair, loop_mixes(pair))
     if a.mix.regions is None or b.mix.regions is None:
         return
+    sass = sass_mixes(pair)
     for chain in dict.fromkeys([*b.mix.regions.chains, *a.mix.regions.chains]):
         if chain:
-            yield from _loop_finding(chain, a, b)
+            yield from _loop_finding(chain, a, b, sass)
 
 
 def loop_spills(pair: PairContext) -> Iterator[Finding]:
@@ -103,7 +104,9 @@ def _side(mix: LoopMix, trips: dict[Chain, TripCount]) -> _Side:
     return _Side(mix, loops, trips)
 
 
-def _loop_finding(chain: Chain, a: _Side, b: _Side) -> Iterator[Finding]:
+def _loop_finding(
+    chain: Chain, a: _Side, b: _Side, sass: tuple[LoopMix, LoopMix] | None
+) -> Iterator[Finding]:
     name = loop_text(chain, (a.mix, b.mix))
     text, severity, covers = "", Severity.LOOP, frozenset[str]()
     was, now = a.main(chain), b.main(chain)
@@ -116,7 +119,10 @@ def _loop_finding(chain: Chain, a: _Side, b: _Side) -> Iterator[Finding]:
         text = f"{name.capitalize()}: {how}"
     elif was and now:
         pipelining = list(_pipelining(chain, a, b))
-        structure = [*_unrolling(was, now), *pipelining]
+        unrolling = list(_unrolling(was.unrolled, now.unrolled))
+        if sass and not unrolling:
+            unrolling = [f"{text} by ptxas" for text in _unrolling(*(mix.unrolled(chain) for mix in sass))]
+        structure = [*unrolling, *pipelining]
         length = _length(was, now) if chain not in a.around | b.around else []
         if structure or length:
             text = f"{name.capitalize()}: {'; '.join([*structure, *length, *_trips(was, now)])}"
@@ -128,9 +134,8 @@ def _loop_finding(chain: Chain, a: _Side, b: _Side) -> Iterator[Finding]:
         yield Finding(text, weight, "loop", *evidence, line_text(chain[0]), covers)
 
 
-def _unrolling(was: Loop, now: Loop) -> Iterator[str]:
+def _unrolling(a: int | None, b: int | None) -> Iterator[str]:
     """Known on both sides only: an unknown factor says nothing about the other one."""
-    a, b = was.unrolled, now.unrolled
     if a is None or b is None or a == b:
         return
     if b == 1:
