@@ -11,6 +11,7 @@ from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Region, Where
 from irscope.analysis.scf_loops import Chain, Evaluated, Evaluator, ScfLoop, scf_loops
 from irscope.analysis.source_map import SourcePlace
+from irscope.backends import backend_with_machine_code
 from irscope.facts.pipelines import pipelines
 from irscope.languages.document import Document
 from irscope.model import Variant
@@ -125,7 +126,7 @@ def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
 
     In PTX, local memory holds arrays; the spills of ptxas are in SASS.
     """
-    kinds = () if mix.stage == "ptx" else ("local load", "local store")
+    kinds = ("local load", "local store") if backend_with_machine_code(mix.stage) else ()
     return Counter(
         (region.loop, kind.partition(" ")[2])
         for kind, line in mix.lines(*kinds)

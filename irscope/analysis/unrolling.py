@@ -16,9 +16,8 @@ from math import prod
 
 from irscope.analysis.loop_regions import LoopRegions, Region, Where
 from irscope.analysis.scf_loops import Chain, Evaluator, ScfLoop, location_chain, loops_around
-from irscope.backends import backend_with_assembly
+from irscope.backends import backend_with_assembly, instructions_of
 from irscope.backends.instructions import InstructionKind, scan
-from irscope.backends.sass_instructions import SASS
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.value_types import ShapedType, operand_types
 
@@ -48,7 +47,8 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
     if not regions.main(chain):
         return None
     expected, moved = _expected(regions, chain), _moved(regions, chain, stage)
-    if stage == "sass":  # its line numbers count the lines of inline assembly, which the loads are made with
+    if backend_with_assembly(stage) is None:
+        # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
         expected, moved = _by_kind(expected), _by_kind(moved)
     ratios = _ratios(expected, moved)
     factor, ratio = _of_triton(regions, chain), next(iter(ratios), Fraction(0))
@@ -59,8 +59,7 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
 
 def classified(document: Document, stage: str) -> Mapping[InstructionKind, Sequence[int]]:
     """The lines of an assembly stage by what the instruction on them does."""
-    backend = backend_with_assembly(stage)
-    instructions = SASS if stage == "sass" else backend.instruction_set() if backend else None
+    instructions = instructions_of(stage)
     return scan(document.text, instructions).lines if instructions else {}
 
 

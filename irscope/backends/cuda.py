@@ -189,6 +189,12 @@ def _instruction_set() -> InstructionSet:
     return PTX
 
 
+def _machine_instruction_set() -> InstructionSet:
+    from irscope.backends.sass_instructions import SASS
+
+    return SASS
+
+
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
     return _DEVICES.get(arch)
 
@@ -212,4 +218,5 @@ CUDA = Backend(
     reference_devices=_REFERENCE_DEVICES,
     triton_arch=int,
     warnings=ptxas_warnings,
+    machine_instruction_set=_machine_instruction_set,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
-from irscope.analysis.findings.region_text import line_text, loop_mixes, loop_text, sass_mixes
+from irscope.analysis.findings.region_text import line_text, loop_mixes, loop_text, machine_mixes
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.kernel_loops import Loop, TripCount, loops_of, trip_counts
 from irscope.analysis.loop_mix import LoopMix
@@ -57,7 +57,7 @@ def loop_findings(pair: PairContext) -> Iterator[Finding]:
     a, b = _sides(pair, loop_mixes(pair))
     if a.mix.regions is None or b.mix.regions is None:
         return
-    sass = sass_mixes(pair)
+    sass = machine_mixes(pair)
     for chain in dict.fromkeys([*b.mix.regions.chains, *a.mix.regions.chains]):
         if chain:
             yield from _loop_finding(chain, a, b, sass)
@@ -68,7 +68,7 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
 
     Those of ptxas are only in SASS.
     """
-    mixes = sass_mixes(pair) or loop_mixes(pair) if assembly_diff(pair) else None
+    mixes = machine_mixes(pair) or loop_mixes(pair) if assembly_diff(pair) else None
     if mixes is None:
         return
     a, b = _sides(pair, mixes)
@@ -121,7 +121,7 @@ def _loop_finding(
         pipelining = list(_pipelining(chain, a, b))
         unrolling = list(_unrolling(was.unrolled, now.unrolled))
         if sass and not unrolling:
-            unrolling = [f"{text} by ptxas" for text in _unrolling(*(mix.unrolled(chain) for mix in sass))]
+            unrolling = list(_by_ptxas(chain, sass))
         structure = [*unrolling, *pipelining]
         length = _length(was, now) if chain not in a.around | b.around else []
         if structure or length:
@@ -142,6 +142,17 @@ def _unrolling(a: int | None, b: int | None) -> Iterator[str]:
         yield f"no longer unrolled (A: x{a})"
     else:
         yield f"unrolled x{b}" if a == 1 else f"unrolled x{a} -> x{b}"
+
+
+def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[str]:
+    """What ptxas made of a loop that is in the PTX of both sides."""
+    a, b = sass
+    if a.regions is None or b.regions is None:
+        return
+    if a.runs(chain) != b.runs(chain):
+        yield f"fully unrolled by ptxas in {'B' if a.runs(chain) else 'A'}"
+    else:
+        yield from (f"{text} by ptxas" for text in _unrolling(a.unrolled(chain), b.unrolled(chain)))
 
 
 def _pipelining(chain: Chain, a: _Side, b: _Side) -> Iterator[str]:

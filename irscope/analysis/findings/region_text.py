@@ -24,9 +24,14 @@ def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
     return _mixes(pair, backend_of(pair.b.target).assembly)
 
 
-def sass_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
-    """The instructions of the SASS of A and B by region; None if it was not compared."""
-    return _mixes(pair, "sass") if "sass" in pair.diffs else None
+def machine_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
+    """The instructions of the machine code of A and B by region, if it was compared.
+
+    None if the assembly is the machine code.
+    """
+    backend = backend_of(pair.b.target)
+    stage = backend.machine_code
+    return _mixes(pair, stage) if stage != backend.assembly and stage in pair.diffs else None
 
 
 def _mixes(pair: PairContext, stage: str) -> tuple[LoopMix, LoopMix]:
