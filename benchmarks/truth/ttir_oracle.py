@@ -225,7 +225,7 @@ def _wrong_classes(diff: StageDiff, a: Module, b: Module) -> list[str]:
         left = a.operations.get(row.left) if row.left is not None else None
         right = b.operations.get(row.right) if row.right is not None else None
         change = row.change & ~Change.MOVED
-        if not change or left is None and right is None:
+        if not change or (left is None and right is None):
             continue
         if left is not None and right is not None:
             expected = expected_change(left, right)
@@ -274,5 +274,7 @@ class _Parts:
         rest = re.sub(r"\w+ = [A-Za-z]\w*(?!\.)", "", rest)
         self.shapes = re.findall(r"<((?:\d+x)+)", rest)
         self.elements = re.findall(r"(?:<|\d+x| |\()((?:bf|f|i)\d+\w*|!tt\.ptr)\b", rest)
-        words = re.findall(r"[a-z_]+(?:\.[a-z_]+)?", re.sub(r"tensor<[^ ]*>|!tt.ptr<\w+>|\b[bfi]+\d+\b", "", rest))
+        words = re.findall(
+            r"[a-z_]+(?:\.[a-z_]+)?", re.sub(r"tensor<[^ ]*>|!tt.ptr<\w+>|\b[bfi]+\d+\b", "", rest)
+        )
         self.attributes = braces, keywords, words

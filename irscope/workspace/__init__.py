@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from irscope.analysis.expectations import parse_expectation as parse_expectation
     from irscope.analysis.expectations import unmet as unmet
     from irscope.analysis.findings.finding import Finding as Finding
+    from irscope.analysis.kernel_loops import Loop as Loop
+    from irscope.analysis.kernel_loops import TripCount as TripCount
     from irscope.analysis.registers.live_values import LiveValue as LiveValue
     from irscope.analysis.registers.python_names import SourceLine as SourceLine
     from irscope.analysis.registers.register_report import RegisterReport as RegisterReport
@@ -184,6 +186,7 @@ _EXPORTS = {
     "irscope.analysis.registers.python_names": "SourceLine",
     "irscope.analysis.registers.register_report": "RegisterReport TensorInRegisters",
     "irscope.analysis.registers.spilled_values": "SpilledValue",
+    "irscope.analysis.kernel_loops": "Loop TripCount",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
     "irscope.backends.instructions": "InstructionKind",

@@ -16,6 +16,7 @@ from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
+from irscope.analysis.findings.loops import loop_findings, loop_spills
 from irscope.analysis.findings.resources import (
     assembler_warnings,
     occupancy,
@@ -47,6 +48,8 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     registers,
     occupancy,
     other_facts,
+    loop_findings,
+    loop_spills,
     line_findings,
     atomics,
     warp_specialization,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.instruction_mix import kernel_place
+from irscope.analysis.source_map import kernel_place
 from irscope.diff.def_use import Definition
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
