@@ -11,7 +11,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from irscope.capturing.compile.plan import versions
-from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions, ToolchainUsed
+from irscope.capturing.importers.compilation import ImportedCompilation
+from irscope.capturing.messages import (
+    KernelRecorded,
+    Note,
+    Record,
+    RunOptions,
+    ToolchainUsed,
+    VariantDone,
+)
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
@@ -66,6 +74,8 @@ class Recorder:
     _kernels: dict[str, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     excluded: set[str] = field(default_factory=set)
+    _finished: set[str] = field(default_factory=set)
+    _loaded: int = 0
     _full: bool = False
 
     def record(
@@ -82,11 +92,7 @@ class Recorder:
         with self._lock:
             if key in self.known:
                 return self.known[key], False
-            if self.options.most is not None and len(self.known) >= self.options.most:
-                if not self._full:
-                    self._full = True
-                    limit = f"the limit of {self.options.most} variants is reached"
-                    self.send(Note(f"{limit}: no more are captured"))
+            if self._at_limit():
                 return None, False
             variant = NewVariant(
                 _target(target),
@@ -94,26 +100,70 @@ class Recorder:
                 _config(source, options, target, tuned),
                 cache_key=environment,
             )
-            if not self.known:
-                self.send(ToolchainUsed({**versions((variant.target,)), **_assumed(self.options)}))
-            number, kernel = len(self.known), self._kernel(source.fn)
+            self._send_toolchain(variant.target)
+            number, kernel = self._count(), self._kernel(source.fn)
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
             self.known[key] = found
         return found, True
 
+    def is_recorded(self, hash_: str) -> bool:
+        """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""
+        return hash_ in self._finished
+
+    def finished(self, hash_: str) -> None:
+        """The kernel with this hash is recorded."""
+        self._finished.add(hash_)
+
+    def record_finished(self, found: ImportedCompilation) -> None:
+        """Records a kernel that was loaded from a cache."""
+        name = found.source.name
+        if not fnmatch.fnmatchcase(name, self.options.kernels):
+            self.excluded.add(name)
+            return
+        with self._lock:
+            if self.is_recorded(found.key) or self._at_limit():
+                return
+            self._send_toolchain(found.new.target)
+            kernel = self._kernels.setdefault(f"{found.source.text} {name}", len(self._kernels))
+            self.send(KernelRecorded(kernel, found.source, (), found.parameters))
+            self.send(VariantDone(self._count(), kernel, found.new))
+            self._loaded += 1
+            self.finished(found.key)
+
+    def _count(self) -> int:
+        """The number of variants so far, which is the next one's number."""
+        return len(self.known) + self._loaded
+
+    def _at_limit(self) -> bool:
+        """Whether no more variants are to be captured; says so once."""
+        if self.options.most is None or self._count() < self.options.most:
+            return False
+        if not self._full:
+            self._full = True
+            limit = f"the limit of {self.options.most} variants is reached"
+            self.send(Note(f"{limit}: no more are captured"))
+        return True
+
+    def _send_toolchain(self, target: Target) -> None:
+        if not self._count():
+            self.send(ToolchainUsed({**versions((target,)), **_assumed(self.options)}))
+
     def why_empty(self) -> str:
         """Why nothing was recorded; "" if something was."""
-        if self.known:
+        if self._count():
             return ""
         if self.excluded:
             return f"no kernel matches '{self.options.kernels}', only {', '.join(sorted(self.excluded))}"
-        return "this process launched no @triton.jit kernel; kernels of torch.compile are not captured"
+        uncompiled = "; without a GPU, torch.compile compiles nothing" if self.options.target else ""
+        return f"this process launched no @triton.jit kernel{uncompiled}"
 
     def clear(self) -> None:
         """Forgets all kernels and variants; numbers start over."""
         self.known.clear()
         self.by_kernel.clear()
         self._kernels.clear()
+        self._finished.clear()
+        self._loaded = 0
         self._full = False
 
     def _kernel(self, function: Any) -> int:
