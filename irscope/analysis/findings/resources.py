@@ -157,7 +157,7 @@ def _weight(kind: FactKind, a: float, b: float) -> float:
 
 
 def _text_weight(kind: FactKind, a: str, b: str) -> float:
-    """The weight of counts of instructions: "4 x 16 B, 1 x 4 B"; other numbers of equal ones matter little."""
+    """The weight of counts of instructions, "4 x 16 B"; more or fewer of the same ones matter little."""
     kinds_a, kinds_b = ({count.partition(" x ")[2] or count for count in text.split(", ")} for text in (a, b))
     if kinds_a == kinds_b:
         return Severity.COUNT.weight()
