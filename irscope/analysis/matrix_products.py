@@ -229,7 +229,7 @@ def _instruction_shape(name: str, layout: Layout | None) -> Iterator[str]:
     numbers = [int(n) for n in _NUMBERS.findall(layout.fields.get("instrShape", ""))] if layout else []
     if name == WGMMA and len(numbers) == 3:
         yield f"m64n{numbers[1]}k{numbers[2]}"  # the layout has the rows of one of four warps
-    elif name == MFMA and len(numbers) >= 2:
+    elif name == MFMA and len(numbers) == 3 and numbers[0] == numbers[1]:  # 4x64 is made of v_mfma_..._4x4x4
         yield "x".join(map(str, numbers))
     elif name == TCGEN05 and layout and "blockM" in layout.fields:
         yield f"m{layout.fields['blockM']}n{layout.fields.get('blockN', '')}"
