@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import irscope
+from benchmarks.truth.matrix_paths import matrix_path
 from benchmarks.truth.occupancy import resident
 from benchmarks.truth.recount import Side
 from irscope.model import Variant
@@ -368,6 +369,11 @@ def _operations(text: str) -> list[str]:
 @checks("identical", r"A and B have identical machine code; benchmarking both is redundant")
 def _no_numbers(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     return iter(())
+
+
+@checks("matrix path", r".*")
+def _matrix_path(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    return matrix_path(match[0], a, b)
 
 
 @checks("launch", r"(?P<side>[AB]) cannot launch on \S+: (?P<reasons>.*)")

@@ -34,6 +34,7 @@ _PRECISION = re.compile(r"inputPrecision = (\w{1,20})")
 _IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d{1,12})")
 _SCALED_TYPES = re.compile(r"lhs = (\w{1,10}) rhs = (\w{1,10})")
 _ALIAS = re.compile(r"(?<!\w)#[a-zA-Z]\w{0,60}")
+_WARPS = re.compile(r'"ttg\.num-warps" = (\d{1,4})')
 _NUMBERS = re.compile(r"\d{1,6}")
 
 
@@ -130,6 +131,12 @@ def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, D
             computed.setdefault(place_of(operation.location), []).append(operation)
     _move_to_their_products(computed, products)
     return {place: _dot(products.get(place, ()), found, ttgir) for place, found in computed.items()}
+
+
+def num_warps(ttgir: Document) -> int:
+    """The warps that compute a product: without those that warp specialization adds; 0 if unknown."""
+    found = _WARPS.search(ttgir.text)
+    return int(found[1]) if found else 0
 
 
 def operand_places(ttgir: Document) -> set[KernelPlace]:
@@ -229,7 +236,7 @@ def _instruction_shape(name: str, layout: Layout | None) -> Iterator[str]:
     numbers = [int(n) for n in _NUMBERS.findall(layout.fields.get("instrShape", ""))] if layout else []
     if name == WGMMA and len(numbers) == 3:
         yield f"m64n{numbers[1]}k{numbers[2]}"  # the layout has the rows of one of four warps
-    elif name == MFMA and len(numbers) >= 2:
+    elif name == MFMA and len(numbers) == 3 and numbers[0] == numbers[1]:  # 4x64 is made of v_mfma_..._4x4x4
         yield "x".join(map(str, numbers))
     elif name == TCGEN05 and layout and "blockM" in layout.fields:
         yield f"m{layout.fields['blockM']}n{layout.fields.get('blockN', '')}"

@@ -25,7 +25,10 @@ _MIN_IMPRECISE = 32
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a variant is compiled for: its compute capability, 0 on AMD, warps and blocks per cluster."""
+    """What a variant is compiled for: its compute capability, 0 on AMD, warps and blocks per cluster.
+
+    0 warps are unknown.
+    """
 
     capability: int
     warps: int
@@ -104,6 +107,8 @@ def _below(subject: str, size: int, least: int) -> Obstacle | None:
 
 
 def _warps(name: str, machine: Machine) -> Iterator[Obstacle]:
+    if not machine.warps:
+        return
     if name == WGMMA and machine.warps % 4:
         yield Obstacle("num_warps", f"= {machine.warps} is not a multiple of 4")
     if name == TCGEN05 and machine.warps not in (4, 8):

@@ -206,6 +206,17 @@ def test_no_effect_ranks_a_finding_above_a_more_severe_one(drawn):
         assert all(weight < other for other in Severity if other > severity)
 
 
+def test_another_matrix_instruction_weighs_more_than_another_number_of_them():
+    def severity(a, b):
+        (finding,) = found(facts(matrix=a), facts(matrix=b))
+        return finding.severity
+
+    assert severity("4 x wgmma.m64n64k16", "8 x wgmma.m64n64k16") is Severity.COUNT
+    assert severity("4 x wgmma.m64n64k16", "4 x wgmma.m64n128k16") is Severity.RESOURCES
+    assert severity("4 x wgmma.m64n64k16", "32 x mma.sync.m16n8k16") is Severity.MATRIX_PATH
+    assert severity("8 x v_mfma_f32_32x32x8_f16", "none") is Severity.MATRIX_PATH
+
+
 def test_findings_do_not_restate_the_config():
     def threads(warps_a, warps_b):
         made = [variant(id_=n, config=Config((("num_warps", w),))) for n, w in ((1, warps_a), (2, warps_b))]

@@ -135,6 +135,17 @@ def test_the_text_report():
     assert " \u2502 " in list(diff_text(pair(), DiffOptions(140, 1), PLAIN))[-2]
 
 
+def test_rows_are_limited_and_counted():
+    report = pair()
+    every = list(diff_text(report, DiffOptions(rows=None), PLAIN))
+    rows = len(every) - 11
+    some = list(diff_text(report, DiffOptions(rows=4), PLAIN))
+    assert some == [*every[:15], f"{rows - 4} more rows: --all-rows"]
+    assert list(diff_text(report, DiffOptions(rows=rows), PLAIN)) == every
+    markdown = "\n".join(diff_markdown(report, DiffOptions(rows=4)))
+    assert "more rows: --all-rows\n```" in markdown
+
+
 def test_unified_has_only_the_rows():
     lines = list(diff_unified(pair(), 3, PLAIN))
     assert lines[:2] == ["--- #1 BLOCK=64 ttgir", "+++ #2 BLOCK=128 ttgir"]

@@ -102,6 +102,11 @@ class PairContext:
         a, b = number_of(self.facts_a, kind), number_of(self.facts_b, kind)
         return None if a is None or b is None else (a, b)
 
+    def configured_warps(self) -> tuple[int, int] | None:
+        """num_warps in the configs of A and B; None if a config does not set it."""
+        a, b = (dict(variant.config.values).get("num_warps") for variant in (self.a, self.b))
+        return (a, b) if isinstance(a, int) and isinstance(b, int) else None
+
     def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
         """The lines on each side that prove a fact."""
         return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)

@@ -9,6 +9,9 @@ from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
 from irscope.facts.fact import status_of
 
+# Findings about TTGIR, which have no effect if the machine code is identical.
+_WITHOUT_EFFECT = frozenset(["layout", "conversions", "buffers", "passes", "matrix path"])
+
 
 def launch_problems(pair: PairContext) -> Iterator[Finding]:
     """A side that did not compile or cannot be launched."""
@@ -27,4 +30,4 @@ def identical_code(pair: PairContext) -> Iterator[Finding]:
     """Both sides have the same machine code."""
     if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
         text = "A and B have identical machine code; benchmarking both is redundant"
-        yield Finding(text, Severity.IDENTICAL.weight(), "identical")
+        yield Finding(text, Severity.IDENTICAL.weight(), "identical", covers=_WITHOUT_EFFECT)

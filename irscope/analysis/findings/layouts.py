@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity, effect
@@ -11,9 +12,15 @@ from irscope.facts.fact import Evidence
 
 
 def layouts(pair: PairContext) -> Iterator[Finding]:
-    """Each layout of TTGIR that differs, field by field."""
-    diff = pair.diffs.get("ttgir")
-    yield from map(_layout_finding, diff.layouts if diff else ())
+    """Each layout of TTGIR that differs, field by field.
+
+    One that differs only in its warps is covered if the configs do: they say that there are more or fewer.
+    """
+    diff, warps = pair.diffs.get("ttgir"), pair.configured_warps()
+    for change in diff.layouts if diff else ():
+        finding = _layout_finding(change)
+        only_warps = [name for name, *_ in change.fields] == ["warpsPerCTA"]
+        yield replace(finding, covered=only_warps and warps is not None and warps[0] != warps[1])
 
 
 def _layout_finding(change: LayoutChange) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
@@ -58,6 +59,7 @@ _SEVERITIES = {
     THREADS: Severity.RESOURCES,
     CONVERSIONS: Severity.LAYOUT,
 }
+_FAMILY = re.compile(r"v_[a-z]+|[a-z]+\d*")
 # A resource that moved by less, about 9 percent, is only another count.
 _SMALL = 0.125
 
@@ -143,7 +145,7 @@ def other_facts(pair: PairContext) -> Iterator[Finding]:
         elif by_line:
             continue
         else:
-            weight = _SEVERITIES.get(kind, Severity.COUNT).weight()
+            weight = _text_weight(kind, str(a), str(b))
         if kind is not THREADS or not _follows_from_warps(pair):
             yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))
 
@@ -154,9 +156,23 @@ def _weight(kind: FactKind, a: float, b: float) -> float:
     return (Severity.COUNT if small else severity).weight(moved)
 
 
+def _text_weight(kind: FactKind, a: str, b: str) -> float:
+    """The weight of counts of instructions, "4 x 16 B"; more or fewer of the same ones matter little."""
+    kinds_a, kinds_b = ({count.partition(" x ")[2] or count for count in text.split(", ")} for text in (a, b))
+    if kinds_a == kinds_b:
+        return Severity.COUNT.weight()
+    severity = _SEVERITIES.get(kind, Severity.COUNT)
+    if severity is Severity.MATRIX_PATH and _families(kinds_a) == _families(kinds_b):
+        return Severity.RESOURCES.weight()
+    return severity.weight()
+
+
+def _families(kinds: set[str]) -> set[str]:
+    """The matrix instructions without their shapes and types: "wgmma", "mma", "v_mfma"."""
+    return {found[0] for kind in kinds if (found := _FAMILY.match(kind))}
+
+
 def _follows_from_warps(pair: PairContext) -> bool:
     """Whether the number of threads differs as num_warps does, which the configs say."""
-    warps = [dict(variant.config.values).get("num_warps") for variant in (pair.a, pair.b)]
-    threads = pair.numbers(THREADS)
-    a, b = (number if isinstance(number, int) else 0 for number in warps)
-    return threads is not None and a > 0 and threads[0] * b == threads[1] * a
+    warps, threads = pair.configured_warps(), pair.numbers(THREADS)
+    return warps is not None and threads is not None and threads[0] * warps[1] == threads[1] * warps[0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity
 from irscope.facts.registry import SCALAR_SPILLS
 from irscope.facts.spills import spills_only_scalars
 from irscope.model.text import pluralize
 
 # As other resources that do not change occupancy.
-_WEIGHT = 4.0
+_WEIGHT = Severity.RESOURCES.weight()
 
 
 def scalar_spills(pair: PairContext) -> Iterator[Finding]:

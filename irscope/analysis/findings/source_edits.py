@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.severity import Severity
 from irscope.analysis.python_edit_text import describe
 from irscope.analysis.python_edits import Edit, Statement, edits, lines_reached
 from irscope.diff.rows import StageDiff
@@ -22,7 +23,7 @@ from irscope.model.text import pluralize
 
 _STAGE = "ttir"
 # An edit is the cause of everything that follows from it.
-_WEIGHT = 9.0
+_WEIGHT = Severity.SEMANTICS.weight()
 # Nobody reads a rewritten kernel statement by statement.
 _MOST = 8
 

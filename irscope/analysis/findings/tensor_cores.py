@@ -21,6 +21,7 @@ from irscope.analysis.matrix_products import (
     WMMA,
     Dot,
     dots_by_place,
+    num_warps,
     operand_places,
 )
 from irscope.analysis.matrix_rules import Machine, Obstacle, obstacles, scaled_obstacles
@@ -45,16 +46,14 @@ class _Side:
     letter: str
     variant: Variant
     dot: Dot
+    warps: int
 
     @property
     def machine(self) -> Machine:
         """What the variant is compiled for."""
-        target, metadata = self.variant.target, self.variant.metadata
+        target, ctas = self.variant.target, self.variant.metadata.get("num_ctas")
         capability = int(target.arch) if target.backend == "cuda" and str(target.arch).isdecimal() else 0
-        warps, ctas = (metadata.get(name) for name in ("num_warps", "num_ctas"))
-        return Machine(
-            capability, warps if isinstance(warps, int) else 4, ctas if isinstance(ctas, int) else 1
-        )
+        return Machine(capability, self.warps, ctas if isinstance(ctas, int) else 1)
 
     @property
     def types(self) -> str:
@@ -108,9 +107,10 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
         return
     left = dots_by_place(ttir.left if ttir else None, ttgir.left)
     right = dots_by_place(ttir.right if ttir else None, ttgir.right)
+    warps = num_warps(ttgir.left), num_warps(ttgir.right)
     changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
-        sides = _Side("A", pair.a, left[place]), _Side("B", pair.b, right[place])
+        sides = _Side("A", pair.a, left[place], warps[0]), _Side("B", pair.b, right[place], warps[1])
         if change := _change(*sides):
             changed[change].append(place)
     for change, places in changed.items():
