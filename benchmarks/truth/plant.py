@@ -16,7 +16,12 @@ _CALLS = {
     "tl.minimum": "tl.maximum", "tl.sum": "tl.max", "tl.sqrt": "tl.exp", "tl.atomic_add": "tl.atomic_max",
     "tl.atomic_max": "tl.atomic_add", "tl.abs": "tl.exp", "tl.cumsum": "tl.cumprod", "tl.rand": "tl.randn",
 }  # fmt: skip
-_TYPES = {"tl.float32": "tl.float16", "tl.float16": "tl.bfloat16", "tl.int64": "tl.int32", "tl.int8": "tl.int16"}
+_TYPES = {
+    "tl.float32": "tl.float16",
+    "tl.float16": "tl.bfloat16",
+    "tl.int64": "tl.int32",
+    "tl.int8": "tl.int16",
+}
 _KEYWORDS = {
     "eviction_policy": ("'evict_last'", "'evict_first'"),
     "cache_modifier": ("'.cg'", "'.ca'", "'.cs'"),
@@ -63,16 +68,28 @@ def planted_edits(text: str) -> Iterator[Planted]:
 
 
 def _in_statement(text: str, statement: ast.stmt) -> Iterator[Planted]:
-    nested = {id(node) for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt) for node in ast.walk(child)}
+    nested = {
+        id(node)
+        for child in ast.iter_child_nodes(statement)
+        if isinstance(child, ast.stmt)
+        for node in ast.walk(child)
+    }
     for node in ast.walk(statement):
         if id(node) in nested:
             continue
         if isinstance(node, ast.BinOp):
             yield from _operator(text, statement, node)
         elif isinstance(node, ast.Compare):
-            old, new = ast.unparse(node), f"{ast.unparse(node.left)} {_COMPARISONS[type(node.ops[0])]} {ast.unparse(node.comparators[0])}"
+            old, new = (
+                ast.unparse(node),
+                f"{ast.unparse(node.left)} {_COMPARISONS[type(node.ops[0])]} {ast.unparse(node.comparators[0])}",
+            )
             yield _replace(text, statement, "comparison", node, new, (old, new))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, int | float)
+            and not isinstance(node.value, bool)
+        ):
             new = repr(node.value + (0.25 if isinstance(node.value, float) else 1))
             yield _replace(text, statement, "constant", node, new, ())
         elif isinstance(node, ast.Attribute) and ast.unparse(node) in _TYPES:
@@ -87,14 +104,15 @@ def _in_statement(text: str, statement: ast.stmt) -> Iterator[Planted]:
 
 def _operator(text: str, statement: ast.stmt, node: ast.BinOp) -> Iterator[Planted]:
     left, right = (ast.get_source_segment(text, side) or "" for side in (node.left, node.right))
-    left = f"({left})" if isinstance(node.left, ast.BinOp) else left
-    right = f"({right})" if isinstance(node.right, ast.BinOp) else right
+    left = f"({left})" if isinstance(node.left, ast.BinOp | ast.Compare) else left
+    right = f"({right})" if isinstance(node.right, ast.BinOp | ast.Compare) else right
     if type(node.op) in _OPERATORS:
         new = f"({left} {_OPERATORS[type(node.op)]} {right})"
         yield _replace(text, statement, "operator", node, new, (_OPERATORS[type(node.op)],))
     if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod):
         sign = {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}[type(node.op)]
-        yield _replace(text, statement, "swapped", node, f"({right} {sign} {left})", ("swapped",))
+        new = ast.unparse(ast.parse(f"{right} {sign} {left}"))
+        yield _replace(text, statement, "swapped", node, f"({right} {sign} {left})", (new,))
     if isinstance(node.op, ast.Mult):
         yield _replace(text, statement, "factor dropped", node, f"({left})", ())
     if isinstance(node.op, ast.Add):
@@ -121,9 +139,18 @@ def _call(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
                 words = (str(key), ast.unparse(keyword.value), value)
                 yield _call_with(text, statement, node, "keyword changed", {str(key): value}, words)
         if key in _KEYWORDS or key == "other":
-            yield _call_with(text, statement, node, "keyword removed", {str(key): None}, (str(key), "no longer"))
+            yield _call_with(
+                text, statement, node, "keyword removed", {str(key): None}, (str(key), "no longer")
+            )
         if key == "mask":
-            yield _call_with(text, statement, node, "mask removed", {"mask": None, "other": None}, ("no longer has a mask",))
+            yield _call_with(
+                text,
+                statement,
+                node,
+                "mask removed",
+                {"mask": None, "other": None},
+                ("no longer has a mask",),
+            )
         if key == "other":
             yield _call_with(text, statement, node, "other changed", {"other": "2.0"}, ("other", "2.0"))
         if key == "axis" and ast.unparse(keyword.value) == "1":
@@ -132,13 +159,20 @@ def _call(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
 
 def _range(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
     lower, upper, step = (ast.get_source_segment(text, one) or "" for one in node.args)
-    yield _replace(text, statement, "upper bound", node.args[1], f"{upper} // 2", ("upper bound", f"{upper} // 2"))
+    yield _replace(
+        text, statement, "upper bound", node.args[1], f"{upper} // 2", ("upper bound", f"{upper} // 2")
+    )
     yield _replace(text, statement, "step", node.args[2], f"{step} * 2", ("step", f"{step} * 2"))
     yield _replace(text, statement, "lower bound", node.args[0], step, ("lower bound", step, lower))
 
 
 def _call_with(
-    text: str, statement: ast.stmt, node: ast.Call, kind: str, changes: dict[str, str | None], words: tuple[str, ...]
+    text: str,
+    statement: ast.stmt,
+    node: ast.Call,
+    kind: str,
+    changes: dict[str, str | None],
+    words: tuple[str, ...],
 ) -> Planted:
     arguments = [ast.get_source_segment(text, one) or "" for one in node.args]
     keywords = {str(one.arg): ast.get_source_segment(text, one.value) for one in node.keywords} | changes
@@ -171,7 +205,9 @@ def _statements(text: str, tree: ast.FunctionDef) -> Iterator[Planted]:
                 yield _without(text, row)
             if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name):
                 yield _without(text, row)
-                yield _with(text, row, " " * statement.col_offset + f"{ast.unparse(statement.targets[0])} += 3")
+                yield _with(
+                    text, row, " " * statement.col_offset + f"{ast.unparse(statement.targets[0])} += 3"
+                )
             following = body[index + 1] if index + 1 < len(body) else None
             if following and following.end_lineno == following.lineno and _independent(statement, following):
                 yield _exchanged(text, row)
@@ -191,7 +227,11 @@ def _with(text: str, row: int, new: str) -> Planted:
     lines = text.split("\n")
     lines.insert(row, new)
     return Planted(
-        "statement added", "\n".join(lines), row + 1, ("new statement", new.strip()), lambda line: line + (line > row)
+        "statement added",
+        "\n".join(lines),
+        row + 1,
+        ("new statement", new.strip()),
+        lambda line: line + (line > row),
     )
 
 
@@ -199,7 +239,12 @@ def _exchanged(text: str, row: int) -> Planted:
     lines = text.split("\n")
     lines[row - 1], lines[row] = lines[row], lines[row - 1]
     return Planted(
-        "moved", "\n".join(lines), row, ("moved",), lambda line: {row: row + 1, row + 1: row}.get(line, line), moved=True
+        "moved",
+        "\n".join(lines),
+        row,
+        ("moved",),
+        lambda line: {row: row + 1, row + 1: row}.get(line, line),
+        moved=True,
     )
 
 

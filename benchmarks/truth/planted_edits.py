@@ -155,7 +155,9 @@ def mirror(diff: StageDiff, back: StageDiff) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--limit", type=int, default=10**6, help="edits per kernel")
     parser.add_argument("--kernel", default="", help="only this kernel")
     parser.add_argument("--show", action="store_true", help="print what is wrong")
@@ -178,7 +180,11 @@ def main() -> None:
             if verdict.problems:
                 wrong[edit.kind] += 1
                 if options.show:
-                    print(f"--- {name} line {edit.line}: {edit.kind} {edit.words}", *verdict.problems, sep="\n    ")
+                    print(
+                        f"--- {name} line {edit.line}: {edit.kind} {edit.words}",
+                        *verdict.problems,
+                        sep="\n    ",
+                    )
     print(", ".join(f"{number} {name}" for name, number in sorted(total.items())))
     print("wrong by kind of edit:", dict(wrong))
 
@@ -193,6 +199,7 @@ class Outcome:
 
 def check(a: Compiled, b: Compiled, edit: Planted) -> Outcome:
     """Compares both directions and judges them."""
+
     def moved(line: int) -> int | None:
         new = edit.lines(line - FIRST_LINE + 1)
         return None if new is None else new + FIRST_LINE - 1

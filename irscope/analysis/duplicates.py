@@ -30,15 +30,19 @@ def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) ->
 
 
 def are_duplicates(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> bool:
-    """Whether two variants are duplicates; False if that is unknown."""
+    """Whether two variants are duplicates, whatever their kernels are called; False if that is unknown."""
     known = value_of(facts_a, CODE) is not None and value_of(facts_b, CODE) is not None
-    return known and _identity(a, facts_a) == _identity(b, facts_b)
+    return known and _launched_code(a, facts_a) == _launched_code(b, facts_b)
 
 
 def _identity(variant: Variant, facts: Facts) -> tuple[object, ...]:
+    return (variant.kernel.name, *_launched_code(variant, facts))
+
+
+def _launched_code(variant: Variant, facts: Facts) -> tuple[object, ...]:
     launch = [value_of(facts, kind) for kind in _LAUNCH_FACTS]
     metadata = [repr(variant.metadata.get(name)) for name in _LAUNCH_METADATA]
-    return (variant.kernel.name, variant.target, *launch, *metadata)
+    return (variant.target, *launch, *metadata)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from itertools import zip_longest
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
+from irscope.diff.symbols import without_names
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import Language
 from irscope.languages.language_registry import language_named
 
 # A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]
-_KeyOf = Callable[[str, Language], Hashable]
+_KeyOf = Callable[[int], Hashable]
 
 _NUMBER = re.compile(r"\d+")
 _ATTRIBUTE_GROUP = re.compile(r"#\d+")
@@ -123,6 +123,7 @@ class _Side:
     def __init__(self, document: Document, unmatched: Change) -> None:
         self.lines = document.lines
         self.language = language_named(document.language)
+        self.functions = frozenset(document.functions)
         self.unmatched = unmatched
         # The lines of operations whose matches are elsewhere.
         self.moved: dict[int, Change] = {}
@@ -141,7 +142,36 @@ class _Side:
             return self.moved[line]
         if line in self.operation_lines:
             return self.unmatched
-        return Change.TEXT if _header_content(self.lines[line], self.language) else Change.EQUAL
+        return Change.TEXT if self.header_content(line) else Change.EQUAL
+
+    def header_content(self, line: int) -> str:
+        """The content of a line outside of operations; "" if it carries no meaning.
+
+        Braces, labels, comments, alias and location tables, debug sections and register declarations carry
+        none: they follow from the operations, or from names without a meaning.
+        """
+        text = self.lines[line].strip()
+        if not self.language.header.match(text):
+            return ""
+        if self.language.comment:
+            text = text.partition(self.language.comment)[0]
+        text = without_names(" ".join(text.split()), self.functions)
+        return _ATTRIBUTE_GROUP.sub("#", text)
+
+    def text(self, line: int) -> str:
+        """The key of lines that are equal."""
+        return self.header_content(line) or f" {self.lines[line].strip()}"
+
+    def similarity_key(self, line: int) -> str:
+        """The key that two similar lines outside of operations have in common.
+
+        It is the text of a line with a meaning without its numbers, and the first word of any other line.
+        """
+        text = self.header_content(line)
+        if text:
+            return _NUMBER.sub("", text)
+        word = _FIRST_WORD.match(self.lines[line].strip())
+        return " " + _NUMBER.sub("", word[0] if word else "")
 
 
 class _Filler:
@@ -166,23 +196,20 @@ class _Filler:
     def _pair(self, i: int, j: int) -> Row:
         if i in self.layout_lines:
             return Row(i, j, self.layout_lines[i][1])
-        ours = _header_content(self.left.lines[i], self.left.language)
-        theirs = _header_content(self.right.lines[j], self.right.language)
-        return Row(i, j, Change.EQUAL if ours == theirs else Change.TEXT)
+        equal = self.left.header_content(i) == self.right.header_content(j)
+        return Row(i, j, Change.EQUAL if equal else Change.TEXT)
 
     def _blocks(self, gap: Gap) -> list[Block]:
         """The lines outside of operations that form pairs: equal ones first, then similar ones."""
         if gap.left == gap.left_end or gap.right == gap.right_end:
             return []
         left, right = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
-        equal = [self._left_key(i, _text) for i in left], [self._right_key(j, _text) for j in right]
-        blocks = common_blocks(*equal)
+        ours = [self._left_key(i, self.left.text) for i in left]
+        blocks = common_blocks(ours, [self._right_key(j, self.right.text) for j in right])
         if any(gaps_between(blocks, Gap(0, len(left), 0, len(right)))):
-            similar = (
-                [self._left_key(i, _similarity_key) for i in left],
-                [self._right_key(j, _similarity_key) for j in right],
-            )
-            blocks = refined(blocks, *similar)
+            ours = [self._left_key(i, self.left.similarity_key) for i in left]
+            theirs = [self._right_key(j, self.right.similarity_key) for j in right]
+            blocks = refined(blocks, ours, theirs)
         return [Block(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
 
     def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:
@@ -191,41 +218,11 @@ class _Filler:
             return "left", line
         if line in self.layout_lines:
             return "layout", self.layout_lines[line][0]
-        return key_of(self.left.lines[line], self.left.language)
+        return key_of(line)
 
     def _right_key(self, line: int, key_of: _KeyOf) -> Hashable:
         if line in self.right.operation_lines:
             return "right", line
         if line in self.right_layout_lines:
             return "layout", line
-        return key_of(self.right.lines[line], self.right.language)
-
-
-def _text(line: str, _language: Language) -> str:
-    return line.strip()
-
-
-def _header_content(line: str, language: Language) -> str:
-    """The content of a line outside of operations; "" if it carries no meaning.
-
-    Braces, labels, comments, alias and location tables, debug sections and register declarations carry
-    none: they follow from the operations, or from names without a meaning.
-    """
-    text = line.strip()
-    if not language.header.match(text):
-        return ""
-    if language.comment:
-        text = text.partition(language.comment)[0]
-    return _ATTRIBUTE_GROUP.sub("#", " ".join(text.split()))
-
-
-def _similarity_key(line: str, language: Language) -> str:
-    """The key that two similar lines outside of operations have in common.
-
-    It is the text of a line with a meaning without its numbers, and the first word of any other line.
-    """
-    text = _header_content(line, language)
-    if text:
-        return _NUMBER.sub("", text)
-    word = _FIRST_WORD.match(line.strip())
-    return " " + _NUMBER.sub("", word[0] if word else "")
+        return key_of(line)

@@ -5,9 +5,9 @@
     1  %b = arith.addf %a, %a     1  %m = tt.splat %n
                                   2  %b = arith.addf %a, %m
 
-Functions are matched by name, operations within matching functions and regions: equal text at the same source
-location first, then equal opcodes at the same location, then regardless of location. A diff of lines would
-match braces and repeated operations across loops and functions.
+Functions are matched by name and content, operations within matching functions and regions: equal text at
+the same source location first, then equal opcodes at the same location, then regardless of location. A diff
+of lines would match braces and repeated operations across loops and functions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
 from sys import intern
 
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.diff.align import Block, Gap, common_blocks, gaps_between
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.location_numbers import NO_LOCATION, LocationNumbers, number_locations
+from irscope.diff.symbols import function_blocks
 from irscope.languages.document import Document, Operation
 
 UNMATCHED = -1
@@ -49,6 +50,11 @@ class _Matcher:
         self.left, self.right = left, right
         self.matches = [UNMATCHED] * len(left.operations)
         self.left_children, self.right_children = _children(left), _children(right)
+        # The function of the right document that matches each one of the left; none (-1) matches none.
+        self.function_keys: dict[int, Hashable] = {-1: ("right", -1)}
+        for block in function_blocks(left, right):
+            for n in range(block.size):
+                self.function_keys[block.left + n] = ("right", block.right + n)
         numbers: dict[str, int] = {}
         self.left_texts = _numbered(left.operations, numbers)
         self.right_texts = _numbered(right.operations, numbers)
@@ -71,14 +77,10 @@ class _Matcher:
         left_runs, right_runs = _runs(self.left, left), _runs(self.right, right)
         if len(left_runs) == len(right_runs) == 1:
             return self._match_siblings(left, right)
-        left_names = [_function_name(self.left, run[0]) for run in left_runs]
-        right_names = [_function_name(self.right, run[0]) for run in right_runs]
-        blocks = refined([], left_names, right_names)
-        # Triton appends "__" and its argument types and constants to the name of a helper.
-        left_stems = [name.partition("__")[0] for name in left_names]
-        blocks = refined(blocks, left_stems, [name.partition("__")[0] for name in right_names])
+        left_keys = [self.function_keys.get(_function(self.left, run), run[0]) for run in left_runs]
+        right_keys = [("right", _function(self.right, run)) for run in right_runs]
         pairs = []
-        for block in [*blocks, *_equal_gaps(blocks, len(left_runs), len(right_runs))]:
+        for block in common_blocks(left_keys, right_keys):
             for n in range(block.size):
                 pairs += self._match_siblings(left_runs[block.left + n], right_runs[block.right + n])
         return pairs
@@ -152,9 +154,8 @@ def _runs(document: Document, siblings: list[int]) -> list[list[int]]:
     return [list(run) for _, run in groupby(siblings, lambda i: document.operations[i].function)]
 
 
-def _function_name(document: Document, index: int) -> str:
-    function = document.operations[index].function
-    return document.functions[function] if function >= 0 else ""
+def _function(document: Document, run: list[int]) -> int:
+    return document.operations[run[0]].function
 
 
 def _both(texts: list[int], locations: list[int]) -> _Key:
@@ -183,12 +184,3 @@ def _in_gaps(
             for block in common_blocks(left_keys, right_keys)
         ]
     return found
-
-
-def _equal_gaps(blocks: list[Block], left_size: int, right_size: int) -> list[Block]:
-    """Gaps with equally many functions on both sides: renamed functions, matched in order."""
-    return [
-        Block(gap.left, gap.right, gap.left_end - gap.left)
-        for gap in gaps_between(blocks, Gap(0, left_size, 0, right_size))
-        if gap.left_end - gap.left == gap.right_end - gap.right
-    ]

@@ -14,6 +14,7 @@ from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.diff.moves import match_moved, moved_operations
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
+from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
 
 _CHANGES = [change for change in Change if change]
@@ -36,11 +37,12 @@ def _order(document: Document) -> tuple[int, int, str]:
 
 
 def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageDiff:
-    matches = match_operations(left, right, lines)
-    operands = _correct_matches_and_compare_operands(left, right, matches, lines)
+    named = with_symbols_of(left, right)
+    matches = match_operations(named, right, lines)
+    operands = _correct_matches_and_compare_operands(named, right, matches, lines)
     moved = moved_operations(matches)
-    layouts = LayoutMatch(left, right, matches)
-    changes = _classify_matches(left, right, matches, layouts, operands)
+    layouts = LayoutMatch(named, right, matches)
+    changes = _classify_matches(named, right, matches, layouts, operands)
     for index in moved:
         changes[index] = changes.get(index, Change.EQUAL) | Change.MOVED
     rows = build_rows(left, right, matches, changes, layouts.definitions())

@@ -15,7 +15,7 @@ __all__ = ["FACTS_VERSION", "FACT_KINDS", "from_json", "measure", "to_json"]
 
 # Count up whenever the JSON value of a fact changes, so that stored facts are measured again. A new fact
 # needs no new version: variants whose stored facts lack it are measured again.
-FACTS_VERSION = 3
+FACTS_VERSION = 4
 
 # Built once: a capture of 1,000 variants has 50,000 facts to check before the first paint.
 _VALUE_TYPES = (int, float, str, type(None))

@@ -152,6 +152,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     names_are_values=False,
+    symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),
     register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",
     register_classes=frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
     comment=";",

@@ -36,6 +36,7 @@ class Language:
     Comparing:
       names_are_values: whether a name denotes a value. False for physical registers, because a name does
         not say which instruction wrote the part of a wide register that another one reads.
+      symbol: matches a use of a function's name in normalized text; its last group is the name.
       register: a regular expression of the physical registers as printed.
       register_classes: the physical registers as normalized text has them ("R", "v").
       comment: the mark of a comment that runs to the end of the line; "" if there is none.
@@ -52,6 +53,7 @@ class Language:
     strip_debug: Callable[[Iterable[str]], Iterator[str]]
     strip_location: Callable[[str], str] = _unchanged
     names_are_values: bool = True
+    symbol: re.Pattern[str] | None = None
     register: str = ""
     register_classes: frozenset[str] = frozenset()
     comment: str = ""

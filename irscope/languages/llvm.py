@@ -181,6 +181,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     strip_location=strip_location,
+    symbol=re.compile(r'@"?([-\w.$]+)'),
     comment=";",
     header=re.compile(r'target |@|attributes #\d+ = \{.*"'),
     heavy=re.compile(r"load|store|atomicrmw|call @llvm\.(?:nvvm|amdgcn)|call asm"),

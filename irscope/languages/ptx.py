@@ -187,6 +187,7 @@ LANGUAGE = Language(
     parse=parse,
     lexer=lexer,
     strip_debug=strip_debug,
+    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
     comment="//",
     header=re.compile(
         r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"

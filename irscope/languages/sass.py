@@ -163,6 +163,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     names_are_values=False,
+    symbol=re.compile(r"(?<=[`($])([A-Za-z_][\w.]*)(?=[$)])"),
     register=r"\b(?:U?[RP]|S?B|gsb)\d+(?!\w)",
     register_classes=frozenset(["R", "UR", "P", "UP", "B", "SB", "gsb"]),
     header=re.compile(r"\.(?:headerflags|sectionflags|sectioninfo)\b"),

@@ -56,13 +56,14 @@ def test_a_limiting_mask_does_not_blame_the_pointer():
     assert by_kind(use(name, reasons=text(name, "reasons")).narrow)["global load"] == MASK
 
 
-def test_findings_name_the_pointer_and_the_reason_even_without_a_change():
+def test_findings_name_the_pointer_and_the_reason_even_if_the_width_is_equal():
     name = "masked.cuda-90.triton-3.9.0"
     source = SourceFunction(
         "masked", "narrow.py", 5, "@triton.jit\ndef f():\n  o = 1\n  x = tl.load(x_ptr)\n"
     )
     made = [variant(name="masked", id_=number, source=source) for number in (1, 2)]
-    diffs = {stage: stage_diff(stage, text(name, stage), text(name, stage)) for stage in ("ttir", "ptx")}
+    other = {"ttir": text(name, "ttir"), "ptx": text(name, "ptx").replace("ret;", "bar.sync 0;\n\tret;")}
+    diffs = {stage: stage_diff(stage, text(name, stage), other[stage]) for stage in ("ttir", "ptx")}
     (load, store, *_) = (
         f for f in findings(PairContext(*made, {}, {}, diffs)) if f.kind.startswith("global")
     )

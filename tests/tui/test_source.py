@@ -11,14 +11,14 @@ from irscope.analysis.source_map import SourceMap
 from irscope.languages.language_registry import parse
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
-from irscope.workspace import Workspace
+from irscope.workspace import SourcePlace, Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, tab, texts
 
 WIDE = (200, 50)
-DOT = ("kernels.py", 45)  # acc = tl.dot(a, b, acc)
-CALL = ("kernels.py", 28)  # npm = tl.cdiv(M, BLOCK_M)
-CDIV = ("standard.py", 43)
+DOT = SourcePlace("/src/kernels.py", 45)  # acc = tl.dot(a, b, acc)
+CALL = SourcePlace("/src/kernels.py", 28)  # npm = tl.cdiv(M, BLOCK_M)
+CDIV = SourcePlace("/triton/language/standard.py", 43)
 MODULE = """\
 module {
   tt.func public @k(%x: i32) {
@@ -48,13 +48,14 @@ def source(pilot: Pilot[None]) -> SourceView:
 
 def test_a_line_belongs_to_its_helper_and_to_each_caller() -> None:
     origins = SourceMap(parse(MODULE, "mlir"))
-    assert origins.of_line(2) == (("h.py", 9), ("k.py", 2))
-    assert origins.of_line(4) == (("k.py", 3),)
-    assert origins.of_line(5) == (("k.py", 2),)  # the brace that closes the loop
+    helper, loop, body = SourcePlace("/lib/h.py", 9), SourcePlace("/a/k.py", 2), SourcePlace("/a/k.py", 3)
+    assert origins.of_line(2) == (helper, loop)
+    assert origins.of_line(4) == (body,)
+    assert origins.of_line(5) == (loop,)  # the brace that closes the loop
     assert origins.of_line(6) == ()
-    assert list(origins.lines(("k.py", 2))) == [2, 3, 7]
-    assert origins.counts(("h.py", 9)) == {"arith.addi": 1}
-    assert origins.counts(("k.py", 99)) == {}
+    assert list(origins.lines(loop)) == [2, 3, 7]
+    assert origins.counts(helper) == {"arith.addi": 1}
+    assert origins.counts(SourcePlace("/a/k.py", 99)) == {}
 
 
 def test_any_text_has_a_source_map() -> None:

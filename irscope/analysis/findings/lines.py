@@ -51,13 +51,13 @@ _ALIAS = re.compile(r"#\w+")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ in the assembly.
+    """A finding for each source line and kind of instruction that differ, unless the assembly is equal.
 
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
     assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
-    if assembly is None:
+    if assembly is None or assembly.equal:
         return
     a, b, stage = pair.a, pair.b, assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from irscope.languages.language import Language
@@ -24,6 +25,7 @@ LANGUAGE = Language(
     lexer=_lexer,
     strip_debug=strip_debug,
     strip_location=strip_location,
+    symbol=re.compile(r'@"?([-\w.$]+)'),
     has_regions=True,
     attributes_in_braces=True,
 )
