@@ -1,4 +1,4 @@
-"""What really differs between two TTIR modules: a deliberately simple count that shares nothing with the diff.
+"""What really differs between two TTIR modules: a simple count that shares nothing with the diff.
 
 An operation is its text without names, and where its operands come from: a parameter, or the text of another
 operation. The operations that differ are the ones that one module has more often than the other.
@@ -101,7 +101,7 @@ def _define(operation: Operation, results: str, body: str, sources: dict[str, tu
         sources[index] = ("index",)
         operation.operands = [sources.get(name) for name in (*bounds, *(start for _, start in carried))]
         stem = results.partition(":")[0]
-        for position, (name, start) in enumerate(carried):
+        for position, (name, _) in enumerate(carried):
             python = re.sub(r"_\d+$", "", name)
             sources[name] = "carried", python
             sources[f"{stem}#{position}" if len(carried) > 1 else stem] = "after", operation, python

@@ -254,10 +254,17 @@ def _subject(call: ast.Call) -> str:
     """What a call is: "the load of x_ptr", "tl.dot"."""
     callee = _callee(call)
     if callee in ("tl.load", "tl.store") and call.args:
-        pointer = next((n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)), "")
+        pointer = _pointer(call.args[0])
         if pointer:
             return f"the load of {pointer}" if callee == "tl.load" else f"the store to {pointer}"
     return callee
+
+
+def _pointer(node: ast.expr) -> str:
+    """The pointer that an address is computed from: named so, or the leftmost variable."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in _MODULES]
+    names.sort(key=lambda one: ("ptr" not in one.id.lower(), one.lineno, one.col_offset))
+    return names[0].id if names else ""
 
 
 def _callee(call: ast.Call) -> str:

@@ -12,7 +12,12 @@ from irscope.model.text import pluralize
 
 # Above everything that follows from it: a pass is the closest to a cause that can be named.
 _DIVERGENCE_WEIGHT = 6.0
-_COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
+_COUNTED = {
+    Change.ADDED: "added operation",
+    Change.REMOVED: "removed operation",
+    Change.MOVED: "moved operation",
+    Change.TEXT: "other line",
+}
 
 
 def first_divergence(pair: PairContext) -> Iterator[Finding]:
