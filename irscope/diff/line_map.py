@@ -20,17 +20,24 @@ FileLine = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class MatchedLine:
-    """B's line of a line of A. `columns` are the columns (from 0) of their common tokens: A's, B's."""
+    """B's line of a line of A.
+
+    `columns` are the columns (from 0) of the tokens of A's line that B has too, and `places` their lines and
+    columns in B: several lines, if B breaks the statement at other places.
+    """
 
     file: str
     line: int
-    columns: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    columns: tuple[int, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
 
-    def column(self, column: int) -> int:
-        """B's column of a column of A."""
-        ours, theirs = self.columns
-        index = bisect_right(ours, column) - 1
-        return column if index < 0 else theirs[index] + column - ours[index]
+    def place(self, column: int) -> tuple[int, int]:
+        """B's line and column of a column of A."""
+        index = bisect_right(self.columns, column) - 1
+        if index < 0:
+            return self.line, column
+        line, other = self.places[index]
+        return line, other + column - self.columns[index]
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class LineMap:
         match = self.lines[key]
         if match is None:
             return Location(location.file, location.line, location.column, removed=True)
-        return Location(match.file, match.line, match.column(location.column))
+        return Location(match.file, *match.place(location.column))
 
     def left_known(self, location: Location) -> bool:
         """Whether the line of A's location was captured, so that `move` is certain."""

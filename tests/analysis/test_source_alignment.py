@@ -135,3 +135,18 @@ def test_inserted_comments_and_blank_lines_move_every_line_to_its_text(inserted)
     b = kernel("\n".join([*lines[:4], *added, *lines[4:]]))
     for line in lines[2:]:
         assert moved(kernel(), b, line) == line.strip()
+
+
+def test_line_breaks_mean_nothing():
+    b = kernel(
+        KERNEL.replace(
+            "tl.store(\n        out_ptr + offs,\n        y,\n        mask=mask,\n    )",
+            "tl.store(out_ptr + offs, y, mask=mask)",
+        )
+    )
+    there, back = line_map(kernel(), b), line_map(b, kernel())
+    text = "    tl.store(out_ptr + offs, y, mask=mask)"
+    for ours, theirs in (((16, 4), "tl.store"), ((17, 8), "out_ptr"), ((18, 8), "y,"), ((19, 13), "mask,")):
+        column = text.rindex("mask") if theirs == "mask," else text.index(theirs)
+        assert there.move(Location("/a/k.py", *ours)) == Location("/a/k.py", 16, column)
+        assert back.move(Location("/a/k.py", 16, column)) == Location("/a/k.py", *ours)
