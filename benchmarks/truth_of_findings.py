@@ -14,17 +14,18 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.truth.corpus import TARGETS, Case, cases
+from benchmarks.truth.corpus import TARGETS, cases
 
 # Each module has `run(cases, targets, folder) -> int`, the number of false statements; it prints its results.
 PARTS = {"noop": "noop_edits", "planted": "planted_edits", "numbers": "numbers"}
-Run = Callable[[Sequence[Case], Sequence[str], Path], int]
+Run = Callable[..., int]
 
 
 def main() -> int:
@@ -35,6 +36,8 @@ def main() -> int:
     false = 0
     for name in chosen:
         run: Run = import_module(f"benchmarks.truth.{PARTS[name]}").run
+        if name == "noop":
+            run = partial(run, edits=args.edits)
         with tempfile.TemporaryDirectory(prefix="irscope-truth-") as folder:
             false += run(selected, args.targets, Path(folder))
     return 1 if false else 0
@@ -46,6 +49,7 @@ def _arguments() -> argparse.Namespace:
         parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--kernels", default="*", metavar="GLOB", help="only kernels whose name matches")
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), metavar="TARGET")
+    parser.add_argument("--edits", default="*", metavar="GLOB", help="only no-op edits whose name matches")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N kernels")
     parser.add_argument("--folder", type=Path, help="files with more kernels and a CASES list each")
     return parser.parse_args()

@@ -16,6 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import irscope
@@ -30,6 +31,7 @@ from irscope.workspace import Comparison
 _SAY_EQUAL = ("identical", "stages")
 _CACHE = "TRITON_CACHE_DIR"
 _ORIGINAL = "original"
+_ALL = "all of these"
 _MOST_PRINTED = 5
 
 
@@ -80,8 +82,14 @@ def _renamed_helpers(copy: Copy) -> Copy:
 
 
 def _renamed_parameters(copy: Copy) -> Copy:
+    text = copy.texts[copy.case.file.name]
     kernel = next(node for node in copy.functions if node.name == copy.case.kernel)
-    names = {name: f"arg{number}_of_it" for number, name in enumerate(source_edits.parameters(kernel))}
+    named = source_edits.strings_outside(text, kernel)
+    names = {
+        name: f"arg{number}_of_it"
+        for number, name in enumerate(source_edits.parameters(kernel))
+        if name not in named
+    }
     return copy.renamed(names, copy.case.kernel)
 
 
@@ -113,7 +121,7 @@ EDITS: dict[str, Callable[[Copy], Copy]] = {
     "renamed parameters": _renamed_parameters,
     "renamed locals": _renamed_locals,
     "renamed helpers": _renamed_helpers,
-    "all of these": _everything,
+    _ALL: _everything,
     "copied file, warm cache": lambda copy: replace(copy.in_file("copied.py"), warm=True),
 }
 
@@ -144,18 +152,18 @@ class Totals:
         self.cached += other.cached
 
 
-def run(cases: Sequence[Case], targets: Sequence[str], folder: Path) -> int:
-    """Prints what each kind of edit changed; returns the number of changes and findings."""
+def run(cases: Sequence[Case], targets: Sequence[str], folder: Path, edits: str = "*") -> int:
+    """Prints what each kind of edit that matches a glob changed; returns the number of false statements."""
     warnings.simplefilter("ignore")
     started = time.time()
-    totals = {name: Totals() for name in EDITS}
+    totals = {name: Totals() for name in EDITS if fnmatchcase(name, edits)}
     compiled: Counter[str] = Counter()
     for number, case in enumerate(cases):
         chosen = [target for target in targets if target in case.targets]
         if not chosen:
             continue
         compiled.update(chosen)
-        for name, found in check(case, chosen, folder / str(number)).items():
+        for name, found in check(case, chosen, folder / str(number), tuple(totals)).items():
             totals[name].add(found)
         shutil.rmtree(folder / str(number), ignore_errors=True)
         print(f"{time.time() - started:6.0f} s  {case.name}", flush=True)
@@ -168,7 +176,11 @@ def check(
 ) -> dict[str, Totals]:
     """Compiles a kernel and its edited copies in `folder`, and compares each copy with the kernel."""
     original = Copy(case, {file.name: file.read_text() for file in _files(case)})
-    copies = {_ORIGINAL: original, **{name: EDITS[name](original) for name in edits}}
+    copies = {_ORIGINAL: original}
+    for name in edits:
+        copy = EDITS[name](original)
+        if copy != original:  # a kernel without helpers has none to rename
+            copies[name] = copy
     captures = []
     for number, (_, copy) in enumerate(copies.items()):
         captures.append(_compile(copy, targets, folder, number))
@@ -181,8 +193,8 @@ def check(
     with irscope.open(merged) as capture:
         by_folder: dict[str, dict[str, Variant]] = {}
         for variant in capture.variants:
-            number = Path(variant.kernel.source.file).parent.name
-            by_folder.setdefault(number, {})[str(variant.target)] = variant
+            own = Path(variant.kernel.source.file).parent.name
+            by_folder.setdefault(own, {})[str(variant.target)] = variant
         return {
             name: _compared(capture, name, by_folder["0"], by_folder[str(number)])
             for number, name in enumerate(copies)
@@ -222,10 +234,10 @@ def _compared(
     total = Totals()
     for target, copy in copies.items():
         total.cached += copy.cached
-        for pair in (
-            capture.compare(originals[target], copy),
-            capture.compare(copy, originals[target]),
-        ):
+        pairs = [capture.compare(originals[target], copy)]
+        if name == _ALL:  # the other direction is slow, and the most different copy is enough
+            pairs.append(capture.compare(copy, originals[target]))
+        for pair in pairs:
             total.pairs += 1
             total.elsewhere += _elsewhere(pair.b, pair)
             for text in _false_statements(pair, total):

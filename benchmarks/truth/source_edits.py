@@ -74,6 +74,21 @@ def parameters(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in function.args.args]
 
 
+def strings_outside(text: str, function: ast.FunctionDef) -> set[str]:
+    """The strings in a file outside of a function, such as the names in a list of configs."""
+    others = (
+        node
+        for node in ast.parse(text).body
+        if not (isinstance(node, ast.FunctionDef) and node.name == function.name)
+    )
+    return {
+        part.value
+        for node in others
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
+
+
 def local_names(function: ast.FunctionDef) -> list[str]:
     """The variables that a function assigns, in order, without its parameters."""
     own = set(parameters(function))

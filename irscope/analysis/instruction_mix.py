@@ -58,6 +58,8 @@ def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
     index = place.line - kernel.source.line
     same_file = place.file_name == SourcePlace(kernel.source.file, 0).file_name
     source = lines[index].strip()[:60] if same_file and 0 <= index < len(lines) else ""
+    if source.endswith(("(", "[", "{")):  # the first line of several
+        source += "..."
     if of:
         return f"of {of} ({line}: {source})" if source else f"of {of} ({line})"
     return f"of {line} ({source})" if source else f"of {line}"
