@@ -88,6 +88,8 @@ def operand_changes(
         if other == UNMATCHED or not (ours[index] or theirs[other]):
             continue
         mapped = [matcher.match(definition) for definition in ours[index]]
+        if mapped == list(theirs[other]):
+            continue
         actual = [matcher.without_inserted(definition) for definition in theirs[other]]
         if mapped == actual:
             continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from irscope.diff.align import longest_increasing
@@ -81,6 +82,7 @@ class _Moves:
         lines: LineMap,
     ) -> None:
         self.documents = left, right
+        self.defs = defs
         self.matches = matches
         self.inverse = [UNMATCHED] * len(right.operations)
         for i, j in enumerate(matches):
@@ -88,10 +90,14 @@ class _Moves:
                 self.inverse[j] = i
         self.exact = value_numbers(left, right, defs, sizes=True)
         self.counts = Counter(self.exact[0]), Counter(self.exact[1])
-        self.loose = value_numbers(left, right, defs, sizes=False)
         self.users = _users(defs[0], self.exact[0]), _users(defs[1], self.exact[1])
         self.movable = _movable(left), _movable(right)
         self.places = number_locations(left, right, lines)
+
+    @cached_property
+    def loose(self) -> tuple[Numbers, Numbers]:
+        """The value numbers without sizes."""
+        return value_numbers(*self.documents, self.defs, sizes=False)
 
     def run(self) -> None:
         """Matches equal values first, then what is left, by place and by value without sizes."""
