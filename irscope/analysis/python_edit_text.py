@@ -238,8 +238,8 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[str]:
     theirs = {str(keyword.arg): _plain(keyword.value) for keyword in b.keywords}
     for name in dict.fromkeys([*ours, *theirs]):
         was, now = ours.get(name), theirs.get(name)
-        if was == now:
-            continue
+        if was == now or (name == "other" and "mask" in ours and "mask" not in theirs):
+            continue  # without a mask, `other` has no meaning
         if name == "mask" and None in (was, now):
             yield f"{subject} no longer has a mask" if now is None else f"{subject} now has a mask, {now}"
         elif was is None:
