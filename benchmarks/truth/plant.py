@@ -1,8 +1,9 @@
-"""Edits that mean something, generated from a kernel's syntax tree: operators, masks, types, bounds, statements."""
+"""Edits that mean something, made in a kernel's syntax tree: operators, masks, types, bounds, statements."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -80,10 +81,8 @@ def _in_statement(text: str, statement: ast.stmt) -> Iterator[Planted]:
         if isinstance(node, ast.BinOp):
             yield from _operator(text, statement, node)
         elif isinstance(node, ast.Compare):
-            old, new = (
-                ast.unparse(node),
-                f"{ast.unparse(node.left)} {_COMPARISONS[type(node.ops[0])]} {ast.unparse(node.comparators[0])}",
-            )
+            left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+            old, new = ast.unparse(node), f"{left} {_COMPARISONS[type(node.ops[0])]} {right}"
             yield _replace(text, statement, "comparison", node, new, (old, new))
         elif (
             isinstance(node, ast.Constant)
@@ -104,14 +103,15 @@ def _in_statement(text: str, statement: ast.stmt) -> Iterator[Planted]:
 
 def _operator(text: str, statement: ast.stmt, node: ast.BinOp) -> Iterator[Planted]:
     left, right = (ast.get_source_segment(text, side) or "" for side in (node.left, node.right))
-    left = f"({left})" if isinstance(node.left, ast.BinOp) else left
-    right = f"({right})" if isinstance(node.right, ast.BinOp) else right
+    left = f"({left})" if isinstance(node.left, ast.BinOp | ast.Compare) else left
+    right = f"({right})" if isinstance(node.right, ast.BinOp | ast.Compare) else right
     if type(node.op) in _OPERATORS:
         new = f"({left} {_OPERATORS[type(node.op)]} {right})"
         yield _replace(text, statement, "operator", node, new, (_OPERATORS[type(node.op)],))
     if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod):
         sign = {ast.Sub: "-", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}[type(node.op)]
-        yield _replace(text, statement, "swapped", node, f"({right} {sign} {left})", ("swapped",))
+        new = ast.unparse(ast.parse(f"{right} {sign} {left}"))
+        yield _replace(text, statement, "swapped", node, f"({right} {sign} {left})", (new,))
     if isinstance(node.op, ast.Mult):
         yield _replace(text, statement, "factor dropped", node, f"({left})", ())
     if isinstance(node.op, ast.Add):
@@ -175,6 +175,9 @@ def _call_with(
 ) -> Planted:
     arguments = [ast.get_source_segment(text, one) or "" for one in node.args]
     keywords = {str(one.arg): ast.get_source_segment(text, one.value) for one in node.keywords} | changes
+    pointer = re.search(r"\w+_ptrs?|base", arguments[0])
+    if ast.unparse(node.func) in ("tl.load", "tl.store") and pointer:
+        words = *words, f" {pointer[0]} "
     arguments += [f"{key}={value}" for key, value in keywords.items() if value is not None]
     return _replace(text, statement, kind, node, f"{ast.unparse(node.func)}({', '.join(arguments)})", words)
 

@@ -1,6 +1,6 @@
 """Plants edits in kernels, and checks that the diff of TTIR names exactly what each changed.
 
-    python benchmarks/truth/planted_edits.py [--limit N] [--show]
+    python benchmarks/truth/planted_edits.py [--limit N] [--kernel NAME]
 
 Each edited kernel is compiled to TTIR, and compared with the original in both directions. The judge is
 `ttir_oracle.py`, which counts operations and shares no code with irscope's diff. An edit is
@@ -19,14 +19,15 @@ import linecache
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[2])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.truth import edited_kernels
 from benchmarks.truth.plant import Planted, planted_edits
@@ -88,7 +89,7 @@ class Compiler:
         modules = self.backend.get_module_map()
         module = source.make_ir(self.target, options, codegen, modules, context)
         module = self.backend.make_ttir(module, {}, options, 90)
-        return Compiled(name, text, ttir_text(module))
+        return Compiled(name, text, str(module))
 
     def _function(self, name: str, text: str) -> Any:
         linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
@@ -109,11 +110,6 @@ def quiet() -> Iterator[None]:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(sink)
-
-
-def ttir_text(module: Any) -> str:
-    """A module as Triton stores it, with locations."""
-    return str(module)
 
 
 def kernels() -> Iterator[tuple[str, str]]:
@@ -154,39 +150,49 @@ def mirror(diff: StageDiff, back: StageDiff) -> bool:
     return counts == back.counts and rows == Counter(back.rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--limit", type=int, default=10**6, help="edits per kernel")
-    parser.add_argument("--kernel", default="", help="only this kernel")
-    parser.add_argument("--show", action="store_true", help="print what is wrong")
-    options = parser.parse_args()
+def planted(limit: int = 10**6, kernel: str = "") -> tuple[Counter[str], list[str]]:
+    """How many edits each statement of this module's docstring holds for, and what is wrong with the others.
+
+    At most `limit` edits per kernel; only of the kernel named `kernel` if given.
+    """
     compiler, total = Compiler(), Counter[str]()
-    wrong: Counter[str] = Counter()
+    problems: list[str] = []
     for name, text in kernels():
-        if options.kernel not in ("", name):
+        if kernel not in ("", name):
             continue
         a = compiler.compile(name, text)
-        for edit in list(planted_edits(text))[: options.limit]:
+        for edit in islice(planted_edits(text), limit):
             try:
                 with quiet():
                     b = compiler.compile(name, edit.text)
-            except Exception:
+            except Exception:  # noqa: BLE001 - Triton raises many kinds
                 total["do not compile"] += 1
                 continue
-            verdict = check(a, b, edit)
-            total.update(verdict.names)
-            if verdict.problems:
-                wrong[edit.kind] += 1
-                if options.show:
-                    print(
-                        f"--- {name} line {edit.line}: {edit.kind} {edit.words}",
-                        *verdict.problems,
-                        sep="\n    ",
-                    )
+            outcome = check(a, b, edit)
+            total.update(outcome.names)
+            heading = f"{name} line {edit.line}: {edit.kind} {' '.join(edit.words)}"
+            problems += [f"{heading}: {problem}" for problem in outcome.problems]
+    return total, problems
+
+
+def run(_cases: Sequence[object], _targets: Sequence[str], _folder: Path) -> int:
+    """Plants all edits in the kernels of `edited_kernels.py`, prints the totals; the number of problems."""
+    total, problems = planted()
+    print(*problems, sep="\n")
     print(", ".join(f"{number} {name}" for name, number in sorted(total.items())))
-    print("wrong by kind of edit:", dict(wrong))
+    return len(problems)
+
+
+def main() -> int:
+    """Prints what is wrong, and the totals; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--limit", type=int, default=10**6, help="edits per kernel")
+    parser.add_argument("--kernel", default="", help="only this kernel")
+    options = parser.parse_args()
+    total, problems = planted(options.limit, options.kernel)
+    print(*problems, sep="\n")
+    print(", ".join(f"{number} {name}" for name, number in sorted(total.items())))
+    return 1 if problems else 0
 
 
 @dataclass(frozen=True)
@@ -224,4 +230,4 @@ def check(a: Compiled, b: Compiled, edit: Planted) -> Outcome:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""What really differs between two TTIR modules: a deliberately simple count, which shares nothing with the diff.
+"""What really differs between two TTIR modules: a simple count that shares nothing with the diff.
 
 An operation is its text without names, and where its operands come from: a parameter, or the text of another
 operation. The operations that differ are the ones that one module has more often than the other.
@@ -20,6 +20,9 @@ _ALIAS = re.compile(r"(#loc\d*) = loc\((.*)\)$")
 _POSITION = re.compile(r'"[^"]*":(\d+):\d+')
 _COMMUTES = re.compile(r"arith\.(?:add|mul|and|or|xor|max|min)")
 
+# What is said of an operation whose operand was edited.
+_READS = Change.OPERANDS | Change.CONSTANT
+
 _Key = tuple[str, tuple[object, ...]]
 
 
@@ -28,7 +31,7 @@ class Operation:
     """One operation: its text without names, the keys of its operands, and its line in the kernel's file."""
 
     text: str
-    operands: list[str] = field(default_factory=list)
+    operands: list[tuple[object, ...] | None] = field(default_factory=list)
     python: int | None = None
     keys: tuple[object, ...] = ()
 
@@ -43,7 +46,6 @@ class Module:
     """The operations of a module by the index of their first line, in order."""
 
     operations: dict[int, Operation]
-    sources: dict[str, tuple[object, ...]]
 
 
 def read(text: str) -> Module:
@@ -76,7 +78,7 @@ def read(text: str) -> Module:
         operations[index] = operation
         if stripped.endswith("{"):
             owners.append(operation)
-    return Module(operations, sources)
+    return Module(operations)
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -97,13 +99,14 @@ def _define(operation: Operation, results: str, body: str, sources: dict[str, tu
         carried = re.findall(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)", body.partition("iter_args")[2])
         index, *bounds = names[:4]
         sources[index] = ("index",)
-        operation.operands = bounds + [start for _, start in carried]
+        operation.operands = [sources.get(name) for name in (*bounds, *(start for _, start in carried))]
         stem = results.partition(":")[0]
-        for position, (name, start) in enumerate(carried):
-            sources[name] = "carried", sources.get(start)
-            sources[f"{stem}#{position}" if len(carried) > 1 else stem] = "after", sources.get(start)
+        for position, (name, _) in enumerate(carried):
+            python = re.sub(r"_\d+$", "", name)
+            sources[name] = "carried", python
+            sources[f"{stem}#{position}" if len(carried) > 1 else stem] = "after", operation, python
         return
-    operation.operands = names
+    operation.operands = [sources.get(name) for name in names]
     stem, _, number = results.partition(":")
     for position in range(int(number) if number else 0):
         sources[f"{stem}#{position}"] = "operation", operation, position
@@ -144,38 +147,47 @@ def judge(left: str, right: str, diff: StageDiff, moved: Callable[[int], int | N
     edited = {*(texts[0] - texts[1]), *(texts[1] - texts[0])}
     for module in (a, b):
         for operation in module.operations.values():
-            keys = [_source_key(module.sources.get(name), edited) for name in operation.operands]
+            keys = [_source_key(source, edited) for source in operation.operands]
             commutes = _COMMUTES.search(operation.text)
             operation.keys = tuple(sorted(keys, key=repr) if commutes else keys)
     if [one.key for one in ours] == [one.key for one in theirs]:
         return Verdict(folded=True)
     problems: list[str] = []
-    users = _users_of_edited(ours, theirs, edited)
+    changed = [texts[0] - texts[1], texts[1] - texts[0]]
     for name, module, others, side in (("A", a, theirs, 0), ("B", b, ours, 1)):
         expected = Counter(one.key for one in module.operations.values()) - Counter(one.key for one in others)
         rows = [(row.right if side else row.left, row.change & ~Change.MOVED) for row in diff.rows]
         lines = [line for line, change in rows if line in module.operations and change]
         reported = Counter(module.operations[line].key for line in lines if line is not None)
-        for (text, _), number in (reported - expected).items():
-            if text not in users:
-                problems.append(f"{name}: reported, but equal: {number} x {text}")
+        reported_texts = Counter(module.operations[line].text for line in lines if line is not None)
+        for key, number in (reported - expected).items():
+            if not reads_edited(key):
+                problems.append(f"{name}: reported, but equal: {number} x {key[0]}")
+        for text, number in (changed[side] - reported_texts).items():
+            problems.append(f"{name}: not reported: {number} x {text}")
+        optional = {
+            text for text, keys in [*expected, *others_expected(module, others)] if "edited" in str(keys)
+        }
         for (text, _), number in (expected - reported).items():
-            if text not in users:
-                problems.append(f"{name}: not reported: {number} x {text}")
+            if text not in edited and text not in optional:
+                problems.append(f"{name}: has other operands, not reported: {number} x {text}")
         problems += _wrong_lines(name, module, others, lines, moved, bool(side))
     classes = list(_wrong_classes(diff, a, b))
     return Verdict(False, (*problems, *classes), bool(classes))
 
 
-def _users_of_edited(ours: list[Operation], theirs: list[Operation], edited: set[str]) -> set[str]:
-    """The texts of the operations of which one reads an edited one and has no equal on the other side.
+def reads_edited(key: _Key) -> bool:
+    """Whether an operation reads the result of one that was edited, so that it computes something else.
 
     `y = f(x); store y` against `store x`: whether the store has another operand, or `f` is between it and the
     operand that it had, is a matter of taste.
     """
-    keys = Counter(one.key for one in ours), Counter(one.key for one in theirs)
-    different = [*(keys[0] - keys[1]), *(keys[1] - keys[0])]
-    return {text for text, sources in different if text not in edited and "edited" in str(sources)}
+    return "edited" in str(key[1])
+
+
+def others_expected(module: Module, others: list[Operation]) -> Counter[_Key]:
+    """The operations that only the other side has."""
+    return Counter(one.key for one in others) - Counter(one.key for one in module.operations.values())
 
 
 def _source_key(source: tuple[object, ...] | None, edited: set[str]) -> object:
@@ -186,10 +198,13 @@ def _source_key(source: tuple[object, ...] | None, edited: set[str]) -> object:
     if kind == "operation":
         operation, position = rest
         assert isinstance(operation, Operation)
-        return "edited" if operation.text in edited else (operation.text, position)
-    if kind in ("carried", "after"):
-        start = rest[0]
-        return kind, _source_key(start if isinstance(start, tuple) else None, edited)
+        if operation.text in edited:
+            return "edited arith.constant" if "arith.constant" in operation.text else "edited"
+        return operation.text, position
+    if kind == "after":
+        loop, name = rest
+        assert isinstance(loop, Operation)
+        return kind, "edited" if loop.text in edited else name
     return source
 
 
@@ -214,7 +229,7 @@ def _wrong_lines(
     for line in lines:
         operation = module.operations[line or 0]
         key = place(operation, not right), operation.key
-        if here[key] <= there[key]:
+        if here[key] <= there[key] and not reads_edited(operation.key):
             found.append(f"{name}: wrong line {operation.python}: {operation.text}")
     return found
 
@@ -229,6 +244,8 @@ def _wrong_classes(diff: StageDiff, a: Module, b: Module) -> list[str]:
             continue
         if left is not None and right is not None:
             expected = expected_change(left, right)
+            if reads_edited(left.key) or reads_edited(right.key):
+                expected, change = expected & ~_READS, change & ~_READS
         elif row.change & Change.MOVED:
             continue
         else:
@@ -256,9 +273,14 @@ def expected_change(a: Operation, b: Operation) -> Change:
     else:
         for was, now in zip_longest(a.keys, b.keys):
             if was != now:
-                constants = "arith.constant" in str(was) and "arith.constant" in str(now)
+                constants = _is_constant(was) and _is_constant(now)
                 change |= Change.CONSTANT if constants else Change.OPERANDS
     return change
+
+
+def _is_constant(key: object) -> bool:
+    text = key[0] if isinstance(key, tuple) else key
+    return isinstance(text, str) and "arith.constant" in text
 
 
 class _Parts:
@@ -269,9 +291,9 @@ class _Parts:
         rest = re.sub(r"\{[^{}]+\}", "", text)
         literal = re.search(r"arith\.constant (.*?) : ", rest)
         self.literal = literal[1] if literal else ""
-        rest = rest.replace(self.literal, "") if self.literal else rest
-        keywords = re.findall(r"\w+ = [A-Za-z]\w*(?!\.)", rest)
-        rest = re.sub(r"\w+ = [A-Za-z]\w*(?!\.)", "", rest)
+        rest = rest.replace(f"constant {self.literal} ", "constant ") if self.literal else rest
+        keywords = re.findall(r"[A-Za-z]\w* = [A-Za-z]\w*(?!\.)", rest)
+        rest = re.sub(r"[A-Za-z]\w* = [A-Za-z]\w*(?!\.)", "", rest)
         self.shapes = re.findall(r"<((?:\d+x)+)", rest)
         self.elements = re.findall(r"(?:<|\d+x| |\()((?:bf|f|i)\d+\w*|!tt\.ptr)\b", rest)
         words = re.findall(

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from irscope.analysis.python_edits import Edit, Statement
-
-_Node = TypeVar("_Node", bound=ast.AST)
+from irscope.diff.align import common_blocks
 
 # Longer code is cut, and more differences of one statement are counted.
-_MOST_CODE = 60
+_MOST_CODE = 80
 _MOST_DIFFERENCES = 3
 
 _BOUNDS = {1: ("upper bound",), 2: ("lower bound", "upper bound"), 3: ("lower bound", "upper bound", "step")}
@@ -115,6 +113,9 @@ def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Ite
     if isinstance(a, ast.Call) and isinstance(b, ast.Call):
         yield from _calls(a, b, around)
         return
+    if _is_sum(a) or _is_sum(b):
+        yield from _sums(a, b, around)
+        return
     if _are_swapped(a, b):
         yield f"the operands of {_code(a)} are swapped: {_code(b)}"
         return
@@ -132,6 +133,47 @@ def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Ite
         return
     for one, other in zip(ours, theirs, strict=True):
         yield from _differences(one, other, inner)
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[str]:
+    """The difference of two sums: a term that was added, removed or changed, or the whole."""
+    ours, theirs = _terms(a), _terms(b)
+    blocks = common_blocks(
+        [(sign, ast.dump(term)) for sign, term in ours], [(s, ast.dump(t)) for s, t in theirs]
+    )
+    common = sum(block.size for block in blocks)
+    taken = {block.left + n for block in blocks for n in range(block.size)}
+    other_taken = {block.right + n for block in blocks for n in range(block.size)}
+    removed = [term for n, term in enumerate(ours) if n not in taken]
+    added = [term for n, term in enumerate(theirs) if n not in other_taken]
+    if _are_swapped(a, b):
+        yield f"the operands of {_code(a)} are swapped: {_code(b)}"
+    elif common and added and not removed:
+        yield f"`{_signed(added)}` added to {_code(a)}"
+    elif common and removed and not added:
+        yield f"`{_signed(removed)}` removed from {_code(a)}"
+    elif common and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
+        yield from _differences(removed[0][1], added[0][1], (a, b))
+    else:
+        shown = around if isinstance(a, _SMALL) and isinstance(b, _SMALL) else (a, b)
+        yield f"{_code(shown[0])} -> {_code(shown[1])}"
+
+
+def _terms(node: ast.AST) -> list[tuple[str, ast.AST]]:
+    """The terms of a sum with their signs, in order."""
+    found: list[tuple[str, ast.AST]] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        found.append(("+" if isinstance(node.op, ast.Add) else "-", node.right))
+        node = node.left
+    return [("+", node), *reversed(found)]
+
+
+def _signed(terms: Sequence[tuple[str, ast.AST]]) -> str:
+    return " ".join(f"{sign} {_plain(term)}" for sign, term in terms)
 
 
 def _own_text(node: ast.AST) -> str:
@@ -196,8 +238,8 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[str]:
     theirs = {str(keyword.arg): _plain(keyword.value) for keyword in b.keywords}
     for name in dict.fromkeys([*ours, *theirs]):
         was, now = ours.get(name), theirs.get(name)
-        if was == now:
-            continue
+        if was == now or (name == "other" and "mask" in ours and "mask" not in theirs):
+            continue  # without a mask, `other` has no meaning
         if name == "mask" and None in (was, now):
             yield f"{subject} no longer has a mask" if now is None else f"{subject} now has a mask, {now}"
         elif was is None:
@@ -212,10 +254,17 @@ def _subject(call: ast.Call) -> str:
     """What a call is: "the load of x_ptr", "tl.dot"."""
     callee = _callee(call)
     if callee in ("tl.load", "tl.store") and call.args:
-        pointer = next((n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)), "")
+        pointer = _pointer(call.args[0])
         if pointer:
             return f"the load of {pointer}" if callee == "tl.load" else f"the store to {pointer}"
     return callee
+
+
+def _pointer(node: ast.expr) -> str:
+    """The pointer that an address is computed from: named so, or the leftmost variable."""
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in _MODULES]
+    names.sort(key=lambda one: ("ptr" not in one.id.lower(), one.lineno, one.col_offset))
+    return names[0].id if names else ""
 
 
 def _callee(call: ast.Call) -> str:

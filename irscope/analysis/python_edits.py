@@ -59,8 +59,11 @@ class Statement:
 
     @property
     def read(self) -> frozenset[str]:
-        """The names of the variables that it reads."""
+        """The names of the variables that it reads; a loop reads the ones that its body assigns."""
         reads = self._names(ast.Load)
+        if isinstance(self.node, ast.For | ast.While):
+            names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
+            reads |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
         return reads | self.assigned if isinstance(self.node, ast.AugAssign) else reads
 
     def _names(self, context: type[ast.expr_context]) -> frozenset[str]:

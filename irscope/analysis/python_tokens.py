@@ -13,6 +13,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
 
@@ -30,22 +31,38 @@ _IGNORED = frozenset(
 # For text that Python cannot tokenize: names and numbers, strings on one line, comments, any other character.
 _PLAIN = re.compile(r"""[A-Za-z_]\w*|\d[\w.]*|"[^"\n]*"|'[^'\n]*'|#[^\n]*|\S""")
 _NAME = re.compile(r"[^\W\d]\w*")
+_CLOSING = frozenset(")]}")
+
+
+class Token(NamedTuple):
+    """A token, its row in the function's text, and its column without the function's indentation, from 0."""
+
+    text: str
+    row: int
+    column: int
 
 
 @dataclass(frozen=True)
-class TokenLine:
-    """The tokens that start on one line, and their columns from 0 without the function's own indentation.
+class Statement:
+    """The tokens of a statement, or of the first line of a compound one, on one line or several."""
 
-    `index` is the line's index in the function's text.
-    """
+    tokens: tuple[Token, ...]
 
-    index: int
-    texts: tuple[str, ...]
-    columns: tuple[int, ...]
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The tokens without commas before a closing bracket, which formatters add."""
+        return tuple(token.text for token in self.meaningful)
+
+    @cached_property
+    def meaningful(self) -> tuple[Token, ...]:
+        """The tokens of `texts`."""
+        after = (*self.tokens[1:], Token("", 0, 0))
+        pairs = zip(self.tokens, after, strict=True)
+        return tuple(token for token, then in pairs if not (token.text == "," and then.text in _CLOSING))
 
     @cached_property
     def without_names(self) -> tuple[str, ...]:
-        """The tokens with each name that a user can change blanked; attributes and keywords stay."""
+        """`texts` with each name that a user can change blanked; attributes and keywords stay."""
         before = ("", *self.texts)
         return tuple(
             "_" if previous != "." and _is_own_name(text) else text
@@ -62,38 +79,32 @@ def def_index(lines: Sequence[str]) -> int:
     return next((index for index, line in enumerate(lines) if DEF.match(line)), 0)
 
 
-def token_lines(text: str) -> list[TokenLine]:
-    """The lines of a function from its `def` on. Never fails; takes time linear in the text."""
+def statements(text: str) -> list[Statement]:
+    """The statements of a function from its `def` on. Never fails; takes time linear in the text."""
     lines = text.split("\n")
     first = def_index(lines)
     body = textwrap.dedent("\n".join(lines[first:]))
     try:
-        tokens = list(_python_tokens(body))
+        return [Statement(tuple(tokens)) for tokens in _python_statements(body, first)]
     except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
-        tokens = list(_plain_tokens(body))
-    found: dict[int, list[tuple[str, int]]] = {}
-    for row, column, token in tokens:
-        found.setdefault(first + row, []).append((token, column))
-    return [
-        TokenLine(index, tuple(token for token, _ in own), tuple(column for _, column in own))
-        for index, own in sorted(found.items())
-    ]
+        return [Statement(tuple(tokens)) for tokens in _plain_statements(body, first)]
 
 
-def _python_tokens(text: str) -> Iterator[tuple[int, int, str]]:
-    """(row from 0, column, token); strings that are whole statements are left out."""
-    statement: list[tokenize.TokenInfo] = []
+def _python_statements(text: str, first: int) -> Iterator[list[Token]]:
+    """Strings that are whole statements are left out."""
+    found: list[tokenize.TokenInfo] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
-            if not all(own.type == tokenize.STRING for own in statement):
-                yield from ((own.start[0] - 1, own.start[1], own.string) for own in statement)
-            statement = []
+            if not all(own.type == tokenize.STRING for own in found):
+                yield [Token(own.string, first + own.start[0] - 1, own.start[1]) for own in found]
+            found = []
         elif token.type not in _IGNORED:
-            statement.append(token)
+            found.append(token)
 
 
-def _plain_tokens(text: str) -> Iterator[tuple[int, int, str]]:
+def _plain_statements(text: str, first: int) -> Iterator[list[Token]]:
+    """Each line is a statement."""
     for row, line in enumerate(text.split("\n")):
-        for match in _PLAIN.finditer(line):
-            if not match[0].startswith("#"):
-                yield row, match.start(), match[0]
+        matches = [match for match in _PLAIN.finditer(line) if not match[0].startswith("#")]
+        if matches:
+            yield [Token(match[0], first + row, match.start()) for match in matches]

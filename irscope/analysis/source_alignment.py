@@ -1,7 +1,7 @@
-"""Which line of B's source each line of A's is: functions in pairs, and the lines of a pair by their tokens.
+"""Which line of B's source each line of A's is: by the tokens of the statements of matching functions.
 
-Comments, blank lines, docstrings, indentation and renamed variables, functions, parameters and files change
-nothing. Lines that were edited match if half of their tokens are equal.
+Comments, blank lines, docstrings, indentation, line breaks and renamed variables, functions, parameters and
+files change nothing. Statements that were edited match if half of their tokens are equal.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from functools import lru_cache
 
 from rapidfuzz.distance import Indel
 
-from irscope.analysis.python_tokens import TokenLine, def_index, token_lines
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.analysis.python_tokens import Statement, Token, def_index, statements
+from irscope.diff.align import Gap, common_blocks, gaps_between, refined
 from irscope.diff.line_map import FileLine, LineMap, MatchedLine
 from irscope.model import Kernel, SourceFunction
 
-# Edited lines are paired by similarity up to this product of lengths; longer rewritten parts have no matches.
+# Edited statements are paired up to this product of numbers; longer rewritten parts have no matches.
 _MOST_PAIRS = 40 * 40
-# The share of equal tokens from which on two lines are the same line, edited.
+# The share of equal tokens from which on two statements are the same one, edited.
 _SIMILAR = 0.5
 
-_Pairs = list[tuple[TokenLine, TokenLine]]
+_Pairs = list[tuple[Statement, Statement]]
 
 
 @lru_cache(maxsize=64)
@@ -72,11 +72,11 @@ def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, Sour
 
 
 def _tokens(function: SourceFunction) -> Hashable:
-    return tuple(line.texts for line in token_lines(function.text))
+    return tuple(statement.texts for statement in statements(function.text))
 
 
 def _nameless_tokens(function: SourceFunction) -> Hashable:
-    return tuple(line.without_names for line in token_lines(function.text))
+    return tuple(statement.without_names for statement in statements(function.text))
 
 
 _FUNCTION_KEYS: tuple[Callable[[SourceFunction], Hashable], ...] = (
@@ -92,19 +92,40 @@ def _matched_lines(left: SourceFunction, right: SourceFunction) -> Iterator[tupl
         for index, key in enumerate(_file_lines(left)):
             yield key, MatchedLine(right.file, right.line + index)
         return
-    for ours, theirs in _line_pairs(token_lines(left.text), token_lines(right.text)):
-        columns = _common_columns(ours, theirs)
-        edited = ours.without_names != theirs.without_names
-        match = MatchedLine(right.file, right.line + theirs.index, columns, edited)
-        yield (left.file, left.line + ours.index), match
+    for ours, theirs in _statement_pairs(statements(left.text), statements(right.text)):
+        yield from _lines_of(ours, theirs, left, right)
 
 
-def _line_pairs(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs:
-    """The lines that match, in order, the same whichever side is which."""
-    if [line.texts for line in left] > [line.texts for line in right]:
-        return [(ours, theirs) for theirs, ours in _line_pairs(right, left)]
-    blocks = common_blocks([line.texts for line in left], [line.texts for line in right])
-    names = [line.without_names for line in left], [line.without_names for line in right]
+def _lines_of(
+    ours: Statement, theirs: Statement, left: SourceFunction, right: SourceFunction
+) -> Iterator[tuple[FileLine, MatchedLine]]:
+    """The lines of a statement: each is where its first common token is, else where B's statement starts."""
+    by_line: dict[int, list[tuple[Token, Token]]] = {token.row: [] for token in ours.tokens}
+    for token, other in _common_tokens(ours, theirs):
+        by_line[token.row].append((token, other))
+    edited = ours.without_names != theirs.without_names
+    for row, pairs in by_line.items():
+        places = tuple((right.line + other.row, other.column) for _, other in pairs)
+        line = places[0][0] if places else right.line + theirs.tokens[0].row
+        columns = tuple(token.column for token, _ in pairs)
+        yield (left.file, left.line + row), MatchedLine(right.file, line, columns, places, edited)
+
+
+def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token]]:
+    """The tokens that both statements have; all tokens if only names differ."""
+    if left.without_names == right.without_names:
+        return list(zip(left.meaningful, right.meaningful, strict=True))
+    blocks = common_blocks(left.texts, right.texts)
+    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
+    return [(left.meaningful[i], right.meaningful[j]) for i, j in pairs]
+
+
+def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
+    """The statements that match, in order, the same whichever side is which."""
+    if [each.texts for each in left] > [each.texts for each in right]:
+        return [(ours, theirs) for theirs, ours in _statement_pairs(right, left)]
+    blocks = common_blocks([each.texts for each in left], [each.texts for each in right])
+    names = [each.without_names for each in left], [each.without_names for each in right]
     blocks = refined(blocks, *names)
     pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
@@ -112,7 +133,7 @@ def _line_pairs(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs
     return pairs
 
 
-def _similar(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs:
+def _similar(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
     """The pairs, in order, with the largest sum of similarities (dynamic programming over all pairs)."""
     if len(left) * len(right) > _MOST_PAIRS:
         return []
@@ -128,12 +149,3 @@ def _similar(left: Sequence[TokenLine], right: Sequence[TokenLine]) -> _Pairs:
             row.append(max(options, key=lambda option: option[0]))
         best = [row]
     return best[-1][-1][1]
-
-
-def _common_columns(left: TokenLine, right: TokenLine) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The columns of the tokens that both lines have; of all tokens if only names differ."""
-    if left.without_names == right.without_names:
-        return left.columns, right.columns
-    blocks: list[Block] = common_blocks(left.texts, right.texts)
-    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-    return tuple(left.columns[i] for i, _ in pairs), tuple(right.columns[j] for _, j in pairs)

@@ -124,6 +124,7 @@ class _Side:
         self.lines = document.lines
         self.language = language_named(document.language)
         self.functions = frozenset(document.functions)
+        self._headers: dict[int, str] = {}
         self.unmatched = unmatched
         # The lines of operations whose matches are elsewhere.
         self.moved: dict[int, Change] = {}
@@ -150,7 +151,11 @@ class _Side:
         Braces, labels, comments, alias and location tables, debug sections and register declarations carry
         none: they follow from the operations, or from names without a meaning.
         """
-        text = self.lines[line].strip()
+        if line not in self._headers:
+            self._headers[line] = self._header_content(self.lines[line].strip())
+        return self._headers[line]
+
+    def _header_content(self, text: str) -> str:
         if not self.language.header.match(text):
             return ""
         if self.language.comment:

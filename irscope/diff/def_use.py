@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between
+from irscope.diff.align import common_blocks
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
@@ -37,6 +37,10 @@ class Definition(NamedTuple):
 
 
 Definitions = Sequence[Sequence["Definition | None"]]
+
+# The definition by an operation that only one side has. Another one in its place is no other operand: both
+# operations are reported already.
+REPLACED = Definition(UNMATCHED, False, 0)
 
 
 def definitions(document: Document) -> Definitions:
@@ -84,14 +88,18 @@ def operand_changes(
         if other == UNMATCHED or not (ours[index] or theirs[other]):
             continue
         mapped = [matcher.match(definition) for definition in ours[index]]
+        if mapped == list(theirs[other]):
+            continue
         actual = [matcher.without_inserted(definition) for definition in theirs[other]]
         if mapped == actual:
             continue
         if _COMMUTATIVE.match(left.operations[index].opcode) and Counter(mapped) == Counter(actual):
             continue
         change = Change.EQUAL
-        for was, now, expected, value in zip_longest(ours[index], theirs[other], mapped, actual):
-            if value != expected:
+        if len(mapped) != len(actual):
+            change = Change.OPERANDS
+        for was, now, expected, value in zip(ours[index], theirs[other], mapped, actual, strict=False):
+            if value != expected and len(mapped) == len(actual):
                 change |= matcher.change(was, now)
         if change:
             found[index] = change
@@ -106,27 +114,32 @@ class _DefinitionMatcher:
     ) -> None:
         self.left, self.right = left.operations, right.operations
         self.matches = _with_moved(left, right, matches)
+        self.taken = set(self.matches)
+        self.defs = ours, theirs
         # A definition by an operation that only one side has -> the definition that it was inserted after.
         self.inserted: tuple[dict[Definition, Definition], dict[Definition, Definition]] = {}, {}
         self.carried: dict[int, dict[int, int]] = {}
         self.parameters: dict[int, dict[int, int]] = {}
         for index, other in enumerate(matches):
-            if other != UNMATCHED and len(self.left[index].arguments) != len(self.right[other].arguments):
-                if self.left[index].opcode.endswith(".func"):
-                    names = self.left[index].arguments, self.right[other].arguments
-                    self.parameters[index] = matched_parameters(*names)
-                else:
-                    self.carried[index] = self._carried(index, other, ours[index], theirs[other])
+            if other == UNMATCHED or not self.left[index].arguments:
+                continue
+            arguments = self.left[index].arguments, self.right[other].arguments
+            if self.left[index].opcode.endswith(".func"):
+                if len(arguments[0]) != len(arguments[1]):
+                    self.parameters[index] = matched_parameters(*arguments)
+            elif self.left[index].results or len(arguments[0]) != len(arguments[1]):
+                self.carried[index] = self._carried(index, other, ours[index], theirs[other])
         if language_named(left.language).has_regions:
-            self._match_replaced(ours, theirs)
             self._match_inserted(ours, theirs)
 
     def match(self, definition: Definition | None) -> Definition | None:
-        """The definition in the right document that matches `definition`; its owner can be UNMATCHED."""
+        """The right definition that matches a left one; REPLACED if only the left side has it."""
         if definition is None:
             return None
         definition = self.inserted[0].get(definition, definition)
         owner = self.matches[definition.owner]
+        if owner == UNMATCHED:
+            return REPLACED
         position = definition.position
         if definition.owner in self.parameters:
             position = self.parameters[definition.owner].get(position, UNMATCHED)
@@ -138,8 +151,11 @@ class _DefinitionMatcher:
         return Definition(owner, definition.argument, position)
 
     def without_inserted(self, definition: Definition | None) -> Definition | None:
-        """`definition`, or what an added operation that defines it was inserted after."""
-        return None if definition is None else self.inserted[1].get(definition, definition)
+        """A right definition, or the one that the added operation that defines it was inserted after."""
+        if definition is None:
+            return None
+        definition = self.inserted[1].get(definition, definition)
+        return definition if definition.owner in self.taken else REPLACED
 
     def change(self, was: Definition | None, now: Definition | None) -> Change:
         """How an operand changes if its definition changes from `was` to `now`."""
@@ -149,24 +165,6 @@ class _DefinitionMatcher:
         if not (ours.opcode.endswith(".constant") and theirs.opcode.endswith(".constant")):
             return Change.OPERANDS
         return Change.EQUAL if ours.normalized == theirs.normalized else Change.CONSTANT
-
-    def _match_replaced(self, ours: Definitions, theirs: Definitions) -> None:
-        """Matches removed with added operations of equal operands: another operation took their place.
-
-        Their users have no other operands, only another `arith.addf` or `math.exp` before them.
-        """
-        taken = {other for other in self.matches if other != UNMATCHED}
-        added: dict[tuple[int, int, tuple[Definition | None, ...]], list[int]] = defaultdict(list)
-        for j in reversed([j for j in range(len(self.right)) if j not in taken and theirs[j]]):
-            operation = self.right[j]
-            added[operation.parent, len(operation.results), _in_any_order(theirs[j])].append(j)
-        for i, operation in enumerate(self.left if added else ()):
-            if self.matches[i] == UNMATCHED and ours[i]:
-                parent = self.matches[operation.parent] if operation.parent >= 0 else -1
-                operands = _in_any_order([self.match(one) for one in ours[i]])
-                found = added.get((parent, len(operation.results), operands))
-                if found:
-                    self.matches[i] = found.pop()
 
     def _match_inserted(self, ours: Definitions, theirs: Definitions) -> None:
         """Finds the operations that were inserted between a value and all of its users, on either side.
@@ -183,6 +181,7 @@ class _DefinitionMatcher:
                 inverse[j] = i
         users = _matched_users(ours, self.matches), _matched_users(theirs, inverse)
         to_left = {self.match(one): one for one in users[0]}
+        to_left.pop(REPLACED, None)
         for operations, defs, known, side, own, other in (
             (self.left, ours, self.matches, 0, users[0], users[1]),
             (self.right, theirs, inverse, 1, users[1], users[0]),
@@ -193,7 +192,7 @@ class _DefinitionMatcher:
                 for one in defs[index]:
                     value = self.inserted[side].get(one, one) if one else None
                     match = None if value is None else to_left.get(value) if side else self.match(value)
-                    if value and match and match in other and value not in own:
+                    if value and match and match != REPLACED and match in other and value not in own:
                         self.inserted[side][Definition(index, False, 0)] = value
                         break
 
@@ -207,10 +206,37 @@ class _DefinitionMatcher:
         left_size, right_size = len(self.left[index].results), len(self.right[other].results)
         starts = [self.match(definition) for definition in ours[len(ours) - left_size :]]
         other_starts = theirs[len(theirs) - right_size :]
-        blocks = common_blocks(starts, other_starts)
-        for gap in list(gaps_between(blocks, Gap(0, len(starts), 0, len(other_starts)))):
-            blocks.append(Block(gap.left, gap.right, min(gap.left_end - gap.left, gap.right_end - gap.right)))
-        return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
+        if starts == list(other_starts):
+            return {position: position for position in range(left_size)}
+        found: dict[int, int] = {}
+        for (position, to), _ in self._votes[index].most_common():
+            if position not in found and to not in found.values():
+                found[position] = to
+        rest = [position for position in range(left_size) if position not in found]
+        others = [position for position in range(right_size) if position not in set(found.values())]
+        blocks = common_blocks([starts[n] for n in rest], [other_starts[n] for n in others])
+        pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
+        found.update({rest[n]: others[to] for n, to in pairs})
+        rest = [position for position in rest if position not in found]
+        others = [position for position in others if position not in set(found.values())]
+        return found | dict(zip(rest, others, strict=False))
+
+    @cached_property
+    def _votes(self) -> Mapping[int, Counter[tuple[int, int]]]:
+        """Left loop -> pairs of positions of carried values, by how many matched operations use both."""
+        votes: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+        for index, other in enumerate(self.matches):
+            if other == UNMATCHED or len(self.defs[0][index]) != len(self.defs[1][other]):
+                continue
+            for was, now in zip(self.defs[0][index], self.defs[1][other], strict=True):
+                if was and now and was.argument == now.argument and self.matches[was.owner] == now.owner:
+                    before = after = 0
+                    if was.argument:
+                        before = self._leading(self.left[was.owner])
+                        after = self._leading(self.right[now.owner])
+                    if was.position >= before and now.position >= after:
+                        votes[was.owner][was.position - before, now.position - after] += 1
+        return votes
 
     @staticmethod
     def _leading(operation: Operation) -> int:
@@ -231,10 +257,6 @@ def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, i
     """
     blocks = common_blocks(left, right)
     return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
-
-
-def _in_any_order(operands: Sequence[Definition | None]) -> tuple[Definition | None, ...]:
-    return tuple(sorted(operands, key=lambda one: one or (-2, False, 0)))
 
 
 def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:

@@ -72,14 +72,15 @@ class LayoutMatch:
             self._uses.update(set(zip(ours, theirs, strict=True)))
         self.pairs = self._most_frequent()
 
-    def change(self, index: int) -> Change:
-        """How the aliases in the types and attributes of left operation `index` and its match differ.
+    def change(self, index: int, change: Change) -> Change:
+        """`change`, and how the aliases in the text of left operation `index` and its match differ.
 
-        The change is LAYOUT for layouts, ATTRIBUTE for others (cache policies, memory spaces).
+        They differ in LAYOUT, or in ATTRIBUTE if they are none (cache policies, memory spaces).
         """
-        change = Change.EQUAL
         ours = self._left_aliases[index]
-        theirs = self._right_aliases[self._matches[index]] if ours else ()
+        if not ours:
+            return change
+        theirs = self._right_aliases[self._matches[index]]
         if len(ours) == len(theirs):
             for a, b in zip(ours, theirs, strict=True):
                 if not self._same(a, b):

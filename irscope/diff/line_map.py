@@ -9,8 +9,9 @@ Without it, a comment added above a kernel would turn every finding into "all lo
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from irscope.languages.document import Document, Location
@@ -21,18 +22,26 @@ FileLine = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class MatchedLine:
-    """B's line of a line of A. `columns` are the columns (from 0) of their common tokens: A's, B's."""
+    """B's line of a line of A.
+
+    `columns` are the columns (from 0) of the tokens of A's line that B has too, and `places` their lines and
+    columns in B: several lines, if B breaks the statement at other places. If the statement was `edited`, its
+    expressions can start elsewhere: parentheses move the start of a sum.
+    """
 
     file: str
     line: int
-    columns: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    columns: tuple[int, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
     edited: bool = False
 
-    def column(self, column: int) -> int:
-        """B's column of a column of A."""
-        ours, theirs = self.columns
-        index = bisect_right(ours, column) - 1
-        return column if index < 0 else theirs[index] + column - ours[index]
+    def place(self, column: int) -> tuple[int, int]:
+        """B's line and column of a column of A."""
+        index = bisect_right(self.columns, column) - 1
+        if index < 0:
+            return self.line, column
+        line, other = self.places[index]
+        return line, other + column - self.columns[index]
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class LineMap:
         match = self.lines[key]
         if match is None:
             return Location(location.file, location.line, location.column, removed=True)
-        return Location(match.file, match.line, match.column(location.column))
+        return Location(match.file, *match.place(location.column))
 
     def left_known(self, location: Location) -> bool:
         """Whether the line of A's location was captured, so that `move` is certain."""
@@ -93,11 +102,20 @@ class LineMap:
     def inverse(self) -> LineMap:
         """The lines of B in A."""
         lines: dict[FileLine, MatchedLine | None] = dict.fromkeys(self.right)
+        tokens: dict[FileLine, list[tuple[int, tuple[int, int]]]] = defaultdict(list)
         for (file, line), match in self.lines.items():
-            if match is not None:
-                ours, theirs = match.columns
-                lines[match.file, match.line] = MatchedLine(file, line, (theirs, ours), match.edited)
-        return LineMap(lines, self.lines.keys())
+            if match is None:
+                continue
+            lines[match.file, match.line] = MatchedLine(file, line, edited=match.edited)
+            for column, (other, other_column) in zip(match.columns, match.places, strict=True):
+                tokens[match.file, other].append((other_column, (line, column)))
+                lines[match.file, other] = MatchedLine(file, line, edited=match.edited)
+        for key, found in tokens.items():
+            if own := lines[key]:
+                columns, places = zip(*sorted(found), strict=True)
+                lines[key] = replace(own, line=places[0][0], columns=columns, places=places)
+        kernels = None if self.kernels is None else (self.kernels[1], self.kernels[0])
+        return LineMap(lines, self.lines.keys(), kernels)
 
     @property
     def moves(self) -> bool:

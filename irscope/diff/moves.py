@@ -11,8 +11,9 @@ subtraction has other operands. Operations of equal value number compute the sam
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from irscope.diff.align import longest_increasing
@@ -21,7 +22,7 @@ from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.location_numbers import NO_LOCATION, number_locations
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.value_numbers import Numbers, value_numbers
-from irscope.languages.document import OPAQUE, Document
+from irscope.languages.document import OPAQUE, Document, Operation
 from irscope.languages.language_registry import language_named
 
 # They read nothing, so their place has no meaning: one can move into a loop, or out of it.
@@ -81,20 +82,27 @@ class _Moves:
         lines: LineMap,
     ) -> None:
         self.documents = left, right
+        self.defs = defs
         self.matches = matches
         self.inverse = [UNMATCHED] * len(right.operations)
         for i, j in enumerate(matches):
             if j != UNMATCHED:
                 self.inverse[j] = i
         self.exact = value_numbers(left, right, defs, sizes=True)
-        self.loose = value_numbers(left, right, defs, sizes=False)
+        self.counts = Counter(self.exact[0]), Counter(self.exact[1])
         self.users = _users(defs[0], self.exact[0]), _users(defs[1], self.exact[1])
         self.movable = _movable(left), _movable(right)
         self.places = number_locations(left, right, lines)
 
+    @cached_property
+    def loose(self) -> tuple[Numbers, Numbers]:
+        """The value numbers without sizes."""
+        return value_numbers(*self.documents, self.defs, sizes=False)
+
     def run(self) -> None:
         """Matches equal values first, then what is left, by place and by value without sizes."""
         self._match_equal_values()
+        self._match_equal_regions()
         if UNMATCHED in self.matches and UNMATCHED in self.inverse:
             if self.places:
                 self._match_unmatched((self.places[0].exact, self.places[1].exact))
@@ -108,8 +116,16 @@ class _Moves:
         )
         for i, j in self._candidates(doubtful, self.exact):
             unmatched = (matches[i], inverse[j]).count(UNMATCHED)
-            if unmatched == 2 or (unmatched and self._same_place(i, j)) or self._is_better(i, j):
+            if unmatched == 2 or (unmatched and self._are_certain(i, j)) or self._is_better(i, j):
                 self._match(i, j)
+
+    def _are_certain(self, i: int, j: int) -> bool:
+        """Whether two operations of equal value come from one line, or no others have that value."""
+        if self.places is None:
+            return False
+        only = self.counts[0][self.exact[0][i]] == self.counts[1][self.exact[1][j]] == 1
+        place = self.places[0].lines[i]
+        return only or (place != NO_LOCATION and place == self.places[1].lines[j])
 
     def _is_better(self, i: int, j: int) -> bool:
         """Whether two operations of equal value match better than each does its present match.
@@ -133,6 +149,22 @@ class _Moves:
         if self.matches[i] != UNMATCHED:
             self.inverse[self.matches[i]] = UNMATCHED
         self.matches[i], self.inverse[j] = j, i
+
+    def _match_equal_regions(self) -> None:
+        """Matches unmatched operations that have regions, if everything in them is equal too."""
+        left, right = (document.operations for document in self.documents)
+        moved: dict[Hashable, list[int]] = defaultdict(list)
+        for j in reversed([j for j, i in enumerate(self.inverse) if i == UNMATCHED]):
+            inside = _inside(right, j)
+            if inside:
+                moved[right[j].parent, self.exact[1][j], _texts(right, inside)].append(j)
+        for i in [i for i, j in enumerate(self.matches) if j == UNMATCHED] if moved else ():
+            inside, parent = _inside(left, i), left[i].parent
+            key = self.matches[parent] if parent >= 0 else -1, self.exact[0][i], _texts(left, inside)
+            if inside and moved.get(key):
+                j = moved[key].pop()
+                for n in range(len(inside) + 1):
+                    self._match(i + n, j + n)
 
     def _match_unmatched(self, keys: tuple[Sequence[Hashable], Sequence[Hashable]]) -> None:
         """Matches unmatched operations of one opcode and equal keys."""
@@ -161,12 +193,17 @@ class _Moves:
                 if found:
                     yield i, found.pop()
 
-    def _same_place(self, i: int, j: int) -> bool:
-        """Whether two operations come from the same line."""
-        if self.places is None:
-            return False
-        place = self.places[0].lines[i]
-        return place != NO_LOCATION and place == self.places[1].lines[j]
+
+def _inside(operations: Sequence[Operation], index: int) -> range:
+    """The indices of the operations in the regions of one."""
+    end = index + 1
+    while end < len(operations) and operations[end].line < operations[index].end:
+        end += 1
+    return range(index + 1, end)
+
+
+def _texts(operations: Sequence[Operation], indices: range) -> tuple[str, ...]:
+    return tuple(operations[index].normalized for index in indices)
 
 
 def _kind(document: Document, index: int, parent: int) -> tuple[str, int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 
 from irscope.diff.line_map import NO_LINES, LineMap
@@ -45,9 +46,7 @@ class Change(enum.Flag):
     @property
     def mirrored(self) -> Change:
         """The change with the sides swapped."""
-        change = self & ~(Change.ADDED | Change.REMOVED)
-        change |= Change.REMOVED if self & Change.ADDED else Change.EQUAL
-        return change | (Change.ADDED if self & Change.REMOVED else Change.EQUAL)
+        return _mirrored(self) if self else self
 
     @property
     def mark(self) -> str:
@@ -59,6 +58,12 @@ class Change(enum.Flag):
         if self & Change.MOVED:
             return ">"
         return "~" if self else " "
+
+
+@cache
+def _mirrored(change: Change) -> Change:
+    both = Change.ADDED | Change.REMOVED
+    return change ^ both if change & both else change
 
 
 @dataclass(frozen=True, slots=True)

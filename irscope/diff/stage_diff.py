@@ -78,7 +78,7 @@ def _classify_matches(
         ours, theirs = left.operations[index].normalized, right.operations[other].normalized
         change = Change.EQUAL if ours == theirs else classify(ours, theirs, left.language)
         change |= operands.get(index, Change.EQUAL)
-        change |= layouts.change(index)
+        change = layouts.change(index, change)
         if change:
             changes[index] = change
     return changes

@@ -22,6 +22,8 @@ def summarize(diff: StageDiff) -> str:
     if diff.equal:
         return "equal"
     parts = [f"{diff.counts.get(Change.ADDED, 0)} added", f"{diff.counts.get(Change.REMOVED, 0)} removed"]
+    if diff.counts.get(Change.MOVED):
+        parts.append(f"{diff.counts[Change.MOVED]} moved")
     parts += [_count(diff.counts[kind], noun) for kind, noun in _NOUNS.items() if diff.counts.get(kind)]
     if diff.layouts:
         changes = "; ".join(map(describe_layout, diff.layouts))
@@ -52,6 +54,8 @@ def short_label(diff: StageDiff) -> str:
         return f"+{added} -{removed}"
     if diff.layouts or diff.counts.get(Change.LAYOUT):
         return _count(len(diff.layouts) or diff.counts[Change.LAYOUT], "layout")
+    if set(diff.counts) == {Change.MOVED}:
+        return f"{diff.counts[Change.MOVED]} moved"
     kind = max(_NOUNS, key=lambda change: diff.counts.get(change, 0))
     return _count(diff.counts[kind], _NOUNS[kind])
 

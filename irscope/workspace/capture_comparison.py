@@ -12,6 +12,7 @@ from irscope.analysis.capture_matching import Difference, closest
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
 from irscope.model.text import pluralize
+from irscope.workspace.capture_edits import capture_edits
 from irscope.workspace.workspace import Workspace
 
 _KINDS = {kind.name: kind for kind in FACT_KINDS}
@@ -23,12 +24,16 @@ _MAX_DIFFERENCES = 4
 
 @dataclass(frozen=True)
 class CaptureComparison:
-    """How the capture NEW differs from OLD, with paths, variants and names of both."""
+    """How the capture NEW differs from OLD, with paths, variants and names of both.
+
+    `edits` are the edits of kernels that changed TTIR, as (kernel, sentence).
+    """
 
     diff: CaptureDiff
     paths: tuple[str, str]
     variants: tuple[Sequence[Variant], Sequence[Variant]]
     names: tuple[Mapping[int, str], Mapping[int, str]]
+    edits: tuple[tuple[str, str], ...] = ()
 
     @property
     def worse(self) -> list[MatchedVariants]:
@@ -92,11 +97,13 @@ class CaptureComparison:
 def compare_captures(old: Workspace, new: Workspace) -> CaptureComparison:
     """Compares two open captures variant by variant. Raises UserError if one is damaged."""
     variants = old.variants, new.variants
+    diff = diff_captures(*variants, old.all_facts(), new.all_facts())
     return CaptureComparison(
-        diff_captures(*variants, old.all_facts(), new.all_facts()),
+        diff,
         (str(old.path), str(new.path)),
         variants,
         (old.names, new.names),
+        tuple(capture_edits(diff.pairs, old, new)),
     )
 
 

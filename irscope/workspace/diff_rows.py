@@ -22,7 +22,7 @@ Span = tuple[int, int]
 # Every kind of change, in the order of the documents that count them.
 CHANGES = tuple(Change)
 _NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
-_PARTICIPLES = (Change.ADDED, Change.REMOVED)
+_PARTICIPLES = (Change.ADDED, Change.REMOVED, Change.MOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,9 @@ def change_names(change: Change) -> list[str]:
 
 
 def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
-    """How many rows have each kind of change, most first."""
-    counts = Counter(kind for row in rows for kind in CHANGES if kind in row.change)
+    """How many rows have each kind of change, most first; a moved operation counts where it was."""
+    once = (row for row in rows if not (row.change & Change.MOVED and row.left is None))
+    counts = Counter(kind for row in once for kind in CHANGES if kind in row.change)
     return dict(counts.most_common())
 
 

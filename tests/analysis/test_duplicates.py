@@ -32,6 +32,16 @@ def test_other_code_has_another_digest():
     assert len({code_digest(cubin(name)) for name in names}) == 4
 
 
+def test_the_distance_to_the_code_does_not_count_because_it_depends_on_the_length_of_names():
+    content = (FACTS / "add_kernel.hip-gfx942.hsaco").read_bytes()
+    (rodata,) = (section for section in sections(content) if section.name == ".rodata")
+    place = content.index(bytes(rodata.data))
+    for byte, counts in ((16, False), (23, False), (0, True), (48, True)):
+        changed = bytearray(content)
+        changed[place + byte] ^= 1
+        assert (code_digest(bytes(changed)) != code_digest(content)) == counts, byte
+
+
 def test_every_byte_of_the_code_counts():
     content = bytearray(cubin("add_kernel.cuda-90"))
     before = code_digest(bytes(content))

@@ -24,6 +24,8 @@ from irscope.model.text import pluralize
 _STAGE = "ttir"
 # An edit is the cause of everything that follows from it.
 _WEIGHT = Severity.SEMANTICS.weight()
+# Order rarely matters.
+_MOVE_WEIGHT = Severity.LAYOUT.weight()
 # Nobody reads a rewritten kernel statement by statement.
 _MOST = 8
 
@@ -41,6 +43,10 @@ class _FunctionEdit:
 
     def places(self) -> Iterator[_Place]:
         """The lines of the statement, as the locations of a pair's diffs have them."""
+        if self.edit.moved and self.edit.before and self.edit.after:
+            # Either the statement or the ones that it passed have moved.
+            passed = sorted((self.edit.before.line - self.a.line + self.b.line, self.edit.after.line))
+            yield from ((self.b.file, line, False) for line in range(passed[0], passed[1] + 1))
         if self.edit.after is not None:
             yield from ((self.b.file, line, False) for line in _lines(self.edit.after))
         if self.edit.before is not None:
@@ -72,10 +78,14 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
     if not shown:
         # A constant is folded into the operations that use it, which are on other lines.
         shown = [one for one in found[:_MOST] if not changed.isdisjoint(one.places_reached())]
+    if not shown:
+        # The order of statements can be that of the values that a loop carries.
+        shown = [one for one in found if one.edit.moved]
     for one in shown[:_MOST]:
         evidence_a = tuple(left[place] for place in one.places() if place in left)
         evidence_b = tuple(right[place] for place in one.places() if place in right)
-        yield Finding(_sentence(one, pair), _WEIGHT, "source edit", evidence_a, evidence_b)
+        weight = _MOVE_WEIGHT if one.edit.moved else _WEIGHT
+        yield Finding(_sentence(one, pair), weight, "source edit", evidence_a, evidence_b)
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
         yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
@@ -104,17 +114,29 @@ def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[
     """The lines of Python whose operations changed, each with the first of these, on either side."""
     left: dict[_Place, Evidence] = {}
     right: dict[_Place, Evidence] = {}
-    for row in diff.rows:
-        if row.change:
-            _add_places(left, diff.left, row.left)
-            _add_places(right, diff.right, row.right)
+    rows = [row for row in diff.rows if row.change]
+    for places, document, lines in (
+        (left, diff.left, [row.left for row in rows if row.left is not None]),
+        (right, diff.right, [row.right for row in rows if row.right is not None]),
+    ):
+        for line in (*lines, *_users_of_constants(document, lines)):
+            _add_places(places, document, line)
     return left, right
 
 
-def _add_places(places: dict[_Place, Evidence], document: Document, line: int | None) -> None:
-    index = None if line is None else document.operation_of_line.get(line)
+def _users_of_constants(document: Document, lines: Sequence[int]) -> Iterator[int]:
+    """The lines of the operations that read constants on `lines`, which are far above their users."""
+    indices = (document.operation_of_line.get(line) for line in lines)
+    changed = [document.operations[index] for index in indices if index is not None]
+    names = {name for one in changed if one.opcode == "arith.constant" for name in one.results}
+    if names:
+        yield from (one.line for one in document.operations if not names.isdisjoint(one.operands))
+
+
+def _add_places(places: dict[_Place, Evidence], document: Document, line: int) -> None:
+    index = document.operation_of_line.get(line)
     location = None if index is None else document.operations[index].location
-    while location is not None and line is not None:
+    while location is not None:
         places.setdefault((location.file, location.line, location.removed), Evidence(_STAGE, line))
         location = location.inlined_at
 

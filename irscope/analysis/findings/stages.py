@@ -13,7 +13,12 @@ from irscope.model.text import pluralize
 
 # Above the layouts, which follow from it.
 _DIVERGENCE_WEIGHT = Severity.LAYOUT.weight(effect=10)
-_COUNTED = {Change.ADDED: "added operation", Change.REMOVED: "removed operation", Change.TEXT: "other line"}
+_COUNTED = {
+    Change.ADDED: "added operation",
+    Change.REMOVED: "removed operation",
+    Change.MOVED: "moved operation",
+    Change.TEXT: "other line",
+}
 
 
 def first_divergence(pair: PairContext) -> Iterator[Finding]:

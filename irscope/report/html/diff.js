@@ -167,11 +167,12 @@ class Stage {
     const [change, left, right = left, ...spans] = this.rows[index];
     const kinds = this.kinds.filter((_, bit) => change & (1 << bit));
     const both = left !== null && right !== null;
+    const moved = kinds.includes("moved");
     const quiet = both && change && !spans.length && (left === right || kinds.join() === "layout");
     const halves = [left, right].map((text, side) => {
       const name = `half ${"ab"[side]}`;
       if (text === null) return make("div", { className: `${name} none` });
-      const sign = !change ? " " : quiet ? "~" : "-+"[side];
+      const sign = !change ? " " : moved ? ">" : quiet ? "~" : "-+"[side];
       const line = this.lines[index][side] + 1;
       const href = `#${this.details.id}-${"ab"[side]}${line}`;
       const number = make("a", { className: "at", href }, `${line}`);
@@ -184,7 +185,7 @@ class Stage {
       });
       return half;
     });
-    const name = !change ? "equal" : quiet ? "quiet-row" : both ? "both" : left === null ? "new" : "gone";
+    const name = !change ? "equal" : quiet ? "quiet-row" : both || moved ? "both" : left === null ? "new" : "gone";
     const made = make("div", { className: `row ${name}` }, ...halves);
     made.id = `${this.details.id}-row${index}`;
     made.classList.toggle("proof", Boolean(this.proofs?.has(index)));

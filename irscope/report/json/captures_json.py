@@ -21,6 +21,7 @@ def captures_document(comparison: CaptureComparison) -> dict[str, Any]:
         "matched_by_target": diff.by_target,
         "renamed": dict(diff.renamed),
         "seconds": {"old": diff.seconds[0], "new": diff.seconds[1], "variants": diff.timed},
+        "edits": [{"kernel": kernel, "text": text} for kernel, text in comparison.edits],
         "pairs": [
             {
                 "old": variant_record(pair.a, old[pair.a.id]),

@@ -17,6 +17,10 @@ def captures_text(comparison: CaptureComparison, most: int, paint: Paint = PLAIN
     yield paint("Matched", "heading") + f"  {comparison.matched}"
     yield from (one_line(f"  {line}") for line in comparison.counts)
     yield from (one_line(line) for line in comparison.unmatched)
+    if comparison.edits:
+        yield ""
+        yield paint("Edited", "heading")
+        yield from (one_line(f"  {kernel}, {text}") for kernel, text in comparison.edits)
     for title, pairs in (("Worse", comparison.worse), ("Only better", comparison.better)):
         if pairs:
             yield ""

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from irscope.model.text import pluralize
 from irscope.report.terminal.styles import PLAIN, Paint, spans_to_pieces
 from irscope.workspace import (
+    Change,
     Hunk,
     RowSide,
     Span,
@@ -42,8 +43,9 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
     """The lines of a unified diff: a changed pair is `-` and `+`; no line is cut.
 
     It is for reading, not for `patch`: rows that differ only in names or locations are equal and appear as on
-    the left. `~` marks a row whose text is equal but whose layout changed, and carets below a pair mark what
-    changed if `paint` cannot; `strict` omits both, for tools.
+    the left. `~` marks a row whose text is equal but whose layout changed, `>` a moved operation, where it
+    was and where it is. Carets below a pair mark what changed if `paint` cannot. `strict` omits all three,
+    for tools.
     """
     for hunk in hunks(diff.rows, context, partial(reads_differently, diff)):
         if hunk.rows:
@@ -51,7 +53,9 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
             yield paint(f"@@ {ranges} @@ {counts_text(count_changes(hunk.rows))}", "dim")
         for row in hunk.rows:
             left, right = row_sides(diff, row)
-            if reads_differently(diff, row):
+            if row.change & Change.MOVED and not strict:
+                yield f"{row.change.mark}{(left or right or _EMPTY).text}"
+            elif reads_differently(diff, row):
                 yield from _pair(left, right, paint, carets=not strict and not paint.attributes)
             else:
                 mark = " " if strict else row.change.mark
@@ -71,7 +75,7 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
             yield paint(_fold(hunk, width), "dim")
         for row in hunk.rows:
             left, right = row_sides(diff, row)
-            differs = reads_differently(diff, row)
+            differs = reads_differently(diff, row) and not row.change & Change.MOVED
             halves = (
                 _cell(left, "-" if differs else row.change.mark, "removed", digits, room, paint),
                 _cell(right, "+" if differs else row.change.mark, "added", digits, room, paint),
