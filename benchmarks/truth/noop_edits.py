@@ -240,8 +240,8 @@ def _compared(
         for pair in pairs:
             total.pairs += 1
             total.elsewhere += _elsewhere(pair.b, pair)
-            for text in _false_statements(pair, total):
-                if total.false <= _MOST_PRINTED:
+            for number, text in enumerate(_false_statements(pair, total)):
+                if number < _MOST_PRINTED:
                     print(f"    {name}, {copy.kernel.name} {target}: {text}")
     return total
 
@@ -252,10 +252,10 @@ def _false_statements(pair: Comparison, total: Totals) -> Iterator[str]:
         changes = sum(diff.counts.values()) + len(diff.layouts)
         total.changes += changes
         if changes:
-            row = next((row for row in diff.rows if row.change), None)
-            left = diff.left.lines[row.left] if row and row.left is not None else None
-            right = diff.right.lines[row.right] if row and row.right is not None else None
-            yield f"{stage}: {changes} changes, the first: {left!r} {right!r}"
+            rows = [row for row in diff.rows if row.change][:_MOST_PRINTED]
+            lefts = [diff.left.lines[row.left] for row in rows if row.left is not None]
+            rights = [diff.right.lines[row.right] for row in rows if row.right is not None]
+            yield f"{stage}: {changes} changes: {lefts} -> {rights}"
     for finding in pair.findings:
         if finding.kind not in _SAY_EQUAL or not pair.duplicate:
             total.findings += 1

@@ -33,6 +33,8 @@ _SUBPROGRAM = re.compile(
 _FILE = r'^!{} = !DIFile\(filename: "([^"\n]*)"'
 # Names of helpers with more double underscores are compared up to this many.
 _MOST_PARTS = 8
+# Functions of files with one name in different folders can overlap; this many of them are told apart.
+_MOST_FILES = 8
 # The stages whose text locates functions. The front end's have the helpers too, which are inlined later.
 LOCATING_STAGES = ("source", "glir", "ttir", "ttgir", "llir")
 
@@ -92,6 +94,7 @@ class SourceFrame:
             self._spans.setdefault(_base_name(span.file), []).append(span)
         for spans in self._spans.values():
             spans.sort(key=lambda span: span.first)
+        self._firsts = {name: [span.first for span in spans] for name, spans in self._spans.items()}
 
     def in_captured_source(self, document: Document) -> Document:
         """The document with the locations of the captured source; columns count from 0."""
@@ -108,9 +111,10 @@ class SourceFrame:
         return Location(*self._moved[key], max(location.column - self._column, 0))
 
     def _place(self, file: str, line: int) -> tuple[str, int]:
-        spans = self._spans.get(_base_name(file), ())
-        last = bisect_right([span.first for span in spans], line)
-        around = [span for span in spans[:last] if line < span.first + span.count]
+        name = _base_name(file)
+        last = bisect_right(self._firsts.get(name, ()), line)
+        near = self._spans.get(name, [])[max(0, last - _MOST_FILES) : last]
+        around = [span for span in near if line < span.first + span.count]
         if not around:
             return file, line
         span = max(around, key=lambda span: _common_suffix(span.file, file))

@@ -28,6 +28,9 @@ _REGISTER = re.compile(r"\b(?:U?[RP]|S?B|gsb)\d+\b")
 _REGISTER_NUMBER = re.compile(r"\b(U?[RP]|S?B|gsb)\d+\b")
 _LABEL_NUMBER = re.compile(r"\.L_x_\d+")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
+# A function in the kernel's section, named after both: `($kernel$module_$_helper__fp32)`; or one of ptxas's
+# own, `($kernel$__internal_0_$__cuda_sm20_div_u64)`, whose name says what it computes.
+_LOCAL_FUNCTION = re.compile(r"`\(\$[^()]*?(__internal_[^()]*)?\)")
 # Without labels (cuobjdump), a jump names the address of its target.
 _JUMP = re.compile(r"(?:@!?\w+ )?(?:BRA|BSSY|CALL|JMP|WARPSYNC)\b")
 _JUMP_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
@@ -98,6 +101,8 @@ def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...
 
 def _normalize(code: str) -> str:
     normalized = _REGISTER_NUMBER.sub(r"\1", code)
+    if "`($" in normalized:
+        normalized = _LOCAL_FUNCTION.sub(lambda match: f"`(${match[1] or 'function'})", normalized)
     if ".L_x_" in normalized:
         return _LABEL_NUMBER.sub(".L_x", normalized)
     return _JUMP_ADDRESS.sub("0x", normalized) if _JUMP.match(normalized) else normalized

@@ -36,7 +36,8 @@ kernel:
 .text.kernel:
         /*0000*/                   MOV R1, c[0x0][0x28] ;
         /*0010*/                   CALL.REL.NOINC `($kernel$__internal_0_$__cuda_sm20_div_u64) ;
-        /*0020*/                   EXIT ;
+        /*0020*/                   CALL.REL.NOINC `($kernel$mine_$_helper__fp32_fp32) ;
+        /*0030*/                   EXIT ;
 """
 LLVM = """\
 define ptx_kernel void @kernel(i32 %0) {
@@ -70,6 +71,7 @@ kernel:
 def test_a_renamed_function_changes_nothing(language, text, name):
     renamed = text.replace("kernel", name).replace(f"amdhsa_{name}", "amdhsa_kernel")
     renamed = renamed.replace(f"ptx_{name}", "ptx_kernel").replace("mine.helper", "yours.other")
+    renamed = renamed.replace("mine_$_helper", "yours_$_other")
     for left, right in ((text, renamed), (renamed, text)):
         diff = diff_stage(language, parse(left, language), parse(right, language))
         assert diff.equal, [(row, diff.left.lines[row.left or 0]) for row in diff.rows if row.change]
