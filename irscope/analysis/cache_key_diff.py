@@ -36,7 +36,7 @@ _TARGET_OPTIONS = frozenset(
 )
 
 # Options whose default an environment variable sets.
-_VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVERRIDE_ARCH": "arch"}
+VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVERRIDE_ARCH": "arch"}
 
 _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
@@ -132,9 +132,9 @@ def _following(
     target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
     following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
     variables = {
-        _VARIABLE_OPTIONS[name.name]: name
+        VARIABLE_OPTIONS[name.name]: name
         for name in differing
-        if name.kind == "environment" and name.name in _VARIABLE_OPTIONS
+        if name.kind == "environment" and name.name in VARIABLE_OPTIONS
     }
     vendors = a.target.backend != b.target.backend
     by_hand = {name for variant in (a, b) for name, _ in variant.config.values}
