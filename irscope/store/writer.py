@@ -326,7 +326,7 @@ def _add_environments(db: sqlite3.Connection) -> None:
         with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
             new = _identity_with_environment(*columns)
             if new not in (None, old):
-                db.execute("UPDATE variant SET identity = ? WHERE id = ?", (new, id_))
+                db.execute("UPDATE OR IGNORE variant SET identity = ? WHERE id = ?", (new, id_))
 
 
 def _identity_with_environment(
