@@ -13,7 +13,8 @@ import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irscope.model import Argument, SourceFunction, Variant
+from irscope.backends import backend_of
+from irscope.model import OPTION_NAMES, Argument, SourceFunction, Variant
 from irscope.model.environment import ENVIRONMENT, OPTION
 
 # The kinds of input, in the order of telling.
@@ -144,13 +145,19 @@ def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
     for argument in variant.specialization:
         kind = "constexpr" if argument.name in chosen else "argument"
         values[CacheKeyInput(kind, argument.name)] = _words(argument)
-    for name, value in variant.config.meta.items():
-        kind = INVENTED.get(name, "constexpr") if name not in variant.kernel.parameters else "constexpr"
-        values[CacheKeyInput(kind, name)] = str(value)
-    values |= {CacheKeyInput("environment", name): value for name, value in variant.environment.items()}
-    return values | {
-        CacheKeyInput("option", name): str(value) for name, value in variant.config.options.items()
-    }
+    declared = constexpr_parameters(variant.kernel.source.text)
+    # An import has the defaults of the options, other configs do not.
+    defaults = backend_of(variant.target).option_defaults
+    values |= {CacheKeyInput("option", name): str(v) for name, v in defaults.items() if v is not None}
+    for name, value in variant.config.values:
+        option = name in defaults or name in OPTION_NAMES
+        if option:
+            values[CacheKeyInput("option", name)] = str(value)
+        if name in declared or not (option or name in INVENTED):
+            values[CacheKeyInput("constexpr", name)] = str(value)
+        elif name in INVENTED:
+            values[CacheKeyInput(INVENTED[name], name)] = str(value)
+    return values | {CacheKeyInput("environment", name): value for name, value in variant.environment.items()}
 
 
 def environment_known(variant: Variant) -> bool:

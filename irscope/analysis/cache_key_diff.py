@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irscope.analysis.cache_key import (
@@ -36,8 +36,10 @@ _TARGET_OPTIONS = frozenset(
 )
 
 # Options whose default an environment variable sets.
-_VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVERRIDE_ARCH": "arch"}
+VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVERRIDE_ARCH": "arch"}
 
+# A tensor descriptor's type: the text before its block shape, the sizes, and the text after it.
+_DESCRIPTOR = re.compile(r"(tensordesc(?:_im2col)?<[^\[\]<>]{1,40}\[)([\d, ]{0,100})(\].{0,200})")
 _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
 
@@ -82,6 +84,8 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
         # The key lacks some lines, for example of a function that is the value of a constant.
         differing = [name for name in differing if name.kind not in ("source", "line")]
     following = _following(differing, a, b, frozenset(ours.keys() & theirs.keys()))
+    for cause, names in _tuned_shapes(differing, ours, theirs).items():
+        following.setdefault(cause, []).extend(names)
     followers = {name for names in following.values() for name in names}
     reasons = [
         ChangedInput(name, ours.get(name), theirs.get(name), following=tuple(sorted(following.get(name, ()))))
@@ -132,9 +136,9 @@ def _following(
     target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
     following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
     variables = {
-        _VARIABLE_OPTIONS[name.name]: name
+        VARIABLE_OPTIONS[name.name]: name
         for name in differing
-        if name.kind == "environment" and name.name in _VARIABLE_OPTIONS
+        if name.kind == "environment" and name.name in VARIABLE_OPTIONS
     }
     vendors = a.target.backend != b.target.backend
     by_hand = {name for variant in (a, b) for name, _ in variant.config.values}
@@ -148,6 +152,34 @@ def _following(
         elif free and name.name in variables:
             following.setdefault(variables[name.name], []).append(name)
     return following
+
+
+def _tuned_shapes(
+    differing: Iterable[CacheKeyInput], ours: Mapping[CacheKeyInput, str], theirs: Mapping[CacheKeyInput, str]
+) -> dict[CacheKeyInput, list[CacheKeyInput]]:
+    """Tensor descriptors of which only block sizes differ, exactly as constexprs do, by the first of these.
+
+    BLOCK_M: 64 -> 128, a: tensordesc<fp16[64, 32]> -> tensordesc<fp16[128, 32]>
+    """
+    both = [name for name in differing if name in ours and name in theirs]
+    causes = {(ours[name], theirs[name]): name for name in reversed(both) if name.kind == "constexpr"}
+    found: dict[CacheKeyInput, list[CacheKeyInput]] = {}
+    for name in both:
+        sizes = _changed_sizes(ours[name], theirs[name]) if name.kind == "argument" else []
+        if sizes and all(pair in causes for pair in sizes):
+            found.setdefault(causes[sizes[0]], []).append(name)
+    return found
+
+
+def _changed_sizes(a: str, b: str) -> list[tuple[str, str]]:
+    """The block sizes in which two types of descriptors differ; none if they differ in more."""
+    ours, theirs = _DESCRIPTOR.fullmatch(a), _DESCRIPTOR.fullmatch(b)
+    if ours is None or theirs is None or (ours[1], ours[3]) != (theirs[1], theirs[3]):
+        return []
+    sizes, others = ours[2].split(", "), theirs[2].split(", ")
+    if len(sizes) != len(others):
+        return []
+    return [pair for pair in zip(sizes, others, strict=True) if pair[0] != pair[1]]
 
 
 def _explained(reasons: Iterable[ChangedInput], a: Variant, b: Variant) -> Iterator[ChangedInput]:

@@ -184,11 +184,15 @@ def _differences(
     a: Mapping[str, str], b: Mapping[str, str], first: Variant, second: Variant
 ) -> list[Difference]:
     """The components that differ; what an import does not have does not count."""
-    skip = [IMPORTED in variant.toolchain.versions for variant in (first, second)]
+    # The environment of an import is known, if only as unset.
+    known = set(first.environment) | set(second.environment)
+    imported = [IMPORTED in variant.toolchain.versions for variant in (first, second)]
     return [
         Difference(name, a.get(name, _UNSET), b.get(name, _UNSET))
         for name in dict.fromkeys([*a, *b])
-        if a.get(name) != b.get(name) and not (skip[0] and name not in a) and not (skip[1] and name not in b)
+        if a.get(name) != b.get(name)
+        and not (imported[0] and name not in a and name not in known)
+        and not (imported[1] and name not in b and name not in known)
     ]
 
 

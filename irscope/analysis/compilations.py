@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
-from irscope.analysis.cache_key_diff import input_text, value_text
+from irscope.analysis.cache_key_diff import VARIABLE_OPTIONS, input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Variant
@@ -97,8 +97,11 @@ def _varied(
     names = [name for name in varying(values) if name.kind in _REASONS]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     found = []
-    # An option with one value per target and compiler follows from these.
-    places = [(variant.target, variant.toolchain.versions.get("triton")) for variant in variants]
+    # An option with one value per target, compiler and variable that sets its default follows from these.
+    places = [
+        (v.target, v.toolchain.versions.get("triton"), *map(v.environment.get, VARIABLE_OPTIONS))
+        for v in variants
+    ]
     for name in sorted(names, key=lambda name: KINDS.index(name.kind)):
         own = [value.get(name) for value in values]
         if name.kind == "option" and name.name not in by_hand:

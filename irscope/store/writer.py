@@ -330,16 +330,27 @@ def _upgrade(db: sqlite3.Connection) -> None:
 def _add_environments(db: sqlite3.Connection) -> None:
     """Adds the environment to the identities of variants that an older irscope wrote without it."""
     rows = db.execute(
-        "SELECT variant.id, identity, digest, specialization, config, target,"
-        " json_extract(versions, '$.triton'), cache_key FROM variant"
-        " JOIN kernel ON kernel.id = kernel JOIN toolchain ON toolchain.id = toolchain"
+        "SELECT variant.id, identity, digest, specialization, config, target, versions, cache_key"
+        " FROM variant JOIN kernel ON kernel.id = kernel JOIN toolchain ON toolchain.id = toolchain"
     ).fetchall()
-    for id_, old, digest, specialization, config, target, triton, cache_key in rows:
-        names = (name for name, _ in encoding.config_from_json(config).values)
-        environment = environment_of(encoding.strings_from_json(cache_key), names)
-        new = _identity((digest, specialization, config, target, triton or ""), environment)
-        if environment and new != old:
-            db.execute("UPDATE variant SET identity = ? WHERE id = ?", (new, id_))
+    for id_, old, *columns in rows:
+        # A damaged row keeps its identity; whoever reads the variant reports it.
+        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+            new = _identity_with_environment(*columns)
+            if new not in (None, old):
+                db.execute("UPDATE OR IGNORE variant SET identity = ? WHERE id = ?", (new, id_))
+
+
+def _identity_with_environment(
+    digest: str, specialization: str, config: str, target: str, versions: str, cache_key: str
+) -> str | None:
+    """The identity of a variant from its columns; None if its environment is unset or unknown."""
+    names = (name for name, _ in encoding.config_from_json(config).values)
+    environment = environment_of(encoding.strings_from_json(cache_key), names)
+    if not environment:
+        return None
+    triton = encoding.strings_from_json(versions).get("triton", "")
+    return _identity((digest, specialization, config, target, triton), environment)
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:

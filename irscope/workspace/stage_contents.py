@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.backends import BACKENDS, stage_named
 from irscope.model import Artifact, UserError, Variant
-from irscope.store import CaptureReader, CaptureWriter
+from irscope.store import CaptureReader
 from irscope.workspace.in_progress import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
 
@@ -48,6 +48,8 @@ class StageContents:
             self._reader.close()
         if not self._derived and not self._layouts:
             return
+        from irscope.store import CaptureWriter  # here, because few commands derive anything
+
         with contextlib.suppress(UserError, sqlite3.Error), CaptureWriter.resume(self.path) as writer:
             for (variant, stage), content in self._derived.items():
                 writer.add_artifact(variant, stage, content)

@@ -105,7 +105,8 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     for reason in why.reasons:
         yield TextLine(reason_text(reason), 2, target=_python_line(b, reason.input))
     if not why.reasons:
-        yield TextLine("none: Triton uses one compilation for both", 2)
+        same = "none: Triton uses one compilation for both" if why.whole else "none of these differs"
+        yield TextLine(same, 2)
     yield from (TextLine(f"Unknown: {text}") for text in why.unknown)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
-from irscope.store import CaptureWriter, find_variant, select_variants, variant_names
+from irscope.store import find_variant, select_variants, variant_names
 from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -237,6 +237,7 @@ class Workspace:
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
         from irscope.facts.measure import FACTS_VERSION, to_json
+        from irscope.store import CaptureWriter
 
         stored = self.stored_facts()
         missing = [variant for variant in self.variants if variant.id not in stored]

@@ -183,3 +183,20 @@ def test_a_key_may_hold_anything(extra, attributes):
     hostile = compiled(KEY | extra | {"attributes": attributes})
     recompilation(compiled(), hostile)
     cache_key_inputs(hostile, True)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "block", "expected"),
+    [
+        ("fp16[64, 32]", "fp16[128, 32]", "128", {("constexpr", "BLOCK")}),
+        ("fp16[32, 64]", "fp16[32, 128]", "128", {("constexpr", "BLOCK")}),
+        ("fp16[64, 32]", "fp16[256, 32]", "128", {("constexpr", "BLOCK"), ("argument", "x")}),
+        ("fp16[64, 32]", "bf16[128, 32]", "128", {("constexpr", "BLOCK"), ("argument", "x")}),
+        ("fp16[64]", "fp16[64, 32]", "128", {("constexpr", "BLOCK"), ("argument", "x")}),
+        ("fp16[64, 32]", "fp16[128, 32]", "64", {("argument", "x")}),
+    ],
+)
+def test_block_shapes_follow_the_constexprs_that_set_them(a, b, block, expected):
+    one = compiled(KEY | {"type x": f"tensordesc<{a}>"})
+    other = compiled(KEY | {"type x": f"tensordesc<{b}>", "constant BLOCK": block})
+    assert set(named(one, other)) == expected

@@ -226,3 +226,23 @@ def test_any_target_is_kept_and_shown_without_occupancy(irscope: Irscope, tmp_pa
     assert table.returncode == 0, table.stderr
     assert all(name in table.stdout for name in targets)
     assert irscope("show", "x.irscope", "#1", "--stage", "ttir").returncode == 0
+
+
+@pytest.mark.slow
+def test_an_import_matches_the_capture_that_compiled_it(irscope: Irscope, tmp_path: Path):
+    words = ("compile", f"{PLAIN}::looped", "--signature", "*fp32:16, i32", "--config", "BLOCK=64,128")
+    cold = {"TRITON_CACHE_DIR": str(tmp_path / "cold")}
+    for name, environment in (("plain", {}), ("unoptimized", {"DISABLE_LLVM_OPT": "1"})):
+        done = irscope(*words, "-o", f"{name}.irscope", **cold, **environment)
+        assert done.returncode == 0, done.stderr
+    assert irscope("import", "cold", "-o", "imported.irscope").returncode == 0
+    for name in ("plain", "unoptimized"):
+        for pair in ((f"{name}.irscope", "imported.irscope"), ("imported.irscope", f"{name}.irscope")):
+            shown = irscope("diff", *pair).stdout
+            assert "2 with identical machine code" in shown
+            assert "differ in DISABLE_LLVM_OPT: " in shown
+    merged = irscope("merge", "plain.irscope", "imported.irscope", "-o", "all.irscope")
+    assert merged.returncode == 0
+    why = irscope("why", "all.irscope", "#1", "DISABLE_LLVM_OPT=1,BLOCK=64").stdout
+    assert "environment variable DISABLE_LLVM_OPT: unset -> 1" in why
+    assert "num_warps" not in why.partition("What changed")[0].partition("Why it was")[2]

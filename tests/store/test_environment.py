@@ -87,3 +87,13 @@ def test_a_capture_without_environments_in_its_identities_is_resumed(tmp_path: P
         assert writer.identity(1, "3.9.0", variant) in writer.finished()
         assert writer.identity(1, "3.9.0", new(64)) not in writer.finished()
         assert writer.add_variant(1, 1, "3.9.0", new(64)) == 2
+
+
+def test_a_damaged_row_does_not_prevent_resuming(tmp_path: Path):
+    path = tmp_path / "damaged.irscope"
+    write(path, new(64, cache_key=UNOPTIMIZED), new(128))
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE variant SET cache_key = '[', identity = 'x' WHERE id = 1")
+    db.close()
+    with CaptureWriter.resume(path) as writer:
+        assert "x" in writer.finished()
