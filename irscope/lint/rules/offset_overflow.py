@@ -57,8 +57,9 @@ def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
                 if node not in reported:
                     reported.add(node)
                     message = (
-                        f"{ast.unparse(node)} in {kernel.name} is {value:,} in the last program of the launch "
-                        f"at line {launch.call.lineno}, more than int32 holds ({LIMIT:,}): it wraps around"
+                        f"{ast.unparse(node)} in {kernel.name} is {value:,} for the launch at "
+                        f"line {launch.call.lineno} in its last program, more than int32 holds "
+                        f"({LIMIT:,}): it wraps around"
                     )
                     yield module.diagnostic(RULE, node, message, FIX, kernel)
 
