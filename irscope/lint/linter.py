@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.lint.compiled import CompiledKernel
-from irscope.lint.diagnostic import Diagnostic
+from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.rules import CAPTURE_RULES, SOURCE_RULES
 from irscope.lint.source.python_module import PythonModule
 from irscope.lint.suppressions import is_suppressed
@@ -19,9 +19,17 @@ def lint_source(text: str, path: str, rules: frozenset[str]) -> list[Diagnostic]
     module = PythonModule(text, path)
     if "triton" not in text:
         return []
-    found = [diagnostic for rule in SOURCE_RULES if rule.name in rules for diagnostic in rule.check(module)]
+    found = [one for rule in SOURCE_RULES if rule.name in rules for one in _found(rule, module)]
     kept = [one for one in dict.fromkeys(found) if not is_suppressed(one, module.lines)]
     return sorted(kept, key=lambda one: (one.line, one.column, one.rule.code))
+
+
+def _found(rule: SourceRule, module: PythonModule) -> list[Diagnostic]:
+    """What a rule finds; nothing if an expression is nested too deeply for it."""
+    try:
+        return list(rule.check(module))
+    except RecursionError:
+        return []
 
 
 def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> list[Diagnostic]:

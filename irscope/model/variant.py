@@ -102,7 +102,8 @@ class Toolchain:
 class Launch:
     """A launch as the program made it: the grid, and each run-time argument as (name, type).
 
-    A type is the element type with the shape ("float16[512, 64]"), or the value itself if it is not a tensor.
+    A type is the element type with the shape ("float16[512, 64]", " strides [128, 1]" follows if it is not
+    contiguous), or the value itself if it is not a tensor.
     """
 
     grid: tuple[int, ...]

@@ -347,5 +347,5 @@ def test_the_grid_of_each_config_counts():
     assert names(text.replace("SIZE", "2**31 - 1")) == []
     (diagnostic,) = lint(text.replace("SIZE", "2**31 + 9"))
     assert diagnostic.message.startswith(
-        "tl.program_id(0) * BLOCK in kernel is 2,147,483,648 in the last program"
+        "tl.program_id(0) * BLOCK in kernel is 2,147,483,648 for the launch at line 14"
     )

@@ -66,6 +66,18 @@ def test_a_launch_as_plain_data():
     )  # fmt: skip
 
 
+def test_strides_are_recorded_if_a_tensor_is_not_contiguous():
+    class View(Tensor):
+        def is_contiguous(self):
+            return False
+
+        def stride(self):
+            return (16, 1)
+
+    launch = launch_of(plain, (1, 1, 1, *[None] * 6, View(), Tensor()))
+    assert launch.arguments == (("x", "float16[4, 8] strides [16, 1]"), ("y", "float16[4, 8]"))
+
+
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_every_target_has_a_device(target):
     board, limits = reference_device(target), device_of(target)

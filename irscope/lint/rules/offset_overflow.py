@@ -38,6 +38,7 @@ from irscope.lint.source.static_values import Known
 
 FIX = "compute it in 64 bits, such as tl.program_id(0).to(tl.int64)"
 _MAX_CONFIGS = 100
+_MAX_SHOWN = 80
 
 
 def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
@@ -57,8 +58,9 @@ def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
                 if node not in reported:
                     reported.add(node)
                     message = (
-                        f"{ast.unparse(node)} in {kernel.name} is {value:,} in the last program of the launch "
-                        f"at line {launch.call.lineno}, more than int32 holds ({LIMIT:,}): it wraps around"
+                        f"{ast.unparse(node)[:_MAX_SHOWN]} in {kernel.name} is {value:,} for the launch at "
+                        f"line {launch.call.lineno} in its last program, more than int32 holds "
+                        f"({LIMIT:,}): it wraps around"
                     )
                     yield module.diagnostic(RULE, node, message, FIX, kernel)
 

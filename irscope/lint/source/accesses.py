@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irscope.lint.source.kernel_body import names_in, resolve_local
 from irscope.lint.source.kernel_source import KernelSource
@@ -64,6 +65,7 @@ class PointerAccess:
         return any(taken.get(node, branch) != branch for node, branch in other.branches)
 
 
+@lru_cache(maxsize=64)
 def pointer_accesses(kernel: KernelSource, module: PythonModule) -> Sequence[PointerAccess]:
     """The accesses of a kernel in the order of the text."""
     found = []
@@ -74,7 +76,7 @@ def pointer_accesses(kernel: KernelSource, module: PythonModule) -> Sequence[Poi
         operation = module.dotted(call.func).rpartition(".")[2]
         parameter = base_parameter(kernel, call.args[0], module)
         found.append(PointerAccess(call, operation, parameter, branches, loops))
-    return sorted(found, key=lambda access: access.place)
+    return tuple(sorted(found, key=lambda access: access.place))
 
 
 def base_parameter(kernel: KernelSource, node: ast.expr, module: PythonModule) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
 from irscope.lint.source.kernel_source import KernelSource
@@ -47,7 +48,8 @@ def divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast
         yield from node.args[1:2]
 
 
-def blocks_by_axis(kernel: KernelSource, module: PythonModule) -> dict[int, list[str]]:
+@lru_cache(maxsize=64)
+def blocks_by_axis(kernel: KernelSource, module: PythonModule) -> Mapping[int, list[str]]:
     """The block sizes by which a program steps along each axis: B in `program * B + tl.arange(0, B)`.
 
     Leaves out axes along which a program loops over several blocks.

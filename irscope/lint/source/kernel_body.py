@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from irscope.lint.source.scope import parameters
@@ -78,6 +79,7 @@ def _start(node: ast.expr) -> str:
     return first.id if isinstance(first, ast.Name) else ""
 
 
+@lru_cache(maxsize=64)
 def program_axes(kernel: KernelSource, module: PythonModule) -> Mapping[str, frozenset[int]]:
     """The names computed from `tl.program_id`, with its axes. Loaded values do not count."""
     found: dict[str, frozenset[int]] = {}

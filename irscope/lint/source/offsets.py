@@ -14,6 +14,7 @@ from irscope.lint.source.python_module import PythonModule
 
 LIMIT = 2**31 - 1
 _MAX_STEPS = 2_000
+_MAX_DEPTH = 40
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -53,12 +54,20 @@ class OffsetEvaluator:
     grid: Mapping[int, int]
     overflows: dict[ast.expr, int] = field(default_factory=dict)
     _steps: int = 0
+    _depth: int = 0
 
-    def __call__(self, node: ast.expr) -> Number | None:  # noqa: PLR0911 - a case each
+    def __call__(self, node: ast.expr) -> Number | None:
         """The value of an expression; None if it is unknown or not an integer."""
         self._steps += 1
-        if self._steps > _MAX_STEPS:
+        if self._steps > _MAX_STEPS or self._depth > _MAX_DEPTH:
             return None
+        self._depth += 1
+        try:
+            return self._value(node)
+        finally:
+            self._depth -= 1
+
+    def _value(self, node: ast.expr) -> Number | None:
         match node:
             case ast.Constant(int() as value):
                 return Number(value, Kind.CONSTANT)

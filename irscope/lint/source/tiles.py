@@ -44,7 +44,8 @@ def most_elements(kernel: KernelSource, module: PythonModule, values: Mapping[st
                 size = _size(shaped, module, values)
                 if size is None:
                     return None
-                shapes.append(size)
+                if size > 1:
+                    shapes.append(size)
     if not lengths and not shapes:
         return None
     largest = sorted(lengths)[-_dimensions(kernel) :]
