@@ -39,12 +39,6 @@ class Liveness:
                 found[operation] = occupied
         return found
 
-    @cached_property
-    def peak(self) -> int:
-        """The first operation with the highest pressure; -1 without operations."""
-        pressure = self.pressure
-        return max(range(len(pressure)), key=lambda at: (pressure[at], -at), default=-1)
-
     def before(self, operation: int) -> int:
         """The mask of the registers that are live before an operation."""
         return self._around(operation)[0]
