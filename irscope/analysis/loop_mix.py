@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 
-from irscope.analysis.loop_regions import OUTSIDE, LoopRegions, Region, Where
-from irscope.analysis.scf_loops import Chain
-from irscope.analysis.unrolling import unroll_factor
-from irscope.backends import backend_with_assembly
-from irscope.backends.instructions import InstructionKind, scan
+from irscope.analysis.loop_regions import OUTSIDE, KernelLoop, LoopRegions, Region, Where
+from irscope.analysis.scf_loops import Chain, location_chain
+from irscope.analysis.unrolling import classified, unroll_factor
+from irscope.backends.instructions import InstructionKind
+from irscope.facts.pipelines import pipelines
 from irscope.languages.document import Document
 
 Counts = Mapping[InstructionKind, int]
@@ -28,10 +29,7 @@ class LoopMix:
     @cached_property
     def _kinds(self) -> Mapping[tuple[str, int], InstructionKind]:
         """The instruction of a kind on each line of the stage."""
-        backend = backend_with_assembly(self.stage)
-        if backend is None:
-            return {}
-        found = scan(self._document.text, backend.instruction_set()).lines
+        found = classified(self._document, self.stage)
         return {(kind.kind, line): kind for kind, lines in found.items() for line in lines}
 
     def counts(self, kind: str, lines: Iterable[int]) -> RegionCounts:
@@ -48,6 +46,10 @@ class LoopMix:
                 counts[own] = counts.get(own, 0) + 1
         return found
 
+    def lines(self, *kinds: str) -> Iterator[tuple[str, int]]:
+        """The instructions of some kinds: kind and line."""
+        return (key for key in self._kinds if key[0] in kinds)
+
     def region(self, line: int) -> Region:
         """The region of the instruction on a line of the stage."""
         index = self._document.operation_of_line.get(line)
@@ -55,7 +57,11 @@ class LoopMix:
 
     def runs(self, chain: Chain) -> bool:
         """Whether the stage has a loop of this statement."""
-        return self.regions is not None and bool(self.regions.main(chain))
+        return bool(self._mains(chain))
+
+    def count(self, chain: Chain) -> int:
+        """How many loops the stage has of this statement, without remainders."""
+        return len(self._mains(chain))
 
     def iterations(self, chain: Chain) -> int:
         """How many iterations one pass through the loop runs, as far as is known."""
@@ -68,12 +74,52 @@ class LoopMix:
             self._factors[chain] = unroll_factor(regions, chain, self.stage) if regions else None
         return self._factors[chain]
 
+    def depth(self, chain: Chain) -> int:
+        """How many iterations of a loop are in flight at once; 1 if it is not pipelined."""
+        return max((self._depths[loop.scf] for loop in self._mains(chain)), default=1)
+
+    @cached_property
+    def _depths(self) -> Sequence[int]:
+        """The depth of each loop of TTGIR. A loop around a pipelined one is not pipelined itself."""
+        if self.regions is None:
+            return ()
+        ttgir, scf = self.regions.ttgir, self.regions.scf
+        depths = {pipeline.line: pipeline.depth for pipeline in pipelines(ttgir.text)}
+        around = {loop.parent for loop in scf}
+        return [
+            1 if index in around else depths.get(ttgir.operations[loop.operation].line, 1)
+            for index, loop in enumerate(scf)
+        ]
+
+    def _mains(self, chain: Chain) -> Sequence[KernelLoop]:
+        return self.regions.main(chain) if self.regions else ()
+
+    def copies_before(self, chain: Chain) -> int | None:
+        """How many iterations of a loop's loads run before it; None if its loads differ in that."""
+        found: dict[tuple[str, Chain], dict[Where, int]] = {}
+        for kind, line in self.lines("global load", "async copy"):
+            region = self.region(line)
+            if region.loop == chain:
+                index = self._document.operation_of_line[line]
+                key = kind, location_chain(self._document.operations[index].location)
+                own = found.setdefault(key, {})
+                own[region.where] = own.get(region.where, 0) + 1
+        factor = self.iterations(chain)
+        copies = {
+            Fraction(own.get(Where.BEFORE, 0) * factor, own[Where.IN])
+            for own in found.values()
+            if Where.IN in own
+        }
+        if len(copies) != 1 or (one := next(iter(copies))).denominator != 1:
+            return None
+        return int(one)
+
     @cached_property
     def _factors(self) -> dict[Chain, int | None]:
         return {}
 
     def per_iteration(self, counts: RegionCounts) -> RegionCounts:
-        """`counts` with those in loops per iteration of the statement, if they can be divided by its factor."""
+        """`counts` with those in loops per iteration of the statement, if its factor divides them."""
         return {region: self._shared(region, own) for region, own in counts.items()}
 
     def _shared(self, region: Region, counts: Counts) -> Counts:

@@ -12,14 +12,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irscope.analysis.source_map import SourcePlace, place_of
 from irscope.diff.def_use import Definition, Definitions, definitions
 from irscope.languages.document import Document, Location, Operation
 
 NONE = -1
 LOOPS = ("scf.for", "scf.while")
 
-# The position of a loop in Python: file and line of the statement, then of the calls that it is inlined at.
-Chain = tuple[tuple[str, int], ...]
+# A position in Python: the line itself, then those of the calls that it is inlined at.
+Chain = tuple[SourcePlace, ...]
 
 _ATTRIBUTES = re.compile(r"^\s*\} (?:attributes )?\{([^\n]*)\}(?: loc\([^\n]*\))?\s*$")
 _ATTRIBUTE = re.compile(r"([\w.]+)(?: = ([^,]+))?")
@@ -55,9 +56,9 @@ class ScfLoop:
 
 def location_chain(location: Location | None) -> Chain:
     """The position of a location, and those of the calls that it was inlined at, innermost first."""
-    found: list[tuple[str, int]] = []
+    found: list[SourcePlace] = []
     while location is not None and len(found) < _LONGEST_CHAIN:
-        found.append((location.file, location.line))
+        found.append(place_of(location))
         location = location.inlined_at
     return tuple(found)
 

@@ -16,8 +16,8 @@ from math import prod
 
 from irscope.analysis.loop_regions import LoopRegions, Region, Where
 from irscope.analysis.scf_loops import Chain, Evaluator, ScfLoop, location_chain, loops_around
-from irscope.backends import backend_with_assembly
-from irscope.backends.instructions import scan
+from irscope.backends import backend_with_assembly, instructions_of
+from irscope.backends.instructions import InstructionKind, scan
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.value_types import ShapedType, operand_types
 
@@ -46,11 +46,29 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
     """
     if not regions.main(chain):
         return None
-    ratios = _ratios(_expected(regions, chain), _moved(regions, chain, stage))
-    factor = _of_triton(regions, chain)
-    if factor is None or len(ratios) != 1 or next(iter(ratios)).denominator != 1:
+    expected, moved = _expected(regions, chain), _moved(regions, chain, stage)
+    if backend_with_assembly(stage) is None:
+        # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
+        expected, moved = _by_kind(expected), _by_kind(moved)
+    ratios = _ratios(expected, moved)
+    factor, ratio = _of_triton(regions, chain), next(iter(ratios), Fraction(0))
+    if factor is None or len(ratios) != 1 or ratio.denominator != 1 or ratio < 1:
         return None
-    return factor * int(next(iter(ratios)))
+    return factor * int(ratio)
+
+
+def classified(document: Document, stage: str) -> Mapping[InstructionKind, Sequence[int]]:
+    """The lines of an assembly stage by what the instruction on them does."""
+    instructions = instructions_of(stage)
+    return scan(document.text, instructions).lines if instructions else {}
+
+
+def _by_kind(moved: Moved) -> Moved:
+    """The bytes of all positions in Python together."""
+    found: Counter[tuple[str, Chain]] = Counter()
+    for (kind, _), size in moved.items():
+        found[kind, ()] += size
+    return found
 
 
 def _ratios(expected: Moved, moved: Moved) -> set[Fraction]:
@@ -76,7 +94,8 @@ def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:
 
 
 def _goes_on(loop: ScfLoop, other: ScfLoop) -> bool:
-    return other.lower is not None and other.lower == loop.upper
+    """Whether `other` runs what a loop of the same statement leaves over."""
+    return other.chain == loop.chain and other.lower is not None and other.lower == loop.upper
 
 
 def _expected(regions: LoopRegions, chain: Chain) -> Moved:
@@ -110,12 +129,9 @@ def _expected(regions: LoopRegions, chain: Chain) -> Moved:
 
 def _moved(regions: LoopRegions, chain: Chain, stage: str) -> Moved:
     """The bytes that one pass through the loop moves per thread, by kind of access and Python position."""
-    backend = backend_with_assembly(stage)
     found: Counter[tuple[str, Chain]] = Counter()
-    if backend is None:
-        return found
     document = regions.document
-    for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
+    for kind, lines in classified(document, stage).items():
         if kind.kind in ("global load", "global store"):
             for line in lines:
                 index = document.operation_of_line.get(line)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.backends.backend import MAX_THREADS_PER_BLOCK, Backend, Device, ReferenceDevice
 from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
 from irscope.model import COMMON_STAGES, Stage, Target
+
+if TYPE_CHECKING:
+    from irscope.backends.instructions import InstructionSet
 
 __all__ = [
     "BACKENDS",
@@ -23,7 +26,9 @@ __all__ = [
     "backend_named",
     "backend_of",
     "backend_with_assembly",
+    "backend_with_machine_code",
     "device_of",
+    "instructions_of",
     "parse_target",
     "reference_device",
     "stage_named",
@@ -54,6 +59,19 @@ def backend_of(target: Target) -> Backend:
 def backend_with_assembly(stage: str) -> Backend | None:
     """The backend whose assembly text is `stage` ("ptx", "amdgcn"); None for any other stage."""
     return next((backend for backend in BACKENDS if backend.assembly == stage), None)
+
+
+def backend_with_machine_code(stage: str) -> Backend | None:
+    """The backend whose machine code is shown by `stage` ("sass", "amdgcn"); None for any other stage."""
+    return next((backend for backend in BACKENDS if backend.machine_code == stage), None)
+
+
+def instructions_of(stage: str) -> InstructionSet | None:
+    """What the instructions of an assembly or machine code stage do; None for any other stage."""
+    if (backend := backend_with_assembly(stage)) is not None:
+        return backend.instruction_set()
+    machine = backend_with_machine_code(stage)
+    return machine.machine_instruction_set() if machine and machine.machine_instruction_set else None
 
 
 def stage_named(name: str) -> Stage:

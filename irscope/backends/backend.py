@@ -93,6 +93,7 @@ class Backend:
       binary: the stage that a device loads, an ELF file.
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
       instruction_set: returns what the instructions of the assembly do; imports that only when called.
+      machine_instruction_set: the same of the machine code, if that is another stage.
 
     Targets:
       targets: the targets that Triton can compile for.
@@ -109,6 +110,8 @@ class Backend:
       warnings: performance warnings in the log of the assembler.
 
     Compilation:
+      option_defaults: the launch options that a config may set, and the values that they have otherwise
+        (parse_options in triton/backends/*/compiler.py of 3.6 to 3.9).
       pointer_key: what the specialization key of a pointer has in addition (see `Argument.key`).
     """
 
@@ -126,4 +129,6 @@ class Backend:
     reference_devices: Mapping[str, ReferenceDevice] = field(default_factory=dict)
     triton_arch: Callable[[str], int | str] = str
     warnings: Callable[[str | None], tuple[str, ...]] = _no_warnings
+    option_defaults: Mapping[str, int | None] = field(default_factory=dict)
+    machine_instruction_set: Callable[[], InstructionSet] | None = None
     pointer_key: str = ""

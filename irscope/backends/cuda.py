@@ -189,6 +189,12 @@ def _instruction_set() -> InstructionSet:
     return PTX
 
 
+def _machine_instruction_set() -> InstructionSet:
+    from irscope.backends.sass_instructions import SASS
+
+    return SASS
+
+
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
     return _DEVICES.get(arch)
 
@@ -212,4 +218,6 @@ CUDA = Backend(
     reference_devices=_REFERENCE_DEVICES,
     triton_arch=int,
     warnings=ptxas_warnings,
+    option_defaults={"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None},
+    machine_instruction_set=_machine_instruction_set,
 )

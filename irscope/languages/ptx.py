@@ -231,8 +231,8 @@ LANGUAGE = Language(
     strip_debug=strip_debug,
     branches=branches,
     registers=registers,
-    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
     polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
+    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
     comment="//",
     header=re.compile(
         r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"

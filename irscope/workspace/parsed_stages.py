@@ -24,7 +24,11 @@ _HELD_LINES = 50_000
 _HELD_ROWS = 240_000
 _HELD_MODULES = 128
 # Findings need the operations of these stages; of the others, views need only the rows.
-_PARSED_FOR_FINDINGS = ("ttir", "ttgir", *(backend.assembly for backend in BACKENDS))
+_PARSED_FOR_FINDINGS = (
+    "ttir",
+    "ttgir",
+    *(stage for backend in BACKENDS for stage in (backend.assembly, backend.machine_code)),
+)
 
 
 class ParsedStages:

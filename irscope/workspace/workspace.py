@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
 from irscope.store import CaptureWriter, find_variant, select_variants, variant_names
-from irscope.workspace.live import InProgress, SourceAges
+from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.analysis.compilations import Compilations
+    from irscope.analysis.kernel_loops import Loop
     from irscope.analysis.pass_history import PassModule, PassStep
     from irscope.analysis.registers.register_report import RegisterReport
     from irscope.analysis.source_map import SourceMap
@@ -165,6 +166,16 @@ class Workspace:
         Raises as `content`.
         """
         return self._parsed.source_map(variant, stage, other)
+
+    def loops(self, variant: Variant, stage: str) -> tuple[Loop, ...]:
+        """The loops of a stage, each after the loop around it, tied to their `for` and `while` statements.
+
+        Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or if the
+        control flow is irreducible or jumps to a computed address. Raises as `content`.
+        """
+        from irscope.workspace.variant_loops import variant_loops
+
+        return variant_loops(self, variant, stage)
 
     def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
         """The lines of the operation that starts at `line` (from 0), with its regions; else that line.

@@ -16,6 +16,7 @@ from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
+from irscope.analysis.findings.loops import loop_findings, loop_spills
 from irscope.analysis.findings.resources import (
     assembler_warnings,
     occupancy,
@@ -23,7 +24,10 @@ from irscope.analysis.findings.resources import (
     registers,
     spills,
 )
+from irscope.analysis.findings.scalar_spills import scalar_spills
+from irscope.analysis.findings.source_edits import source_edits
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
+from irscope.analysis.findings.tensor_cores import tensor_cores
 from irscope.analysis.findings.warp_specialization import warp_specialization
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
@@ -37,15 +41,20 @@ def findings(pair: PairContext) -> list[Finding]:
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
+    tensor_cores,
     spills,
+    scalar_spills,
     assembler_warnings,
     registers,
     occupancy,
     other_facts,
+    loop_findings,
+    loop_spills,
     line_findings,
     atomics,
     warp_specialization,
     layouts,
+    source_edits,
     first_divergence,
     first_different_stage,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
+from irscope.analysis.findings.region_text import change_text, explained, loop_mixes
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
@@ -16,11 +17,12 @@ from irscope.analysis.instruction_mix import (
     instructions_by_line,
     place_text,
 )
+from irscope.analysis.loop_mix import Counts, RegionCounts
+from irscope.analysis.loop_regions import Where
 from irscope.analysis.source_map import kernel_place
 from irscope.analysis.vectorization import MemoryUse, memory_use
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
-from irscope.facts.artifacts import instruction_order
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
@@ -57,45 +59,62 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
     if assembly is None or assembly.equal:
         return
-    a, b, stage = pair.a, pair.b, assembly.stage
+    stage = assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
-    use_a = memory_use(a, ttir.left, left) if ttir else MemoryUse()
-    use_b = memory_use(b, ttir.right, right) if ttir else MemoryUse()
+    use_a = memory_use(pair.a, ttir.left, left) if ttir else MemoryUse()
+    use_b = memory_use(pair.b, ttir.right, right) if ttir else MemoryUse()
     stages = {name: (diff.left, diff.right) for name, diff in pair.diffs.items()}
     left, right = located_copies(left, right, stages)
+    mixes = loop_mixes(pair)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
         key = kind, place
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
-        same_kinds = was.counts.keys() == now.counts.keys()
-        pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        if key == ("async copy", None):
-            pointers = "the kernel"
-        kernel = a.kernel if place and place.removed else b.kernel
-        what = f"{_KINDS[kind][1]} {place_text(place, kernel, pointers)}"
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
+        pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
+        what = f"{_KINDS[kind][1]} {_place_text(pair, key, pointers)}"
         evidence = was.evidence(stage), now.evidence(stage)
-        if was.counts == now.counts:
+        regions = mixes[0].counts(kind, was.lines), mixes[1].counts(kind, now.lines)
+        work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
+        if work[0] == work[1]:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
                 yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
             continue
+        same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
-        text = f"{what}: {_counts_text(was.counts)} -> {_counts_text(now.counts)}"
-        text += instead(key, left, right)
+        text = f"{what}: {change_text(*regions, mixes)}{instead(key, left, right)}"
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
-        weight = _weight(kind, was, now)
+        weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
-        yield Finding(text + because, weight, kind, *evidence, subject=_line(place))
+        covered = not because and explained(*regions, mixes)
+        yield Finding(text + because, weight, kind, *evidence, subject=_line(place), covered=covered)
 
 
 def _line(place: KernelPlace) -> str:
     return f"line {place[1]}" if place else ""
+
+
+def _place_text(pair: PairContext, key: tuple[str, KernelPlace], pointers: str) -> str:
+    """The place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
+    place = key[1]
+    kernel = pair.a.kernel if place and place.removed else pair.b.kernel
+    return place_text(place, kernel, "the kernel" if key == ("async copy", None) else pointers)
+
+
+def _hottest(counts: RegionCounts) -> Counts:
+    """The counts in a loop if there are any; else all."""
+    inside = [own for region, own in counts.items() if region.where is Where.IN]
+    total: dict[InstructionKind, int] = {}
+    for own in inside or counts.values():
+        for kind, number in own.items():
+            total[kind] = total.get(kind, 0) + number
+    return total
 
 
 def _because(a: str | None, b: str | None) -> str:
@@ -138,25 +157,20 @@ def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
     return {alias for line in lines for alias in _ALIAS.findall(line)}
 
 
-def _weight(kind: str, a: InstructionMix, b: InstructionMix) -> float:
+def _weight(kind: str, a: Counts, b: Counts) -> float:
     """Depends on the width of an access or the kind of an instruction; counts matter little."""
     severity = _KINDS[kind][0]
-    number = effect(sum(a.counts.values()), sum(b.counts.values()))
-    if not a.counts or not b.counts:
+    number = effect(sum(a.values()), sum(b.values()))
+    if not a or not b:
         return severity.weight()
-    if a.counts.keys() == b.counts.keys():
+    if a.keys() == b.keys():
         return Severity.COUNT.weight(number)
-    if any(own.width for own in (*a.counts, *b.counts)):
+    if any(own.width for own in (*a, *b)):
         width = effect(_mean_width(a), _mean_width(b))
         return severity.weight(width) if width else Severity.COUNT.weight()
     return severity.weight()
 
 
-def _mean_width(work: InstructionMix) -> float:
-    total = sum(own.width * number for own, number in work.counts.items())
-    return total / sum(work.counts.values())
-
-
-def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
-    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"
+def _mean_width(counts: Counts) -> float:
+    total = sum(own.width * number for own, number in counts.items())
+    return total / sum(counts.values())

@@ -7,13 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.loop_mix import Counts, LoopMix, RegionCounts
 from irscope.analysis.loop_regions import OUTSIDE, Region, Where
 from irscope.analysis.scf_loops import Chain
+from irscope.analysis.source_map import SourcePlace
+from irscope.backends import backend_of
 from irscope.backends.instructions import InstructionKind
 from irscope.facts.artifacts import instruction_order
 
 _AROUND = (Where.BEFORE, Where.AFTER)
+
+
+def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
+    """The instructions of the assembly of A and B by region. Raises KeyError if it was not compared."""
+    return _mixes(pair, backend_of(pair.b.target).assembly)
+
+
+def machine_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
+    """The instructions of the machine code of A and B by region, if it was compared.
+
+    None if the assembly is the machine code.
+    """
+    backend = backend_of(pair.b.target)
+    stage = backend.machine_code
+    return _mixes(pair, stage) if stage != backend.assembly and stage in pair.diffs else None
+
+
+def _mixes(pair: PairContext, stage: str) -> tuple[LoopMix, LoopMix]:
+    assembly, ttgir = pair.diffs[stage], pair.diffs.get("ttgir")
+    return (
+        LoopMix(assembly.left, stage, ttgir.left if ttgir else None),
+        LoopMix(assembly.right, stage, ttgir.right if ttgir else None),
+    )
 
 
 def counts_text(counts: Mapping[InstructionKind, int]) -> str:
@@ -23,12 +49,17 @@ def counts_text(counts: Mapping[InstructionKind, int]) -> str:
 
 
 def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> str:
-    """`the loop of line 12`; `the loop of line 49 (called in line 92)` if a helper's loop is inlined twice."""
-    line = chain[0][1]
+    """`the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times."""
+    line = line_text(chain[0])
     known = {other for mix in mixes if mix.regions for other in mix.regions.chains}
     if len({other for other in known if other[0] == chain[0]}) > 1:
-        return f"the loop of line {line} (called in line {chain[-1][1]})"
-    return f"the loop of line {line}"
+        return f"the loop of {line} (called in {line_text(chain[-1])})"
+    return f"the loop of {line}"
+
+
+def line_text(place: SourcePlace) -> str:
+    """`line 12`; `line 12 of A` if B does not have it."""
+    return f"line {place.line} of A" if place.removed else f"line {place.line}"
 
 
 def change_text(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
@@ -54,25 +85,27 @@ def _of_loop(
     """The parts about one loop: in it, before it, after it."""
     name = loop_text(chain, mixes)
     if _vanished(chain, mixes):
-        left, right = (
+        sides = [
             _with_loop(chain, side, mix, name) if mix.runs(chain) else f"{_plain(side)} without a loop"
             for side, mix in zip((was, now), mixes, strict=True)
-        )
-        yield f"{left} -> {right}"
+        ]
+        yield " -> ".join(sides)
         return
     inside = Region(Where.IN, chain)
-    yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+    if inside in was or inside in now:
+        yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+        name = "the loop"
     for where in _AROUND:
         region = Region(where, chain)
         a, b = was.get(region, {}), now.get(region, {})
         if a != b:
-            yield f"{where.value} the loop: {counts_text(a)} -> {counts_text(b)}"
+            yield f"{where.value} {name}: {counts_text(a)} -> {counts_text(b)}"
 
 
 def _with_loop(chain: Chain, counts: RegionCounts, mix: LoopMix, name: str) -> str:
     region = Region(Where.IN, chain)
     own = counts.get(region, {})
-    unit = _unit(mix.passes(region, own))
+    unit = _unit(mix.passes(region, own), mix.count(chain))
     return f"{counts_text(mix.per_iteration(counts).get(region, {}))} {unit} of {name}"
 
 
@@ -88,12 +121,45 @@ def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[
     sides = []
     for counts, mix in zip((was, now), mixes, strict=True):
         own: Counts = counts.get(region, {})
-        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), _unit(mix.passes(region, own))))
+        unit = _unit(mix.passes(region, own), mix.count(region.loop))
+        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), unit))
     (a, unit_a), (b, unit_b) = sides
     if (a, unit_a) == (b, unit_b):
         return f"{a} {unit_a} in both"
     return f"{a} -> {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} -> {b} {unit_b}"
 
 
-def _unit(passes: int) -> str:
-    return "per iteration" if passes == 1 else f"per {passes} iterations"
+def explained(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> bool:
+    """Whether a finding about a loop explains the whole change of a line.
+
+    The work of an iteration is the same, and there is more or less of it before and after a loop that is
+    pipelined to another depth, or instead of a loop that is fully unrolled.
+    """
+    sides = [mix.per_iteration(counts) for counts, mix in zip((was, now), mixes, strict=True)]
+    chains = {region.loop for region in (*was, *now) if region.loop}
+    if len(chains) != 1:
+        return False
+    (chain,) = chains
+    inside = Region(Where.IN, chain)
+    one = sides[0].get(inside) or sides[1].get(inside)
+    if not one:
+        return False
+    if _vanished(chain, mixes):
+        return all(_multiple(own, one) for side in sides for own in side.values())
+    same = sides[0].get(inside) == sides[1].get(inside)
+    around = [own for side in sides for region, own in side.items() if region.where in _AROUND]
+    outside = sides[0].get(OUTSIDE) == sides[1].get(OUTSIDE)
+    deeper = mixes[0].depth(chain) != mixes[1].depth(chain)
+    return same and outside and deeper and all(_multiple(own, one) for own in around)
+
+
+def _multiple(counts: Counts, one: Counts) -> bool:
+    """Whether `counts` are those of `one` a whole number of times."""
+    times = {divmod(counts.get(kind, 0), number) for kind, number in one.items()}
+    return counts.keys() == one.keys() and len(times) == 1 and all(not rest for _, rest in times)
+
+
+def _unit(passes: int, loops: int) -> str:
+    """`per iteration`. Groups of warps of a warp-specialized kernel can each have a loop of one statement."""
+    unit = "per iteration" if passes == 1 else f"per {passes} iterations"
+    return unit if loops < 2 else f"{unit} of {loops} loops"

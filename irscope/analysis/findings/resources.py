@@ -34,6 +34,7 @@ from irscope.facts.registry import (
     THREADS,
     WARP_SPECIALIZATION,
 )
+from irscope.facts.spills import spilled_registers_text
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
 _MAX_REGISTERS = 255
@@ -81,6 +82,8 @@ def _spill_text(facts: Facts) -> str:
     stack, registers = number_of(facts, STACK) or 0, number_of(facts, REGISTERS)
     parts = [f"{stack:,} bytes of stack per thread"]
     stores, loads = number_of(facts, SPILL_STORE_BYTES), number_of(facts, SPILL_LOAD_BYTES)
+    if spilled := spilled_registers_text(facts):
+        parts.append(f"{spilled} spilled")
     if stores is not None and loads is not None:
         parts.append(f"{stores:,} bytes of spill stores and {loads:,} of spill loads")
     if registers is None:

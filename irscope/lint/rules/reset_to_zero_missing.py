@@ -82,7 +82,9 @@ def _diagnostic(
         f"many times on the same {name}, so its result is wrong"
     )
     other = "; restore_value if it need not start at zero" if option == "reset_to_zero" else ""
-    return module.diagnostic(RULE, node, message, f'add {option}=["{name}"] to @triton.autotune{other}', kernel)
+    return module.diagnostic(
+        RULE, node, message, f'add {option}=["{name}"] to @triton.autotune{other}', kernel
+    )
 
 
 RULE = SourceRule("IRS113", "reset-to-zero-missing", __doc__, reset_to_zero_missing)

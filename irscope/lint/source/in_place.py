@@ -39,8 +39,10 @@ def overwrites(
                 continue  # what it loads may be its own
             if not _certain(kernel, load.branches, store.branches) or not same_address(kernel, load, store):
                 continue
-            if value is not None and _depends(kernel, value, load.call) and not _idempotent(
-                kernel, value, load.call, module
+            if (
+                value is not None
+                and _depends(kernel, value, load.call)
+                and not _idempotent(kernel, value, load.call, module)
             ):
                 yield Overwrite(load, store, _adds(kernel, value, load.call))
                 break
@@ -66,7 +68,7 @@ def _depends(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
 
 
 def _idempotent(kernel: KernelSource, value: ast.expr, load: ast.Call, module: PythonModule) -> bool:
-    """Whether storing the value again changes nothing: it is what was loaded, or a selection or clamp of it."""
+    """Whether storing the value again changes nothing: it is what was loaded, selected or clamped."""
     node = _plain(kernel, value)
     if node is load:
         return True

@@ -1,0 +1,230 @@
+"""The loops of a kernel in one stage: where they are, how often they run, and what an iteration costs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irscope.analysis.loop_mix import LoopMix
+from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Region, Where
+from irscope.analysis.scf_loops import Chain, Evaluated, Evaluator, ScfLoop, scf_loops
+from irscope.analysis.source_map import SourcePlace
+from irscope.backends import backend_with_machine_code
+from irscope.facts.pipelines import pipelines
+from irscope.languages.document import Document
+from irscope.model import Variant
+
+_INTEGER = re.compile(r"-?\d{1,19}")
+
+
+@dataclass(frozen=True, slots=True)
+class TripCount:
+    """How often a loop runs, and the arguments of the launch that this follows from."""
+
+    iterations: int
+    arguments: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        """`64 iterations for K=4096`."""
+        given = ", ".join(f"{name}={value:,}".replace(",", "") for name, value in self.arguments)
+        text = f"{self.iterations:,} iteration{'' if self.iterations == 1 else 's'}"
+        return f"{text} for {given}" if given else text
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the kernel in one stage.
+
+    `place` is the line of its `for` or `while` statement, `chain` the same with the calls that it is inlined
+    at. `depth` counts from 1. `header` is the index (from 0) of the stage's line at which a pass starts,
+    `lines` are the ranges of lines that it consists of, those of inner loops included, and
+    `instructions` their number of instructions. `unrolled` is the number of iterations per pass (None:
+    unknown), `remainder` says that it runs what an unrolled loop leaves over. `pipelined` is the number of
+    iterations in flight at once (1: not pipelined). `spill_loads` and `spill_stores` are the accesses of
+    local memory per pass. `hot` marks the loop with most of the work.
+    """
+
+    place: SourcePlace
+    chain: Chain
+    depth: int
+    header: int
+    lines: tuple[range, ...]
+    instructions: int
+    unrolled: int | None = None
+    remainder: bool = False
+    pipelined: int = 1
+    trip_count: TripCount | None = None
+    spill_loads: int = 0
+    spill_stores: int = 0
+    hot: bool = False
+
+
+def kernel_loops(
+    document: Document, stage: str, ttgir: Document, ttir: Document | None, variant: Variant | None = None
+) -> tuple[Loop, ...]:
+    """The loops of an assembly stage, outer ones first; none if they cannot be known.
+
+    With TTIR and the variant, the trip counts that follow from constants and the first launch.
+    """
+    mix = LoopMix(document, stage, ttgir)
+    return loops_of(mix, trip_counts(ttir, variant) if ttir else {}) if mix.regions else ()
+
+
+def loops_of(mix: LoopMix, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]:
+    """The loops of a stage whose instructions were counted by region."""
+    regions = mix.regions
+    if regions is None:
+        return ()
+    spills = _spills(mix)
+    found = [_loop(mix, regions, loop, trips, spills) for loop in regions.loops]
+    hot = _hottest(mix, regions)
+    return tuple(replace(loop, hot=own is hot) for loop, own in zip(found, regions.loops, strict=True))
+
+
+def _loop(
+    mix: LoopMix,
+    regions: LoopRegions,
+    loop: KernelLoop,
+    trips: Mapping[Chain, TripCount],
+    spills: Mapping[tuple[Chain, str], int],
+) -> Loop:
+    scf = regions.scf[loop.scf]
+    blocks, operations = regions.tree.graph.blocks, regions.document.operations
+    body = sorted(regions.tree.body(loop.natural))
+    lines = [(operations[blocks[at].start].line, operations[blocks[at].end - 1].end) for at in body]
+    return Loop(
+        place=loop.chain[0],
+        chain=loop.chain,
+        depth=scf.depth,
+        header=operations[blocks[regions.tree.loops[loop.natural].header].start].line,
+        lines=_joined(lines),
+        instructions=regions.instructions(loop),
+        unrolled=None if loop.remainder else mix.unrolled(loop.chain),
+        remainder=loop.remainder,
+        pipelined=mix.depth(loop.chain),
+        trip_count=trips.get(loop.chain),
+        spill_loads=0 if loop.remainder else spills.get((loop.chain, "load"), 0),
+        spill_stores=0 if loop.remainder else spills.get((loop.chain, "store"), 0),
+    )
+
+
+def _joined(lines: Sequence[tuple[int, int]]) -> tuple[range, ...]:
+    """Ranges of lines; those that touch are one. Blocks are separated by the lines of labels."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(lines):
+        if found and start <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return tuple(range(start, end) for start, end in found)
+
+
+def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
+    """The loads and stores of local memory in each loop, without those of inner loops.
+
+    In PTX, local memory holds arrays; the spills of ptxas are in SASS.
+    """
+    kinds = ("local load", "local store") if backend_with_machine_code(mix.stage) else ()
+    return Counter(
+        (region.loop, kind.partition(" ")[2])
+        for kind, line in mix.lines(*kinds)
+        if (region := mix.region(line)).where is Where.IN
+    )
+
+
+def _hottest(mix: LoopMix, regions: LoopRegions) -> KernelLoop | None:
+    """The deepest loop with matrix instructions; without any, the longest of the deepest."""
+    mains = [loop for loop in regions.loops if not loop.remainder]
+    matrix = {mix.region(line) for _, line in mix.lines("matrix")}
+
+    def work(loop: KernelLoop) -> tuple[bool, int, int]:
+        has_matrix = Region(Where.IN, loop.chain) in matrix
+        return has_matrix, regions.scf[loop.scf].depth, regions.instructions(loop)
+
+    return max(mains, key=work, default=None)
+
+
+def mlir_loops(document: Document, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]:
+    """The loops of TTIR or TTGIR; `instructions` counts operations."""
+    depths = {pipeline.line: pipeline.depth for pipeline in pipelines(document.text)}
+    found = []
+    scf = scf_loops(document)
+    ends = _region_ends(document)
+    for index, loop in enumerate(scf):
+        operation = document.operations[loop.operation]
+        if not loop.chain:
+            continue
+        inner = any(other.parent == index for other in scf)
+        found.append(
+            Loop(
+                place=loop.chain[0],
+                chain=loop.chain,
+                depth=loop.depth,
+                header=operation.line,
+                lines=(range(operation.line, operation.end),),
+                instructions=ends[loop.operation] - loop.operation - 1,
+                pipelined=1 if inner else depths.get(operation.line, 1),
+                trip_count=trips.get(loop.chain),
+            )
+        )
+    return tuple(found)
+
+
+def _region_ends(document: Document) -> Sequence[int]:
+    """For each operation, the index after its last nested operation."""
+    ends = [index + 1 for index in range(len(document.operations))]
+    for index in range(len(ends) - 1, -1, -1):
+        parent = document.operations[index].parent
+        if parent >= 0:
+            ends[parent] = max(ends[parent], ends[index])
+    return ends
+
+
+def trip_counts(ttir: Document, variant: Variant | None) -> Mapping[Chain, TripCount]:
+    """How often the loops of a kernel run, as far as constants and the first launch determine it."""
+    values = _values(variant) if variant else {}
+    evaluator = Evaluator(ttir, values)
+    by_chain: dict[Chain, list[ScfLoop]] = {}
+    for loop in scf_loops(ttir):
+        if loop.chain:
+            by_chain.setdefault(loop.chain, []).append(loop)
+    found = {}
+    for chain, loops in by_chain.items():
+        count = _total(loops, evaluator.trip_count, evaluator)
+        if count is not None:
+            given = tuple((name, values[name]) for name in sorted(count.parameters))
+            found[chain] = TripCount(count.value, given)
+    return found
+
+
+def _total(
+    loops: Sequence[ScfLoop], count: Callable[[ScfLoop], Evaluated | None], evaluator: Evaluator
+) -> Evaluated | None:
+    """The iterations of a statement: one loop, or an unrolled one and what it leaves over."""
+    counts = [count(loop) for loop in loops]
+    known = [own for own in counts if own is not None]
+    if len(known) != len(loops) or len(loops) > 2:
+        return None
+    if len(loops) == 1:
+        return known[0]
+    steps = [evaluator.integer(loop.step) for loop in loops]
+    if loops[1].lower is None or loops[1].lower != loops[0].upper or not steps[0] or not steps[1]:
+        return None
+    factor = steps[0].value // max(1, steps[1].value)
+    return Evaluated(known[0].value * factor + known[1].value, known[0].parameters | known[1].parameters)
+
+
+def _values(variant: Variant) -> Mapping[str, int]:
+    """The integers among the arguments of the first launch, and those that the variant is specialized to."""
+    found = {
+        argument.name: argument.value
+        for argument in variant.specialization
+        if isinstance(argument.value, int) and not isinstance(argument.value, bool)
+    }
+    for launch in variant.launches[:1]:
+        for name, value in launch.arguments:
+            if _INTEGER.fullmatch(value):
+                found[name] = int(value)
+    return found
