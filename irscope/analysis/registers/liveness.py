@@ -16,7 +16,7 @@ from irscope.analysis.control_flow import ControlFlow
 from irscope.languages.registers import RegisterAccess, RegisterFile
 
 # The masks of a text have `blocks * registers` bits; a hostile text may not take more memory than this.
-_MAX_BITS = 1_000_000_000
+_MAX_BITS = 200_000_000
 # Real code converges after its loop depth plus two passes over its blocks.
 _MAX_PASSES = 50
 
