@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import re
 import sys
 from collections import Counter
@@ -227,9 +228,19 @@ def _most_buffers(text: str) -> int:
     return max(map(int, found), default=1)
 
 
-@checks("registers", r"Registers per thread: (?P<a>[\d,]+) -> (?P<b>[\d,]+) \((?P<stack>[^()]*)\)(?:;.*)?")
+@checks(
+    "registers",
+    r"Registers per thread: (?P<a>[\d,]+) -> (?P<b>[\d,]+) \((?P<stack>[^()]*)\)(?:; (?P<tensors>.*))?",
+)
 def _registers(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield from _both(match, a.resources["registers"], b.resources["registers"])
+    for text in (match["tensors"] or "").split(", ") if match["tensors"] else ():
+        types, threads, numbers = re.fullmatch(
+            r"\w+ (\w+ \w+(?: -> \w+ \w+)?) over ([\d >-]+) threads takes (\d+ -> \d+)", text
+        ).groups()  # type: ignore[union-attr]
+        parts = [part.split(" -> ") for part in (types, threads, numbers)]
+        yield from _tensor(a, parts[0][0], parts[1][0], parts[2][0])
+        yield from _tensor(b, parts[0][-1], parts[1][-1], parts[2][1])
     stacks = [a.resources["stack"], b.resources["stack"]]
     if match["stack"] == "no stack":
         yield str(stacks), "[0, 0]"
@@ -241,13 +252,42 @@ def _registers(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
 
 @checks("spills", r"(?P<side>[AB]) spills, [AB] does not: (?P<text>.*)")
 def _spills(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
-    yield from _spill_text(match["text"], a if match["side"] == "A" else b)
+    text, found = _without_values(match["text"], a, b)
+    yield from found
+    yield from _spill_text(text, a if match["side"] == "A" else b)
 
 
 @checks("spills", r"Both spill\. A: (?P<a>.*)\. B: (?P<b>.*)")
 def _both_spill(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    text, found = _without_values(match["b"], a, b)
+    yield from found
     yield from _spill_text(match["a"], a)
-    yield from _spill_text(match["b"], b)
+    yield from _spill_text(text, b)
+
+
+def _tensor(side: Side, type_: str, threads: str, registers: str) -> Iterator[Check]:
+    """`128x64 f16` over 128 threads: each element in one thread, 4 bytes per register."""
+    shape, element = type_.split(" ")
+    size = int(re.search(r"\d+", element)[0])  # type: ignore[index]
+    number = math.prod(map(int, shape.split("x"))) * size // 32 // int(threads)
+    yield registers, str(max(1, number))
+    yield str(f"tensor<{shape}x{element}, " in side.text("ttgir")), "True"
+    warps = side.metadata["num_warps"] * (32 if side.nvidia else side.metadata["warp_size"])
+    yield threads, str(warps)
+
+
+def _without_values(text: str, a: Side, b: Side) -> tuple[str, list[Check]]:
+    """A sentence about spills without what it says about tensors and values, and the checks of that."""
+    found: list[Check] = []
+    for side, tensors in re.findall(r"; ([AB])'s largest tensors: ([^;]*)", text):
+        for one in tensors.split(", "):
+            parts = re.fullmatch(r"\w+ (\w+ \w+) over (\d+) threads takes (\d+)", one)
+            found += _tensor(a if side == "A" else b, *parts.groups())  # type: ignore[union-attr]
+    for name, line in re.findall(r"; [AB] spills ([\w, ]+) \(line (\d+)\)", text):
+        lines, index = b.source.split("\n"), int(line) - b.first_line
+        if 0 <= index < len(lines):  # not in a function that the kernel calls
+            found.append((name, (re.findall(r"^\s*(\w+(?:, \w+)*) \S?= ", lines[index]) or [""])[0]))
+    return re.sub(r"; [AB](?:'s largest tensors: [^;]*| spills [\w, ]+ \(line \d+\))", "", text), found
 
 
 def _spill_text(text: str, side: Side) -> Iterator[Check]:

@@ -100,7 +100,7 @@ def _parser(command: str, module: ModuleType | None) -> Parser:
         description="See what the Triton compiler made of a kernel under each config, and what differs.",
         epilog=EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"irscope {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"irscope {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, _, summary in COMMANDS:
         if module is None or name != command:

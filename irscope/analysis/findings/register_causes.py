@@ -1,6 +1,9 @@
 """Why registers differ or are spilled: the tensors that take them, and the values that are in local memory.
 
-Registers per thread: 64 -> 120 (no stack): acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64
+Registers per thread: 64 -> 120 (no stack); acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64
+
+Only tensors whose elements one thread holds are named, so that their registers can be recomputed: elements
+times size over threads, in registers of 4 bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
-from irscope.analysis.registers.python_names import KernelSource
 from irscope.analysis.registers.register_report import register_report
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
@@ -28,7 +30,7 @@ _LISTED = 2
 
 
 def register_cause(pair: PairContext) -> str:
-    """`: acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64`; "" if no tensor explains it."""
+    """`; acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64`, or "" if no tensor explains it."""
     found, ttgir = pair.numbers(REGISTERS), pair.diffs.get("ttgir")
     if found is None or ttgir is None:
         return ""
@@ -42,23 +44,23 @@ def register_cause(pair: PairContext) -> str:
     ]
     changed.sort(key=lambda both: (-abs(both[1].registers - both[0].registers), both[0].name))
     texts = [_change_text(*both) for both in changed[:_LISTED]]
-    return f": {', '.join(texts)}" if texts else ""
+    return f"; {', '.join(texts)}" if texts else ""
 
 
 def spill_cause(pair: PairContext) -> str:
     """Sentences about the values of the sides that spill: the tensors that are live at once, what is spilled.
 
-    "; B's tensors take 208 registers in line 58: acc 128, p 64; B spills q (line 83), 16 loads in loops"
+    "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128; B spills q (line 83)"
     """
     ttgir = pair.diffs.get("ttgir")
     pressures = _pressures(pair, ttgir) if ttgir else (None, None)
-    texts = []
+    texts: list[str] = []
     for (side, variant, facts), pressure in zip(pair.sides(), pressures, strict=True):
         if not number_of(facts, STACK):
             continue
         registers = number_of(facts, REGISTERS)
         if pressure and registers and pressure.registers >= _MOST * registers:
-            texts.append(_demand_text(side, pressure, KernelSource(pair.b.kernel)))
+            texts += _demand(side, pressure)
         texts += _spilled(pair, side, variant)
     return "".join(f"; {text}" for text in texts)
 
@@ -73,10 +75,10 @@ def _pressure(variant: Variant, document: Document) -> TensorPressure:
 
 
 def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
-    """The largest tensor of each variable."""
+    """The largest tensor of each variable, in the order of their registers."""
     found: dict[str, LiveTensor] = {}
     for tensor in tensors:
-        if tensor.name:
+        if tensor.name and not tensor.replicated:
             found.setdefault(tensor.name, tensor)
     return found
 
@@ -84,15 +86,16 @@ def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
 def _change_text(a: LiveTensor, b: LiveTensor) -> str:
     type_ = a.type if a.type == b.type else f"{a.type} -> {b.type}"
     threads = str(a.threads) if a.threads == b.threads else f"{a.threads} -> {b.threads}"
-    layout = "" if (a.type, a.threads) != (b.type, b.threads) else f" ({a.layout} -> {b.layout})"
-    return f"{b.name} {type_} over {threads} threads{layout} takes {a.registers} -> {b.registers}"
+    return f"{b.name} {type_} over {threads} threads takes {a.registers} -> {b.registers}"
 
 
-def _demand_text(side: str, pressure: TensorPressure, source: KernelSource) -> str:
-    listed = ", ".join(f"{one.name or one.value} {one.registers}" for one in pressure.tensors[:_LISTED])
-    place = source.line_of(pressure.location)
-    line = f" in line {place.line}" if place else ""
-    return f"{side}'s tensors take {pressure.registers} registers{line}: {listed}"
+def _demand(side: str, pressure: TensorPressure) -> Iterator[str]:
+    largest = list(_by_name(pressure.tensors).items())[:_LISTED]
+    if 2 * sum(one.registers for _, one in largest) >= pressure.registers:
+        listed = (
+            f"{name} {one.type} over {one.threads} threads takes {one.registers}" for name, one in largest
+        )
+        yield f"{side}'s largest tensors: {', '.join(listed)}"
 
 
 def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
@@ -107,8 +110,7 @@ def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
     report = register_report(pair.b.kernel, document, None, None, assembly)
     first = next((one for one in report.spills if one.value.name), None)
     if first is not None:
-        loops = f", {first.loop_loads} reloads in loops" if first.loop_loads else ""
-        yield f"{side} spills {first.value.name} (line {first.value.line}){loops}"
+        yield f"{side} spills {first.value.name} (line {first.value.line})"
 
 
 def _side(diff: StageDiff | None, side: str) -> Document | None:

@@ -17,8 +17,9 @@ Sources = Mapping[int, Sequence[tuple[int, int]]]
 
 # Copies of copies of one register; more are a hostile text.
 _MAX_COPIES = 16
-# Operations to look at for one document. Real kernels need a hundredth of it.
+# Steps for one document: an operation is one, a block that is entered _BLOCK. Real kernels need a tenth.
 _BUDGET = 3_000_000
+_BLOCK = 5
 
 
 class Definitions:
@@ -64,8 +65,9 @@ class Definitions:
         first = self._graph.block_of(operation)
         seen: dict[int, int] = {}
         work = [(first, operation - 1, mask)]
-        while work:
+        while work and self._budget > 0:
             block, at, wanted = work.pop()
+            self._budget -= _BLOCK
             start = self._graph.blocks[block].start
             while at >= start and wanted and self._budget > 0:
                 self._budget -= 1

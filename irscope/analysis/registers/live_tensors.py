@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import prod
 
 from irscope.languages.document import Document, Location, Operation
 from irscope.layouts.attribute import UnknownLayoutError
-from irscope.layouts.linear import Span, flat
-from irscope.layouts.tensors import Layouts, Tensor, tensors_of
+from irscope.layouts.linear import LinearLayout, Span, flat
+from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
 
 _LOOPS = ("scf.for", "scf.while")
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
@@ -49,10 +50,11 @@ _WORD = 32  # bits of a register
 
 @dataclass(frozen=True, slots=True)
 class LiveTensor:
-    """A tensor in registers: the variable ("" if unknown), its value, and its registers per thread.
+    """A tensor in registers: the variable ("" if unknown), its value, and its elements per thread.
 
     `location` is that of the operation that defines it, `line` its line in the stage (index from 0). `loop`
-    says whether it is carried by a loop. `threads` is the number of threads that hold it together.
+    says whether it is carried by a loop. `threads` is the number of threads that hold it together. An
+    element that a thread holds twice counts once.
     """
 
     name: str
@@ -63,8 +65,18 @@ class LiveTensor:
     element: str
     layout: str
     threads: int
-    registers: int
+    elements: int
     loop: bool = False
+
+    @property
+    def registers(self) -> int:
+        """The registers per thread: an element of 64 bits takes two, two of 16 bits share one."""
+        return -(-self.elements * element_bits(self.element) // _WORD)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether several threads hold each element."""
+        return self.elements * self.threads > prod(self.shape)
 
     @property
     def type(self) -> str:
@@ -95,16 +107,10 @@ class TensorPressure:
     unknown: int = 0
 
 
-def registers_of(tensor: Tensor, layouts: Layouts) -> tuple[int, int]:
-    """(registers per thread, threads) of a tensor. Raises UnknownLayoutError.
-
-    Elements that a thread holds twice count once; a register holds 32 bits.
-    """
-    layout = layouts.of(tensor)
+def elements_per_thread(layout: LinearLayout) -> int:
+    """The different elements that one thread holds."""
     vectors = [flat(vector, layout.shape) for vector in layout.bases.get("register", ())]
-    elements = 1 << Span(vectors).rank
-    threads = layout.size("lane") * layout.size("warp")
-    return -(-elements * tensor.bits // _WORD), threads
+    return 1 << Span(vectors).rank
 
 
 def tensor_pressure(document: Document, layouts: Layouts) -> TensorPressure:
@@ -291,7 +297,7 @@ class _Analysis:
 
     def _live_tensor(self, tensor: Tensor, operation: Operation) -> LiveTensor | None:
         try:
-            registers, threads = registers_of(tensor, self.layouts)
+            layout = self.layouts.of(tensor)
         except UnknownLayoutError:
             self.unknown += 1
             return None
@@ -303,7 +309,7 @@ class _Analysis:
             tensor.shape,
             tensor.element,
             tensor.alias,
-            threads,
-            registers,
+            layout.size("lane") * layout.size("warp"),
+            elements_per_thread(layout),
             loop=operation.opcode in _LOOPS and tensor.name in operation.arguments,
         )

@@ -62,21 +62,32 @@ class SourceOfRegisters:
         An accumulator is defined before its loop, as zero, and in it. Increments of addresses often have the
         line of the loop, which assigns no variable: then the line of their first value is better.
         """
-        ordered = sorted(definitions, key=lambda one: (-self._depth(one), one > at, abs(at - one)))
+        ordered = sorted(definitions, key=lambda one: (-_depth(self._loops, one), one > at, abs(at - one)))
         lines = [self.line_of(one) for one in ordered]
         return next((line for line in lines if line.name), lines[0] if lines else _UNKNOWN_LINE)
 
-    def _depth(self, operation: int) -> int:
-        loop = self._loops.loop_of(operation)
-        return 0 if loop == NONE else self._loops.loops[loop].depth
+
+def _depth(loops: LoopTree, operation: int) -> int:
+    loop = loops.loop_of(operation)
+    return 0 if loop == NONE else loops.loops[loop].depth
 
 
-def live_values(code: MachineCode, registers: SourceOfRegisters) -> list[LiveValue]:
-    """The values that are live at the peak, the largest first.
+def peak_operation(code: MachineCode, loops: LoopTree) -> int:
+    """The operation with the highest pressure; of several, the first in the innermost loop."""
+    pressure = code.liveness.pressure
+    highest = max(pressure)
+    return max(
+        (at for at, number in enumerate(pressure) if number == highest),
+        key=lambda at: (_depth(loops, at), -at),
+    )
 
-    Every register that is occupied there is in exactly one value, so their sum is the peak pressure.
+
+def live_values(code: MachineCode, registers: SourceOfRegisters, peak: int) -> list[LiveValue]:
+    """The values that are live at the operation `peak`, the largest first.
+
+    Every register that is occupied there is in exactly one value, so their sum is the pressure there.
     """
-    live, peak = code.liveness, code.liveness.peak
+    live = code.liveness
     occupied, before = live.occupied(peak), live.before(peak)
     # What the peak itself writes, unless only the operands are counted, or it writes to an operand.
     written = live.accesses[peak].writes & occupied & ~before

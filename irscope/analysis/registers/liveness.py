@@ -16,7 +16,7 @@ from irscope.analysis.control_flow import ControlFlow
 from irscope.languages.registers import RegisterAccess, RegisterFile
 
 # The masks of a text have `blocks * registers` bits; a hostile text may not take more memory than this.
-_MAX_BITS = 1_000_000_000
+_MAX_BITS = 200_000_000
 # Real code converges after its loop depth plus two passes over its blocks.
 _MAX_PASSES = 50
 
@@ -38,12 +38,6 @@ class Liveness:
             for operation, occupied in self._walk(block):
                 found[operation] = occupied
         return found
-
-    @cached_property
-    def peak(self) -> int:
-        """The first operation with the highest pressure; -1 without operations."""
-        pressure = self.pressure
-        return max(range(len(pressure)), key=lambda at: (pressure[at], -at), default=-1)
 
     def before(self, operation: int) -> int:
         """The mask of the registers that are live before an operation."""

@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 from irscope.analysis.control_flow import NONE
 from irscope.analysis.loops import find_loops
 from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
-from irscope.analysis.registers.live_values import LiveValue, SourceOfRegisters, live_values
+from irscope.analysis.registers.live_values import (
+    LiveValue,
+    SourceOfRegisters,
+    live_values,
+    peak_operation,
+)
 from irscope.analysis.registers.machine_code import machine_code
 from irscope.analysis.registers.matrix_locations import matrix_locations
 from irscope.analysis.registers.python_names import KernelSource, SourceLine
@@ -113,15 +118,16 @@ def _machine_code_report(
     corrected = matrix_locations(document, ptx) if ptx else {}
     registers = SourceOfRegisters(code, loops, source, corrected)
     live, operations = code.liveness, document.operations
+    peak = peak_operation(code, loops)
     return RegisterReport(
         document.language,
         allocated,
         estimate=live.file.virtual,
-        peak=live.pressure[live.peak],
-        stage_line=operations[live.peak].line,
-        place=registers.line_of(live.peak),
-        in_loop=loops.loop_of(live.peak) != NONE,
-        values=tuple(live_values(code, registers)),
+        peak=live.pressure[peak],
+        stage_line=operations[peak].line,
+        place=registers.line_of(peak),
+        in_loop=loops.loop_of(peak) != NONE,
+        values=tuple(live_values(code, registers, peak)),
         spills=tuple(spilled_values(code, registers, loops)),
         pressure={one.line: number for one, number in zip(operations, live.pressure, strict=True)},
     )

@@ -162,7 +162,8 @@ def _result_types(document: Document, operation: Operation, text: str) -> list[S
     printed, arrow, results = _type_part(text)
     if arrow:
         return [_distributed_type(item) for item in _split_types_list(results)]
-    types = [_distributed_type(item) for item in _split_types_list(printed)]
+    # A cast prints both types: `tensor<64xf32, #blocked> to tensor<64xf16, #blocked>`.
+    types = [_distributed_type(item.rpartition(" to ")[2]) for item in _split_types_list(printed)]
     if not types:
         return []
     if operation.opcode in _RESULT_LAST:
