@@ -133,7 +133,7 @@ class Side:
     source: str = ""
     first_line: int = 1
     reasons: str = ""
-    config: Mapping[str, Any] = field(default_factory=dict)
+    cache: dict[str, Any] = field(default_factory=dict)
 
     def text(self, stage: str) -> str:
         """The text of a stage; "" if it is missing."""
@@ -152,56 +152,7 @@ class Side:
     @cached_property
     def instructions(self) -> list[tuple[str, int | None, str]]:
         """(opcode, line of the kernel, text) of each instruction."""
-        return [found[1:] for found in self._numbered]
-
-    @cached_property
-    def _numbered(self) -> list[tuple[int, str, int | None, str]]:
         return list(_instructions(self.assembly, self.nvidia))
-
-    @cached_property
-    def loop(self) -> tuple[int, int] | None:
-        """The first line of the only loop, and the line after its last; None if there are none or several.
-
-        LLVM names the loop of each basic block in a comment.
-        """
-        starts = [
-            at
-            for at, line in enumerate(self.assembly)
-            if re.match(r"(\$L__|\.L)BB\d+_\d+:|(//|;) %bb\.", line)
-        ]
-        headers, inside = 0, []
-        for start, end in zip(starts, [*starts[1:], len(self.assembly)], strict=True):
-            comments = "\n".join(self.assembly[start : start + 4])
-            headers += "Loop Header" in comments
-            if "Loop Header" in comments or "in Loop:" in comments:
-                # The last block may end in a jump out of the loop, after the branch back to its header.
-                jump = re.compile(r"\ts_c?branch|\t(@\S+ )?bra\S*\s+\$L__BB")
-                jumps = [at for at in range(start, end) if jump.match(self.assembly[at])]
-                inside += [start, jumps[0] + 1 if jumps else end]
-        return (min(inside), max(inside)) if headers == 1 else None
-
-    @cached_property
-    def unrolled(self) -> bool:
-        """Whether LLVM unrolled a loop at run time: it names the blocks of the remainder so."""
-        return any("unr-lcssa" in line or ".epil" in line for line in self.assembly)
-
-    def regions(self, kind: str, place: int | None) -> dict[str, Counter[str]] | None:
-        """The accesses of a kind and line before, in and after the only loop; None without such a loop."""
-        if self.loop is None:
-            return None
-        effects = ptx_effects if self.nvidia else amdgcn_effects
-        found = {"before": Counter[str](), "in": Counter[str](), "after": Counter[str]()}
-        for at, opcode, line, text in self._numbered:
-            where = "before" if at < self.loop[0] else "in" if at < self.loop[1] else "after"
-            if line == place:
-                found[where].update(effect for own, effect in effects(opcode, text) if own == kind)
-        return found
-
-    @property
-    def in_loop(self) -> int | None:
-        """The instructions of the only loop; None without such a loop."""
-        loop = self.loop
-        return None if loop is None else sum(loop[0] <= at < loop[1] for at, *_ in self._numbered)
 
     @cached_property
     def def_line(self) -> int:
@@ -318,14 +269,14 @@ def _ptxas(log: str) -> dict[str, int]:
     return found | ({"spill stores": int(spills[1]), "spill loads": int(spills[2])} if spills else {})
 
 
-def _instructions(lines: list[str], nvidia: bool) -> Iterator[tuple[int, str, int | None, str]]:
+def _instructions(lines: list[str], nvidia: bool) -> Iterator[tuple[str, int | None, str]]:
     """Each line that starts with a blank and an opcode, with the line that the last `.loc` names."""
     parents: dict[tuple[str, str, str], tuple[str, str, str] | None] = {}
     place: int | None = None
     seen = inline = metadata = False
     below = 0  # lines below the one that begins inline assembly
     pattern = r"[\s{]*(?:@!?%?\w+\s+)?([a-z][\w.:]*)(?=[\s;]|$)" if nvidia else r"\t([a-z]\w*)(?=\s|$)"
-    for at, line in enumerate(lines):
+    for line in lines:
         code = line.split("//" if nvidia else ";", 1)[0].rstrip()
         below += 1
         if "begin inline asm" in line:
@@ -344,7 +295,7 @@ def _instructions(lines: list[str], nvidia: bool) -> Iterator[tuple[int, str, in
             metadata = metadata or ".amdgpu_metadata" in line
         found = re.match(pattern, code)
         if found and not metadata and not code.endswith(":"):
-            yield at, found[1], place, code if nvidia else line
+            yield found[1], place, code if nvidia else line
 
 
 def _outermost(line: str, parents: dict[Any, Any], below: int) -> int | None:
