@@ -160,6 +160,12 @@ def _threads(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield from _both(match, a.threads, b.threads)
 
 
+@checks("scalar spills", r"[AB] spills .*")
+def _scalar_spills(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    for letter, number in re.findall(r"([AB]) spills (\d[\d,]*) scalar register", match[0]):
+        yield number, _grouped((a if letter == "A" else b).resources["scalar spills"])
+
+
 @checks("conversions", r"Layout conversions in TTGIR: (?P<a>[\d,]+) -> (?P<b>[\d,]+)")
 def _conversions(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield from _both(match, *(side.text("ttgir").count("= ttg.convert_layout ") for side in (a, b)))

@@ -35,6 +35,14 @@ def tally_of(irscope, folder, *words):
     return tally
 
 
+def test_the_numbers_of_a_stored_capture_are_recounted():
+    tally = Tally()
+    recount_capture(ROOT / "tests/data/captures/v1.irscope", 6, tally)
+    assert tally.differences == []
+    assert tally.parts > 20
+
+
+@pytest.mark.slow
 def test_the_numbers_of_findings_are_recounted(irscope, tmp_path):
     tally = tally_of(
         irscope, tmp_path, *MATMUL, "--config", "BLOCK_M=32,128", "--config", "num_stages=3",
