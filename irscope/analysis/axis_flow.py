@@ -37,6 +37,7 @@ class AxisFlow:
     """The axis info of a TTIR document, as it is or as if more parameters were aligned."""
 
     def __init__(self, ttir: Document) -> None:
+        self.document = ttir
         self.operations = ttir.operations
         self.sources = definitions(ttir)
         self._lines = ttir.lines

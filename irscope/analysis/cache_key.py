@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.model import Argument, SourceFunction, Variant
+from irscope.model.environment import ENVIRONMENT, OPTION
 
 # The kinds of input, in the order of telling.
 KINDS = (
-    "triton", "backend", "target", "source", "helper", "line", "global", "argument", "constexpr", "option",
-    "environment", "component",
+    "triton", "backend", "target", "source", "helper", "line", "global", "argument", "constexpr", "range",
+    "option", "environment", "component", "hash",
 )  # fmt: skip
+# The names in an imported config that are not the kernel's, and the kinds of these inputs: the lengths of
+# tl.arange, which depend on constants without a name, and the start of Triton's hash of what is unknown.
+INVENTED = {"arange": "range", "cache": "hash"}
 # Without these a key is not whole: what a capture made by irscope always has.
 _WHOLE = ("triton", "source", "backend", "attributes")
 _ATTRIBUTES = {("tt.divisibility", 16): "divisible by 16", ("tt.pointer_range", 32): "within 2 GiB"}
@@ -140,10 +144,18 @@ def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
     for argument in variant.specialization:
         kind = "constexpr" if argument.name in chosen else "argument"
         values[CacheKeyInput(kind, argument.name)] = _words(argument)
-    values |= {CacheKeyInput("constexpr", name): str(value) for name, value in variant.config.meta.items()}
+    for name, value in variant.config.meta.items():
+        kind = INVENTED.get(name, "constexpr") if name not in variant.kernel.parameters else "constexpr"
+        values[CacheKeyInput(kind, name)] = str(value)
+    values |= {CacheKeyInput("environment", name): value for name, value in variant.environment.items()}
     return values | {
         CacheKeyInput("option", name): str(value) for name, value in variant.config.options.items()
     }
+
+
+def environment_known(variant: Variant) -> bool:
+    """Whether the capture has the environment of a variant, even if nothing is set."""
+    return any(name.startswith((ENVIRONMENT, OPTION)) for name in variant.cache_key)
 
 
 def _words(argument: Argument) -> str:

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from irscope.analysis.cache_key import KINDS, CacheKeyInput, belongs, cache_key_inputs, has_key
+from irscope.analysis.cache_key import (
+    KINDS,
+    CacheKeyInput,
+    belongs,
+    cache_key_inputs,
+    environment_known,
+    has_key,
+)
 from irscope.backends import backend_of
 from irscope.model import Variant
 from irscope.model.environment import OPTION_VARIABLES, variable_value
@@ -66,6 +73,8 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     """Every input in which two variants differ, in the order of KINDS."""
     whole = has_key(a) and has_key(b)
     ours, theirs = cache_key_inputs(a, whole), cache_key_inputs(b, whole)
+    if not (environment_known(a) and environment_known(b)):
+        ours, theirs = _without_environment(ours), _without_environment(theirs)
     differing = [name for name in (ours | theirs) if ours.get(name) != theirs.get(name)]
     # Without a counterpart, the function itself is the difference, not its first line.
     differing = [name for name in differing if name.kind != "line" or (name in ours and name in theirs)]
@@ -84,6 +93,10 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
     return Recompilation(tuple(_explained(reasons, a, b)), True)
 
 
+def _without_environment(values: dict[CacheKeyInput, str]) -> dict[CacheKeyInput, str]:
+    return {name: value for name, value in values.items() if name.kind != "environment"}
+
+
 def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
     """How to avoid a compilation that produced identical code: a sentence per reason."""
     kernel = f"@triton.jit(do_not_specialize=[{{!r}}]) on {b.kernel.name}"
@@ -96,7 +109,7 @@ def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
         elif kind == "environment":
             values = [value_text(reason.input, value) for value in (reason.a, reason.b)]
             found.append(f"set {name} to one value in every run: {values[0]} and {values[1]} compile alike")
-        elif configured:
+        elif configured and kind in ("constexpr", "option"):
             found.append(f"drop {name}={reason.a} or {reason.b}; both compile to the same program")
         elif kind == "constexpr":
             found.append(
@@ -173,7 +186,8 @@ def _is_part_of(name: CacheKeyInput, component: str) -> bool:
 
 
 def _not_compared(a: Variant, b: Variant) -> Iterator[str]:
-    yield "options that no config sets, globals, environment variables and the build of the compiler"
+    environment = "" if environment_known(a) and environment_known(b) else "environment variables, "
+    yield f"options that no config sets, globals, {environment}and the build of the compiler"
     if not (a.kernel.source.text and b.kernel.source.text):
         yield "the kernel's source, and therefore which arguments the JIT made constants (equal to 1, None)"
 
@@ -210,6 +224,8 @@ def input_text(name: CacheKeyInput) -> str:
         "helper": f"source of the helper {name.name}",
         "line": f"first line of {name.name}",
         "option": _option_text(name.name),
+        "range": "length of tl.arange",
+        "hash": "Triton's hash of what an import lacks",
         "environment": f"environment variable {name.name}",
         "constexpr": f"constexpr {name.name}",
         "component": f"component '{name.name}' of the key",

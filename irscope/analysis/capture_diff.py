@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irscope.analysis.capture_matching import match_variants
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings.severity import effect
 from irscope.facts.fact import Facts, FactValue, number_of, value_of
@@ -22,19 +22,18 @@ from irscope.facts.registry import (
     STACK,
     STORE_WIDTH,
 )
+from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Kernel, Status, Variant
 
 FactsById = Mapping[int, Facts]
 
 # The facts that can get better or worse. Times are not among them: those of the autotuner may be for other
-# problems, and compile times are noisy and have a separate threshold.
+# problems, and compile times depend on the load of the machine.
 _COMPARED = tuple(kind for kind in FACT_KINDS if kind.weight and kind.better and kind not in (MS, SECONDS))
 # A smaller relative change of the number of instructions is not reported.
 _MIN_INSTRUCTION_CHANGE = 0.05
 # A variant that no longer compiles or launches comes before everything else.
 _FAILURE_WEIGHT, _LAUNCH_WEIGHT = 1100.0, 1000.0
-# Compile times differ between runs; both thresholds must be exceeded.
-_MIN_SECONDS, _MIN_SECONDS_FACTOR = 0.5, 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,35 +105,18 @@ def compare_captures(
     """
     by_target = bool({variant.target for variant in a} & {variant.target for variant in b})
     renamed = _renamed(a, b, facts_a, facts_b)
-    unmatched: dict[Hashable, list[Variant]] = defaultdict(list)
-    for variant in a:
-        name = renamed.get(variant.kernel.name, variant.kernel.name)
-        unmatched[_identity(variant, name, by_target)].append(variant)
-    pairs, only_b = [], []
-    for variant in b:
-        candidates = unmatched[_identity(variant, variant.kernel.name, by_target)]
-        if candidates:
-            old = candidates.pop(0)
-            pairs.append(_pair(old, variant, facts_a.get(old.id, {}), facts_b.get(variant.id, {})))
-        else:
-            only_b.append(variant)
+    matched, only_a, only_b = match_variants(a, b, renamed, by_target)
+    pairs = [_pair(old, new, facts_a.get(old.id, {}), facts_b.get(new.id, {})) for old, new in matched]
     timed = [pair for pair in pairs if pair.a.seconds and pair.b.seconds]
     return CaptureDiff(
         pairs=tuple(sorted(pairs, key=lambda pair: -pair.weight)),
         by_target=by_target,
         renamed=renamed,
-        only_a=tuple(sorted((v for left in unmatched.values() for v in left), key=lambda v: v.id)),
+        only_a=tuple(sorted(only_a, key=lambda variant: variant.id)),
         only_b=tuple(only_b),
         seconds=(sum(_seconds(pair.a) for pair in timed), sum(_seconds(pair.b) for pair in timed)),
         timed=len(timed),
     )
-
-
-def _identity(variant: Variant, kernel: str, by_target: bool) -> Hashable:
-    """The properties that identify a variant's counterpart. Values are compared as text: True is not 1."""
-    config = frozenset((name, repr(value)) for name, value in variant.config.values)
-    arguments = frozenset(map(repr, variant.specialization))
-    return kernel, arguments, config, variant.target if by_target else None
 
 
 def _renamed(
@@ -175,7 +157,7 @@ def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
 def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
     # A kernel that was only renamed can be a duplicate.
     identical = are_duplicates(a, replace(b, kernel=a.kernel), facts_a, facts_b)
-    changes = [*_lost(a, b, facts_a, facts_b), *_seconds_change(a, b)]
+    changes = [*_lost(a, b, facts_a, facts_b)]
     if not identical:
         changes += _moved(facts_a, facts_b)
     stacks = value_of(facts_a, STACK), value_of(facts_b, STACK)
@@ -206,15 +188,9 @@ def _moved(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
         # A fraction in terms of 64 warps: its effect is the effect of the number of warps.
         scale = 64 if kind is OCCUPANCY else 1
         worse = b < a if kind.better == "high" else b > a
+        if kind in IMPROVED_BY_SPILLS and (spills(facts_a) if worse else spills(facts_b)):
+            continue  # the side with fewer registers spills
         yield FactChange(kind.name, a, b, worse, weight=kind.weight * effect(a * scale, b * scale))
-
-
-def _seconds_change(a: Variant, b: Variant) -> Iterable[FactChange]:
-    was, now = _seconds(a), _seconds(b)
-    less, more = min(was, now), max(was, now)
-    if less > 0 and more - less >= _MIN_SECONDS and more / less >= _MIN_SECONDS_FACTOR:
-        weight = SECONDS.weight * effect(was * 1000, now * 1000)
-        yield FactChange(SECONDS.name, was, now, worse=now > was, weight=weight)
 
 
 def _seconds(variant: Variant) -> float:

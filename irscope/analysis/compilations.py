@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
@@ -16,6 +17,11 @@ from irscope.model.varying import varying
 
 # Inputs that only follow the target or the compiler are not reasons.
 _REASONS = frozenset(KINDS) - {"backend", "line"}
+
+
+# A tensor descriptor's type: the text before its block shape, the shape, and the text after it.
+_DESCRIPTOR = re.compile(r"(tensordesc(?:_im2col)?<[^\[\]<>]{1,40})\[[\d, ]{0,100}\](.{0,200}>)")
+_AUTOTUNE = re.compile(r"^[ \t]*@(?:\w+\.)*autotune\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,13 @@ def _varied(
 def _argument_sets(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
 ) -> tuple[ArgumentSet, ...]:
-    """The values that a warm-up must pass: arguments, and constants that no config sets."""
+    """The values that a warm-up must pass: arguments, and constants that no config sets.
+
+    Not the block shapes of tensor descriptors that the autotuner's `pre_hook` sets for each config.
+    """
+    values = _without_tuned_shapes(variants, values)
+    kinds = frozenset(varying(values))
+    varied = [one for one in varied if one.input in kinds]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     names = [
         one.input
@@ -127,6 +139,31 @@ def _argument_sets(
         )
         for key, group in sets.items()
     )
+
+
+def _without_tuned_shapes(
+    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
+) -> Sequence[Mapping[CacheKeyInput, str]]:
+    """`values` without the block shapes of descriptors, if the kernel is autotuned and its configs set them.
+
+    tensordesc<fp16[64, 64]> with BLOCK_M=64, tensordesc<fp16[128, 64]> with BLOCK_M=128 -> tensordesc<fp16>
+    """
+    if not any(map(_autotuned, variants)):
+        return values
+    shapeless = [
+        {name: _DESCRIPTOR.sub(r"\1\2", v) if name.kind == "argument" else v for name, v in own.items()}
+        for own in values
+    ]
+    # The caller chose the shapes if a config has several for otherwise equal arguments.
+    shapes: dict[tuple[Hashable, ...], Mapping[CacheKeyInput, str]] = {}
+    for variant, own, rest in zip(variants, values, shapeless, strict=True):
+        if shapes.setdefault((variant.target, variant.config, frozenset(rest.items())), own) != own:
+            return values
+    return shapeless
+
+
+def _autotuned(variant: Variant) -> bool:
+    return bool(variant.benchmarks) or _AUTOTUNE.search(variant.kernel.source.text) is not None
 
 
 # The JSON of `irscope why` has all of them.

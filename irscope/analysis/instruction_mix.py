@@ -54,13 +54,25 @@ def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
     if place is None:
         return f"of {of or 'unknown lines'}"
     line = f"line {place.line} of A" if place.removed else f"line {place.line}"
-    lines = kernel.source.text.split("\n")
-    index = place.line - kernel.source.line
-    same_file = place.file_name == SourcePlace(kernel.source.file, 0).file_name
-    source = lines[index].strip()[:60] if same_file and 0 <= index < len(lines) else ""
+    source = _source_line(place, kernel)
     if of:
         return f"of {of} ({line}: {source})" if source else f"of {of} ({line})"
     return f"of {line} ({source})" if source else f"of {line}"
+
+
+def _source_line(place: SourcePlace, kernel: Kernel) -> str:
+    """The start of the line in the kernel or a helper; "" if neither has it."""
+    for function in (kernel.source, *kernel.helpers):
+        lines, index = function.text.split("\n"), place.line - function.line
+        same_file = place.file_name == SourcePlace(function.file, 0).file_name
+        if same_file and 0 <= index < len(lines):
+            return lines[index].strip()[:60]
+    return ""
+
+
+def place_subject(place: KernelPlace) -> str:
+    """The subject of findings about a place: "line 14"."""
+    return f"line {place.line}" if place else ""
 
 
 def _place_of(document: Document, line: int) -> KernelPlace:

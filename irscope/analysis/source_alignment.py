@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import Indel
 
-from irscope.analysis.python_tokens import TokenLine, token_lines
+from irscope.analysis.python_tokens import TokenLine, def_index, token_lines
 from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
 from irscope.diff.line_map import FileLine, LineMap, MatchedLine
 from irscope.model import Kernel, SourceFunction
@@ -33,7 +33,14 @@ def line_map(a: Kernel, b: Kernel) -> LineMap:
     for left, right in _function_pairs(a, b):
         lines.update(_matched_lines(left, right))
     known = frozenset(key for function in _functions(b) for key in _file_lines(function))
-    return LineMap(lines, known)
+    if a.source.text and b.source.text:
+        return LineMap(lines, known)
+    return LineMap(lines, known, (_definition(a.source), _definition(b.source)))
+
+
+def _definition(function: SourceFunction) -> FileLine:
+    """The line of a function's `def`. Without its text, that is the line that the IR gives."""
+    return function.file, function.line + def_index(function.text.split("\n"))
 
 
 def _functions(kernel: Kernel) -> list[SourceFunction]:
@@ -87,7 +94,8 @@ def _matched_lines(left: SourceFunction, right: SourceFunction) -> Iterator[tupl
         return
     for ours, theirs in _line_pairs(token_lines(left.text), token_lines(right.text)):
         columns = _common_columns(ours, theirs)
-        match = MatchedLine(right.file, right.line + theirs.index, columns)
+        edited = ours.without_names != theirs.without_names
+        match = MatchedLine(right.file, right.line + theirs.index, columns, edited)
         yield (left.file, left.line + ours.index), match
 
 

@@ -110,6 +110,8 @@ class Backend:
       warnings: performance warnings in the log of the assembler.
 
     Compilation:
+      option_defaults: the launch options that a config may set, and the values that they have otherwise
+        (parse_options in triton/backends/*/compiler.py of 3.6 to 3.9).
       pointer_key: what the specialization key of a pointer has in addition (see `Argument.key`).
     """
 
@@ -127,5 +129,6 @@ class Backend:
     reference_devices: Mapping[str, ReferenceDevice] = field(default_factory=dict)
     triton_arch: Callable[[str], int | str] = str
     warnings: Callable[[str | None], tuple[str, ...]] = _no_warnings
+    option_defaults: Mapping[str, int | None] = field(default_factory=dict)
     machine_instruction_set: Callable[[], InstructionSet] | None = None
     pointer_key: str = ""

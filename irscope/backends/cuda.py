@@ -218,5 +218,6 @@ CUDA = Backend(
     reference_devices=_REFERENCE_DEVICES,
     triton_arch=int,
     warnings=ptxas_warnings,
+    option_defaults={"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None},
     machine_instruction_set=_machine_instruction_set,
 )

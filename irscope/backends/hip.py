@@ -111,5 +111,14 @@ HIP = Backend(
     device=_device,
     resources=_resources,
     reference_devices=_REFERENCE_DEVICES,
+    option_defaults={
+        "num_warps": 4,
+        "num_stages": 2,
+        "num_ctas": 1,
+        "maxnreg": None,
+        "waves_per_eu": 0,
+        "matrix_instr_nonkdim": 0,
+        "kpack": 1,
+    },
     pointer_key="S",
 )

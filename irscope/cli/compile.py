@@ -1,6 +1,7 @@
 """Compile a kernel under each of its configs and store every stage, without a GPU.
 
-Name the kernel as FILE.py::KERNEL, or as FILE.py if the file has only one. Its configs are those of
+Name the kernel as FILE.py::KERNEL, or as FILE.py if the file has only one; a module (pkg.mod::KERNEL) and a
+notebook (NAME.ipynb::KERNEL) work too. Importing the file executes it. The kernel's configs are those of
 @triton.autotune, combined with the product of all --config values. The signature is in Triton's
 ahead-of-time notation: a type per argument, `:16` for divisible by 16, `1` for equal to 1; constexpr
 parameters can be omitted.

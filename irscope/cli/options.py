@@ -207,14 +207,17 @@ def print_failures(path: Path, prefix: str = "") -> None:
 
 
 def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
-    """The request in the arguments for `kernel`: FILE.py::KERNEL. Raises UserError if they are invalid."""
+    """The request in the arguments for `kernel`: FILE.py::KERNEL or MODULE::KERNEL.
+
+    Raises UserError if they are invalid.
+    """
     from irscope.capturing.messages import SweepRequest
-    from irscope.model import UserError, parse_value
+    from irscope.model import parse_value
 
     check_positive(args, "-j")
     file, _, name = kernel.partition("::")
     request = SweepRequest(
-        file=Path(file),
+        file=_kernel_file(file),
         kernel=name or None,
         signature=args.signature,
         constants={name: parse_value(value) for name, value in map(_assignment, args.const)},
@@ -223,9 +226,18 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
         reasons=args.reasons,
         passes=args.passes,
     )
-    if not request.file.is_file():
-        raise UserError(f"{request.file}: no such file")
     return request
+
+
+def _kernel_file(name: str) -> Path:
+    """The file at a path, or of a module. Raises UserError if there is neither."""
+    from irscope.model import UserError
+    from irscope.workspace import module_file
+
+    found = Path(name) if Path(name).is_file() else module_file(name)
+    if found is None:
+        raise UserError(f"{name}: no such file or module")
+    return found
 
 
 def check_positive(args: argparse.Namespace, *options: str) -> None:

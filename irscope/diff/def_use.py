@@ -84,13 +84,14 @@ def operand_changes(
         if other == UNMATCHED or not (ours[index] or theirs[other]):
             continue
         mapped = [matcher.match(definition) for definition in ours[index]]
-        if mapped == list(theirs[other]):
+        actual = [matcher.without_inserted(definition) for definition in theirs[other]]
+        if mapped == actual:
             continue
-        if _COMMUTATIVE.match(left.operations[index].opcode) and Counter(mapped) == Counter(theirs[other]):
+        if _COMMUTATIVE.match(left.operations[index].opcode) and Counter(mapped) == Counter(actual):
             continue
         change = Change.EQUAL
-        for was, now, expected in zip_longest(ours[index], theirs[other], mapped):
-            if now != expected:
+        for was, now, expected, value in zip_longest(ours[index], theirs[other], mapped, actual):
+            if value != expected:
                 change |= matcher.change(was, now)
         if change:
             found[index] = change
@@ -105,6 +106,8 @@ class _DefinitionMatcher:
     ) -> None:
         self.left, self.right = left.operations, right.operations
         self.matches = _with_moved(left, right, matches)
+        # A definition by an operation that only one side has -> the definition that it was inserted after.
+        self.inserted: tuple[dict[Definition, Definition], dict[Definition, Definition]] = {}, {}
         self.carried: dict[int, dict[int, int]] = {}
         self.parameters: dict[int, dict[int, int]] = {}
         for index, other in enumerate(matches):
@@ -116,11 +119,13 @@ class _DefinitionMatcher:
                     self.carried[index] = self._carried(index, other, ours[index], theirs[other])
         if language_named(left.language).has_regions:
             self._match_replaced(ours, theirs)
+            self._match_inserted(ours, theirs)
 
     def match(self, definition: Definition | None) -> Definition | None:
         """The definition in the right document that matches `definition`; its owner can be UNMATCHED."""
         if definition is None:
             return None
+        definition = self.inserted[0].get(definition, definition)
         owner = self.matches[definition.owner]
         position = definition.position
         if definition.owner in self.parameters:
@@ -131,6 +136,10 @@ class _DefinitionMatcher:
                 after = self._leading(self.right[owner]) if definition.argument else 0
                 position = self.carried[definition.owner].get(position - before, UNMATCHED - after) + after
         return Definition(owner, definition.argument, position)
+
+    def without_inserted(self, definition: Definition | None) -> Definition | None:
+        """`definition`, or what an added operation that defines it was inserted after."""
+        return None if definition is None else self.inserted[1].get(definition, definition)
 
     def change(self, was: Definition | None, now: Definition | None) -> Change:
         """How an operand changes if its definition changes from `was` to `now`."""
@@ -159,6 +168,35 @@ class _DefinitionMatcher:
                 if found:
                     self.matches[i] = found.pop()
 
+    def _match_inserted(self, ours: Definitions, theirs: Definitions) -> None:
+        """Finds the operations that were inserted between a value and all of its users, on either side.
+
+            %x = tt.load %p                  %x = tt.load %p
+            tt.store %q, %x                  %y = arith.mulf %x, %c       inserted after %x
+                                             tt.store %q, %y
+
+        Only they are new: their users have the operands that they had, through one more operation.
+        """
+        inverse = [UNMATCHED] * len(self.right)
+        for i, j in enumerate(self.matches):
+            if j != UNMATCHED:
+                inverse[j] = i
+        users = _matched_users(ours, self.matches), _matched_users(theirs, inverse)
+        to_left = {self.match(one): one for one in users[0]}
+        for operations, defs, known, side, own, other in (
+            (self.left, ours, self.matches, 0, users[0], users[1]),
+            (self.right, theirs, inverse, 1, users[1], users[0]),
+        ):
+            for index, operation in enumerate(operations):
+                if known[index] != UNMATCHED or len(operation.results) != 1:
+                    continue
+                for one in defs[index]:
+                    value = self.inserted[side].get(one, one) if one else None
+                    match = None if value is None else to_left.get(value) if side else self.match(value)
+                    if value and match and match in other and value not in own:
+                        self.inserted[side][Definition(index, False, 0)] = value
+                        break
+
     def _carried(
         self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
     ) -> dict[int, int]:
@@ -178,6 +216,12 @@ class _DefinitionMatcher:
     def _leading(operation: Operation) -> int:
         """The number of arguments before the loop-carried ones: the induction variable."""
         return max(0, len(operation.arguments) - len(operation.results))
+
+
+def _matched_users(defs: Definitions, matches: Sequence[int]) -> set[Definition]:
+    """The definitions that a matched operation uses."""
+    used = (operands for index, operands in enumerate(defs) if matches[index] != UNMATCHED)
+    return {one for operands in used for one in operands if one is not None}
 
 
 def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, int]:

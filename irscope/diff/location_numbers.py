@@ -62,13 +62,15 @@ def number_locations(
     def left_key(location: Location) -> _Position:
         if lines.left_known(location):
             moved = lines.move(location)
-            return moved.file, moved.line, moved.column, moved.removed
+            column = _ANY_COLUMN if lines.left_edited(location) else moved.column
+            return moved.file, moved.line, column, moved.removed
         name = _name(location.file)
         return name, shifts.get(name, {}).get(location.line, location.line), location.column, False
 
     def right_key(location: Location) -> _Position:
         file = location.file if lines.right_known(location) else _name(location.file)
-        return file, location.line, location.column, False
+        column = _ANY_COLUMN if lines.right_edited(location) else location.column
+        return file, location.line, column, False
 
     numbers: dict[object, int] = {}
     return _numbered(left, left_key, numbers), _numbered(right, right_key, numbers)

@@ -81,7 +81,6 @@ class _Moves:
         lines: LineMap,
     ) -> None:
         self.documents = left, right
-        self.lines = lines
         self.matches = matches
         self.inverse = [UNMATCHED] * len(right.operations)
         for i, j in enumerate(matches):
@@ -91,12 +90,14 @@ class _Moves:
         self.loose = value_numbers(left, right, defs, sizes=False)
         self.users = _users(defs[0], self.exact[0]), _users(defs[1], self.exact[1])
         self.movable = _movable(left), _movable(right)
+        self.places = number_locations(left, right, lines)
 
     def run(self) -> None:
         """Matches equal values first, then what is left, by place and by value without sizes."""
         self._match_equal_values()
         if UNMATCHED in self.matches and UNMATCHED in self.inverse:
-            self._match_unmatched(self._places())
+            if self.places:
+                self._match_unmatched((self.places[0].exact, self.places[1].exact))
             self._match_unmatched(self.loose)
 
     def _match_equal_values(self) -> None:
@@ -106,7 +107,8 @@ class _Moves:
             [j for j, i in enumerate(inverse) if i == UNMATCHED or ours[i] != theirs[j]],
         )
         for i, j in self._candidates(doubtful, self.exact):
-            if matches[i] == inverse[j] == UNMATCHED or self._is_better(i, j):
+            unmatched = (matches[i], inverse[j]).count(UNMATCHED)
+            if unmatched == 2 or (unmatched and self._same_place(i, j)) or self._is_better(i, j):
                 self._match(i, j)
 
     def _is_better(self, i: int, j: int) -> bool:
@@ -159,13 +161,12 @@ class _Moves:
                 if found:
                     yield i, found.pop()
 
-    def _places(self) -> tuple[Sequence[int], Sequence[int]]:
-        """The numbers of the operations' source locations; zeros if one side has none."""
-        left, right = self.documents
-        found = number_locations(left, right, self.lines)
-        if found is None:
-            return [NO_LOCATION] * len(left.operations), [NO_LOCATION] * len(right.operations)
-        return found[0].exact, found[1].exact
+    def _same_place(self, i: int, j: int) -> bool:
+        """Whether two operations come from the same line."""
+        if self.places is None:
+            return False
+        place = self.places[0].lines[i]
+        return place != NO_LOCATION and place == self.places[1].lines[j]
 
 
 def _kind(document: Document, index: int, parent: int) -> tuple[str, int, int]:

@@ -11,6 +11,7 @@ from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
+from irscope.languages.registers import RegisterUse
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -139,6 +140,13 @@ def branches(document: Document) -> Branches:
     return resolve(document.operations, jump, Labels(document, _LABELS).place)
 
 
+def registers(document: Document) -> RegisterUse:
+    """What the operations do with registers; only `irscope registers` and spills need it."""
+    from irscope.languages.amdgcn_registers import register_use
+
+    return register_use(document)
+
+
 @cache
 def lexer() -> type[Lexer]:
     """The Pygments lexer for AMDGCN as LLVM prints it."""
@@ -180,6 +188,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    registers=registers,
     polls=re.compile(r"^s_sleep"),
     names_are_values=False,
     symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),

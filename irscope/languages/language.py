@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from irscope.languages.branches import Branches
 from irscope.languages.document import Document
+from irscope.languages.registers import RegisterUse
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -38,8 +39,9 @@ class Language:
       strip_debug: the lines of a text without the lines and parts that only hold debug information.
       strip_location: a single line without the location or debug id at its end.
 
-    Control flow:
+    Control and data flow:
       branches: the operations of a document after which another one than the next may follow.
+      registers: what the operations of a document do with registers; None if the language has none.
       polls: matches the opcodes that test whether to go on waiting; a small loop around one is a wait.
 
     Comparing:
@@ -62,6 +64,7 @@ class Language:
     strip_debug: Callable[[Iterable[str]], Iterator[str]]
     strip_location: Callable[[str], str] = _unchanged
     branches: Callable[[Document], Branches] = _no_branches
+    registers: Callable[[Document], RegisterUse] | None = None
     polls: re.Pattern[str] = _NEVER
     names_are_values: bool = True
     symbol: re.Pattern[str] | None = None

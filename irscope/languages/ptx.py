@@ -12,6 +12,7 @@ from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
+from irscope.languages.registers import RegisterUse
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -189,6 +190,13 @@ def branches(document: Document) -> Branches:
     return resolve(document.operations, jump, labels.place)
 
 
+def registers(document: Document) -> RegisterUse:
+    """What the operations do with registers; only `irscope registers` and spills need it."""
+    from irscope.languages.ptx_registers import register_use
+
+    return register_use(document)
+
+
 @cache
 def lexer() -> type[Lexer]:
     """Pygments' PTX lexer, extended for predicates and whole opcodes."""
@@ -222,6 +230,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    registers=registers,
     polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
     symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
     comment="//",

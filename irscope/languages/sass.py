@@ -12,6 +12,7 @@ from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
+from irscope.languages.registers import RegisterUse
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -173,6 +174,13 @@ def strip_debug(lines: Iterable[str]) -> Iterator[str]:
     return (line for line in lines if not line.lstrip().startswith("//## File "))
 
 
+def registers(document: Document) -> RegisterUse:
+    """What the operations do with registers; only `irscope registers` and spills need it."""
+    from irscope.languages.sass_registers import register_use
+
+    return register_use(document)
+
+
 @cache
 def lexer() -> type[Lexer]:
     """The Pygments lexer for SASS; Pygments' own `sass` is a CSS language."""
@@ -231,6 +239,7 @@ LANGUAGE = Language(
     lexer=lexer,
     strip_debug=strip_debug,
     branches=branches,
+    registers=registers,
     polls=re.compile(r"TRYWAIT|TRY_ALLOC|FIND_AND_SET|^NANOSLEEP"),
     names_are_values=False,
     symbol=re.compile(r"(?<=[`($])([A-Za-z_][\w.]*)(?=[$)])"),

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from irscope.analysis.axis_flow import AxisFlow
 from irscope.facts.fact import Fact, FactValue, status_of
+from irscope.languages.language_registry import parse
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Target, Variant
 
@@ -15,6 +17,8 @@ ReadStage = Callable[[Variant, str], bytes | None]
 
 _DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
 _MAX_LISTED = 3
+_MAX_OPERATIONS = 5_000
+_TTIR = "mlir"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,22 @@ class CompiledKernel:
     def lines(self) -> list[str]:
         """The lines of the kernel's source, including its decorators."""
         return self.kernel.source.text.split("\n")
+
+    def flow(self, variant: Variant) -> AxisFlow | None:
+        """The data flow of a variant's TTIR; None if it has none, or one too large to analyze quickly."""
+        artifact = variant.artifacts.get("ttir")
+        key = artifact.digest if artifact else str(variant.id)
+        if key not in self._flows:
+            content = self.read(variant, "ttir")
+            document = parse(content.decode("utf-8", "replace"), _TTIR) if content is not None else None
+            small = document is not None and len(document.operations) <= _MAX_OPERATIONS
+            self._flows[key] = AxisFlow(document) if document is not None and small else None
+        return self._flows[key]
+
+    @cached_property
+    def _flows(self) -> dict[str, AxisFlow | None]:
+        """The data flow by digest of TTIR: configs that differ in num_warps or num_stages share it."""
+        return {}
 
     @property
     def head_lines(self) -> tuple[int, ...]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
+from irscope.toolchain.python_files import load_file
 from irscope.toolchain.signature import SignatureItem
 
 
@@ -30,28 +29,6 @@ class FoundKernel:
     configs: tuple[Config, ...] = ()
     heuristics: Mapping[str, Any] = field(default_factory=dict)
     pruned: bool = False
-
-
-@cache
-def load_file(path: Path) -> Mapping[str, Any]:
-    """Imports the file at `path` and returns its names; its `__main__` part does not run.
-
-    Raises UserError if the file is missing or its import fails.
-    """
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise UserError(f"{path}: no such Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except ModuleNotFoundError as error:
-        hint = "; pip install 'irscope[run]'" if error.name == "torch" else ""
-        raise UserError(f"{path}: needs the module '{error.name}', which is not installed{hint}") from error
-    except BaseException as error:  # user code may raise anything, SystemExit included
-        raise UserError(f"{path}: importing it fails: {_one_line(error)}") from error
-    return vars(module)
 
 
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
@@ -130,27 +107,40 @@ def triton_value(value: Value) -> Any:
     return value
 
 
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+# More decorators around each other than any kernel has: a bound on a chain that may have a cycle.
+_MOST_DECORATORS = 16
 
 
 def unwrap(value: Any) -> FoundKernel | None:
-    """The JITFunction inside its autotune and heuristics decorators; None for any other object."""
+    """The JITFunction inside its decorators; None if there is none.
+
+    Libraries wrap kernels in decorators of their own. Like those of Triton, they keep the function that they
+    decorate as `fn`, `jit_function` or `__wrapped__`.
+    """
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
     configs: tuple[Config, ...] = ()
     heuristics: dict[str, Any] = {}
     pruned = False
-    while isinstance(value, Autotuner | Heuristics):
+    for _ in range(_MOST_DECORATORS):
+        if isinstance(value, JITFunction):
+            return FoundKernel(value, configs, heuristics, pruned)
         if isinstance(value, Autotuner):
             configs = tuple(_config(config) for config in value.configs)
             pruned = bool(value.perf_model) or value.early_config_prune is not None
-        else:
+        elif isinstance(value, Heuristics):
             heuristics = {**value.values, **heuristics}
-        value = value.fn
-    return FoundKernel(value, configs, heuristics, pruned) if isinstance(value, JITFunction) else None
+        value = _decorated(value)
+    return None
+
+
+def _decorated(value: Any) -> Any:
+    """The function that a decorator's object keeps; None if it keeps none."""
+    if isinstance(value, type | ModuleType):
+        return None
+    found = (inspect.getattr_static(value, name, None) for name in ("jit_function", "fn", "__wrapped__"))
+    return next((function for function in found if function is not None), None)
 
 
 def _config(config: Any) -> Config:

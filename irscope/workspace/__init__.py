@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from irscope.analysis.findings.finding import Finding as Finding
     from irscope.analysis.kernel_loops import Loop as Loop
     from irscope.analysis.kernel_loops import TripCount as TripCount
+    from irscope.analysis.registers.live_values import LiveValue as LiveValue
+    from irscope.analysis.registers.python_names import SourceLine as SourceLine
+    from irscope.analysis.registers.register_report import RegisterReport as RegisterReport
+    from irscope.analysis.registers.register_report import TensorInRegisters as TensorInRegisters
+    from irscope.analysis.registers.spilled_values import SpilledValue as SpilledValue
     from irscope.analysis.source_map import PythonLine as PythonLine
     from irscope.analysis.source_map import SourcePlace as SourcePlace
     from irscope.backends import STAGES as STAGES
@@ -85,6 +90,7 @@ if TYPE_CHECKING:
     from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.toolchain.python_files import module_file as module_file
     from irscope.toolchain.signature import split_signature as split_signature
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
@@ -109,10 +115,10 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.fact_table import FactTable as FactTable
+    from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.linting import LintResult as LintResult
     from irscope.workspace.linting import lint as lint
-    from irscope.workspace.live import InProgress as InProgress
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
     from irscope.workspace.pass_comparison import PassChange as PassChange
@@ -176,6 +182,10 @@ _EXPORTS = {
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
     "irscope.analysis.findings.finding": "Finding",
+    "irscope.analysis.registers.live_values": "LiveValue",
+    "irscope.analysis.registers.python_names": "SourceLine",
+    "irscope.analysis.registers.register_report": "RegisterReport TensorInRegisters",
+    "irscope.analysis.registers.spilled_values": "SpilledValue",
     "irscope.analysis.kernel_loops": "Loop TripCount",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
@@ -206,6 +216,7 @@ _EXPORTS = {
     "irscope.store.merge_captures": "merge_captures",
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
+    "irscope.toolchain.python_files": "module_file",
     "irscope.toolchain.signature": "split_signature",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
@@ -218,7 +229,8 @@ _EXPORTS = {
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.live": "InProgress LiveUpdates apply_events",
+    "irscope.workspace.in_progress": "InProgress",
+    "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
     "irscope.workspace.source_lines": (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from irscope.analysis.capture_diff import CaptureDiff, FactChange, MatchedVariants
 from irscope.analysis.capture_diff import compare_captures as diff_captures
+from irscope.analysis.capture_matching import Difference, closest
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import Variant
 from irscope.model.text import pluralize
@@ -16,6 +17,8 @@ from irscope.workspace.workspace import Workspace
 _KINDS = {kind.name: kind for kind in FACT_KINDS}
 _FAILURE = "failure"
 _UNITS = ("bytes", "seconds")
+# How many differences to the closest variant are listed.
+_MAX_DIFFERENCES = 4
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,8 @@ class CaptureComparison:
 
     @property
     def unmatched(self) -> list[str]:
-        """Renamed kernels, and what only one of the captures has, by kernel."""
-        return list(_unmatched(self.diff))
+        """Environments that differ, renamed kernels, and what only one of the captures has, by kernel."""
+        return [*_environments(self.diff), *_unmatched(self.diff, self.variants)]
 
     def pair_text(self, pair: MatchedVariants) -> str:
         """A pair in one line: what got worse and better; only what got better if nothing got worse."""
@@ -105,18 +108,44 @@ def _by_fact(changes: Iterable[FactChange]) -> str:
     return f": {text}" if text else ""
 
 
-def _unmatched(diff: CaptureDiff) -> Iterator[str]:
+def _environments(diff: CaptureDiff) -> Iterator[str]:
+    """The environment variables that differ between matched variants, and in how many pairs."""
+    changes: Counter[tuple[str, str, str]] = Counter()
+    for pair in diff.pairs:
+        a, b = pair.a.environment, pair.b.environment
+        for name in dict.fromkeys([*a, *b]):
+            if a.get(name) != b.get(name):
+                changes[name, a.get(name, "unset"), b.get(name, "unset")] += 1
+    for (name, was, now), number in changes.items():
+        yield f"Environment  {name}: {was} -> {now} in {pluralize(number, 'pair')}"
+
+
+def _unmatched(diff: CaptureDiff, variants: tuple[Sequence[Variant], Sequence[Variant]]) -> Iterator[str]:
     for old, new in diff.renamed.items():
         yield f"Renamed  {old} -> {new}"
-    matched = {pair.a.kernel.name for pair in diff.pairs}, {pair.b.kernel.name for pair in diff.pairs}
-    for title, variants, known in (
-        ("Only in OLD", diff.only_a, matched[0]),
-        ("Only in NEW", diff.only_b, matched[1]),
+    before = {new: old for old, new in diff.renamed.items()}
+    for title, left, others, capture, names in (
+        ("Only in OLD", diff.only_a, variants[1], "NEW", diff.renamed),
+        ("Only in NEW", diff.only_b, variants[0], "OLD", before),
     ):
-        kernels = Counter(variant.kernel.name for variant in variants)
-        for name, number in kernels.items():
-            whole = "" if name in known else ", the whole kernel"
-            yield f"{title}  {name}: {pluralize(number, 'variant')}{whole}"
+        kernels: dict[str, list[Variant]] = {}
+        for variant in left:
+            kernels.setdefault(variant.kernel.name, []).append(variant)
+        for kernel, group in kernels.items():
+            why = _why_unmatched(group[0], closest(group[0], others, names.get(kernel)), capture)
+            yield f"{title}  {kernel}: {pluralize(len(group), 'variant')}{why}"
+
+
+def _why_unmatched(variant: Variant, found: tuple[Variant, Sequence[Difference]] | None, capture: str) -> str:
+    """In what a variant differs from the closest one of the other capture."""
+    if found is None:
+        return ", the whole kernel"
+    other, differences = found
+    if not differences:
+        return f"; #{variant.id} equals #{other.id} of {capture}, which has another match"
+    listed = ", ".join(map(str, differences[:_MAX_DIFFERENCES]))
+    more = ", ..." if len(differences) > _MAX_DIFFERENCES else ""
+    return f"; #{variant.id} and its closest in {capture}, #{other.id}, differ in {listed}{more}"
 
 
 def _change_text(change: FactChange, pair: MatchedVariants) -> str:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from irscope.backends import stages_for
-from irscope.model import Artifact, Kernel, Variant
-from irscope.store.encoding import digest
+from irscope.model import Kernel, Variant
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
-
-WAITING = "waiting"
-COMPILING = "compiling"
-# Gluon's own stage, which a Triton kernel does not have.
-_GLUON = "glir"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,94 +67,6 @@ class Ended:
 
 
 Event = Planned | Started | StageMade | VariantFinished | Unchanged | Refused | Ended
-
-
-class InProgress:
-    """The variants that are not in the capture yet, by id, with the contents of their stages."""
-
-    def __init__(self) -> None:
-        self._statuses: dict[int, str] = {}
-        self._contents: dict[int, dict[str, bytes]] = {}
-
-    def __contains__(self, id_: int) -> bool:
-        return id_ in self._statuses
-
-    def __len__(self) -> int:
-        return len(self._statuses)
-
-    @property
-    def waiting(self) -> int:
-        """The number of variants whose compilation has not started."""
-        return sum(status == WAITING for status in self._statuses.values())
-
-    def status(self, id_: int) -> str:
-        """`waiting`, `compiling`, `compiling ptx` (the next stage); "" if it is not in progress."""
-        return self._statuses.get(id_, "")
-
-    def add(self, id_: int) -> None:
-        """Adds a variant that will be compiled."""
-        self._statuses[id_] = WAITING
-
-    def start(self, id_: int) -> None:
-        """Records that the compilation of a variant started."""
-        self._statuses[id_] = COMPILING
-
-    def with_stage(self, variant: Variant, stage: str, content: bytes) -> Variant:
-        """The variant with one more stage, whose content is kept here."""
-        artifact = Artifact(stage, digest(content), len(content))
-        self._contents.setdefault(variant.id, {})[artifact.digest] = content
-        grown = replace(variant, artifacts={**variant.artifacts, stage: artifact})
-        self._statuses[variant.id] = f"{COMPILING} {_next_stage(grown)}".rstrip()
-        return grown
-
-    @staticmethod
-    def expected_stages(variant: Variant) -> list[str]:
-        """The stages that a variant will have unless it fails: those of its backend."""
-        return [stage.name for stage in stages_for(variant.target.backend) if stage.name != _GLUON]
-
-    def content(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage that the capture does not have yet; None if it is not kept here."""
-        artifact = variant.artifacts.get(stage)
-        return self._contents.get(variant.id, {}).get(artifact.digest) if artifact else None
-
-    def remove(self, id_: int) -> None:
-        """Forgets a variant that is in the capture now, or will not be compiled."""
-        self._statuses.pop(id_, None)
-        self._contents.pop(id_, None)
-
-    def clear(self) -> set[int]:
-        """Forgets all variants; returns their ids."""
-        removed = set(self._statuses)
-        for id_ in removed:
-            self.remove(id_)
-        return removed
-
-
-class SourceAges:
-    """The order in which the sources of each kernel (a name in a file) became current."""
-
-    def __init__(self, kernels: Iterable[Kernel]) -> None:
-        self._ids: dict[tuple[str, str], list[int]] = {}  # oldest first
-        for _, kernel in sorted({kernel.id: kernel for kernel in kernels}.items()):
-            self.renew(kernel)
-
-    def renew(self, kernel: Kernel) -> None:
-        """Makes `kernel` the current source among those of the same name and file."""
-        others = self._ids.get(_name_and_file(kernel), ())
-        self._ids[_name_and_file(kernel)] = [*(id_ for id_ in others if id_ != kernel.id), kernel.id]
-
-    def keep(self, kernels: Iterable[Kernel]) -> None:
-        """Forgets all sources except those of `kernels`."""
-        left = {kernel.id for kernel in kernels}
-        self._ids = {name: [id_ for id_ in ids if id_ in left] for name, ids in self._ids.items()}
-
-    def of(self, kernel: Kernel) -> str:
-        """How many source edits ago it was current: `now`, `before`, `2 before`; "" if it is the only one."""
-        order = self._ids[_name_and_file(kernel)]
-        if len(order) < 2 or kernel.id not in order:
-            return ""
-        back = len(order) - 1 - order.index(kernel.id)
-        return f"{back} before" if back > 1 else "before" if back else "now"
 
 
 @dataclass
@@ -227,15 +132,3 @@ def _plan(workspace: Workspace, planned: Planned) -> None:
     for variant in planned.variants:
         workspace.put(variant)
         workspace.in_progress.add(variant.id)
-
-
-def _next_stage(variant: Variant) -> str:
-    """The stage after those that the variant has; "" after the last one."""
-    names = [stage.name for stage in stages_for(variant.target.backend) if not stage.derived_from]
-    last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
-    return names[last + 1] if last + 1 < len(names) else ""
-
-
-def _name_and_file(kernel: Kernel) -> tuple[str, str]:
-    """What an edit of its source leaves unchanged of a kernel."""
-    return kernel.name, kernel.source.file

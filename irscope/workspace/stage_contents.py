@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.backends import BACKENDS, stage_named
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter
-from irscope.workspace.live import InProgress
+from irscope.workspace.in_progress import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
 
 if TYPE_CHECKING:

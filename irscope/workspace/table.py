@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of
 from irscope.facts.registry import FACT_KINDS, kinds_for
+from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
 from irscope.model.text import pluralize
 from irscope.model.varying import varying
@@ -166,7 +167,7 @@ def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
     for entry in section.entries:
         value = entry.value(kind.name)
         text = str(entry.facts[kind.name]) if value is not None else "" if entry.variant.failure else UNKNOWN
-        cells.append(TableCell(text, value, top is not None and not entry.problem and value == top))
+        cells.append(TableCell(text, value, top is not None and value == top and can_be_best(entry, kind)))
     return FactColumn(kind, tuple(cells), top, bool(varying_kinds(section, [kind])))
 
 
@@ -210,14 +211,30 @@ def config_names(section: TableSection) -> list[str]:
 
 
 def best(section: TableSection, kind: FactKind) -> FactValue:
-    """The best value of a fact among variants that can launch; None if there is nothing to choose."""
-    values = [entry.value(kind.name) for entry in section.entries if not entry.problem]
-    numbers = [value for value in values if isinstance(value, int | float)]
+    """The best value of a fact among variants that can launch; None if there is nothing to choose.
+
+    A variant that spills has few registers, and many resident warps, only because of that.
+    """
+    launchable = [entry for entry in section.entries if not entry.problem]
+    numbers = _numbers(launchable, kind)
     if not kind.better or len(set(numbers)) < 2:
+        return None
+    numbers = _numbers([entry for entry in launchable if can_be_best(entry, kind)], kind)
+    if not numbers:
         return None
     if kind.name == "ms" and len({entry.value("ms_key") for entry in section.entries} - {None}) > 1:
         return None  # times of different problems
     return min(numbers) if kind.better == "low" else max(numbers)
+
+
+def can_be_best(entry: TableEntry, kind: FactKind) -> bool:
+    """Whether the value of a variant can be the best of its column."""
+    return not entry.problem and not (kind in IMPROVED_BY_SPILLS and spills(entry.facts))
+
+
+def _numbers(entries: Sequence[TableEntry], kind: FactKind) -> list[int | float]:
+    values = [entry.value(kind.name) for entry in entries]
+    return [value for value in values if isinstance(value, int | float)]
 
 
 def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind] = FACT_KINDS) -> list[FactKind]:

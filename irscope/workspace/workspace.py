@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
 from irscope.store import CaptureWriter, find_variant, select_variants, variant_names
-from irscope.workspace.live import InProgress, SourceAges
+from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.texts import text_stages
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irscope.analysis.compilations import Compilations
     from irscope.analysis.kernel_loops import Loop
     from irscope.analysis.pass_history import PassModule, PassStep
+    from irscope.analysis.registers.register_report import RegisterReport
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
     from irscope.facts.fact import Fact, FactKind
@@ -306,6 +307,16 @@ class Workspace:
         if self._contents.layouts(variant) is None and version and installed_triton() == version:
             layouts = triton_layouts(self.text(variant, "ttgir"), variant.target)
             self._contents.add_layouts(variant, dict(layouts))
+
+    def registers(self, variant: Variant, stage: str | None = None) -> RegisterReport:
+        """The register pressure of an assembly stage, the values live at its peak, and what is spilled.
+
+        `stage` is "sass", "ptx" or "amdgcn"; None: the machine code, or PTX if SASS cannot be had. Takes 10
+        to 100 ms, and SASS has to be derived first. Raises as `content`, and UserError for another stage.
+        """
+        from irscope.workspace.variant_registers import variant_registers
+
+        return variant_registers(self, variant, stage)
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant in order; none if they were not recorded."""

@@ -47,8 +47,9 @@ def compare(old, new):
         ({"code": "b", "instructions": 104}, [], []),
         ({"code": "b", "instructions": 110}, ["instructions"], []),
         ({"code": "b", "load_width": 0}, [], []),
-        ({"code": "a", "seconds": {"llir": 3.0}}, ["seconds"], []),
-        ({"code": "a", "seconds": {"llir": 0.3}}, [], []),
+        ({"code": "a", "seconds": {"llir": 3.0}}, [], []),
+        ({"code": "b", "seconds": {"llir": 0.01}}, [], []),
+        ({"code": "b", "registers": 32, "stack": 2128, "occupancy": 1.0}, ["stack"], []),
     ],
 )
 def test_better_and_worse_facts_are_listed(values, worse, better):

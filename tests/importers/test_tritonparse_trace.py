@@ -25,7 +25,7 @@ def test_a_trace_gives_configs_types_and_python(irscope: Irscope, tmp_path: Path
     with CaptureReader(tmp_path / "run.irscope") as capture:
         first, second, typed = capture.variants()
         ptx = capture.read(first, "ptx") or b""
-    assert first.config.values == (("BLOCK", 64), ("num_warps", 2), ("num_stages", 3), ("num_ctas", 1))
+    assert first.config.values == (("BLOCK", 64), ("num_warps", 2), ("num_stages", 3))
     assert second.config.get("BLOCK") == 128
     assert first.specialization == (Argument("x_ptr", "*fp32", "D"), Argument("n", "i32", ""))
     assert first.kernel.parameters == ("x_ptr", "n", "BLOCK")

@@ -71,6 +71,19 @@ def test_configs_that_spill_worst_first():
     )
 
 
+def test_amds_spills_are_ranked_by_what_is_spilled():
+    scalar = made(1, {"BLOCK": 64}, stack=0, vector_spills=0, scalar_spills=24)
+    worse = made(2, {"BLOCK": 128}, stack=0, vector_spills=0, scalar_spills=27)
+    vector = made(3, {"BLOCK": 256}, stack=2140, vector_spills=534, scalar_spills=1)
+    (only,) = lint(scalar, worse)
+    assert "2 of 2 variants spill scalar registers" in only.message
+    assert "the worst with 27, to lanes of vector registers: #2" in only.message
+    memory, lanes = sorted(lint(scalar, worse, vector), key=lambda diagnostic: "lanes" in diagnostic.message)
+    assert "1 of 3 variants spills on" in memory.message
+    assert "2,140 bytes of stack per thread (534 vector and 1 scalar register): #3" in memory.message
+    assert "2 of 3 variants spill scalar registers" in lanes.message
+
+
 def test_configs_with_identical_machine_code():
     facts = {"code": "same", "registers": 32, "stack": 0, "shared": 0, "threads": 128}
     block = [Argument("BLOCK", "constexpr", None, 64)]

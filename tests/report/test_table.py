@@ -79,6 +79,25 @@ def test_a_variant_with_a_problem_is_never_best():
     assert best(section(), KINDS["stack"]) is None, "nothing to choose between equal values"
 
 
+@pytest.mark.parametrize(
+    ("spilling", "top"),
+    [
+        ({"stack": 2128, "n_spills": 532}, (96, 0.25)),
+        ({"stack": 2128, "spill_store_bytes": 900, "spill_load_bytes": 900}, (96, 0.25)),
+        ({"stack": 0, "vector_spills": 0, "scalar_spills": 24}, (96, 0.25)),
+        ({"stack": 64, "spill_store_bytes": 0, "spill_load_bytes": 0}, (32, 1.0)),
+    ],
+)
+def test_a_variant_that_spills_is_never_best_in_registers(spilling, top):
+    known = {
+        1: facts(registers=32, occupancy=1.0, shared=0, **spilling),
+        2: facts(registers=96, occupancy=0.25, shared=1024, stack=0),
+    }
+    (only,) = sections(entries(VARIANTS[:2], NAMES, known), None, list(KINDS.values()))
+    assert (best(only, KINDS["registers"]), best(only, KINDS["occupancy"])) == top
+    assert best(only, KINDS["shared"]) == 0
+
+
 def test_sorting_puts_the_best_first_and_problems_last():
     assert order("registers") == [1, 2, 5, 4, 3]
     assert order("occupancy") == [1, 2, 5, 4, 3], "high is good, unknown after all known"

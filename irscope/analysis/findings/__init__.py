@@ -24,7 +24,10 @@ from irscope.analysis.findings.resources import (
     registers,
     spills,
 )
+from irscope.analysis.findings.scalar_spills import scalar_spills
+from irscope.analysis.findings.source_edits import source_edits
 from irscope.analysis.findings.stages import first_different_stage, first_divergence
+from irscope.analysis.findings.tensor_cores import tensor_cores
 from irscope.analysis.findings.warp_specialization import warp_specialization
 
 __all__ = ["FINDINGS", "Finding", "PairContext", "findings"]
@@ -38,7 +41,9 @@ def findings(pair: PairContext) -> list[Finding]:
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
     identical_code,
+    tensor_cores,
     spills,
+    scalar_spills,
     assembler_warnings,
     registers,
     occupancy,
@@ -49,6 +54,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     atomics,
     warp_specialization,
     layouts,
+    source_edits,
     first_divergence,
     first_different_stage,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
+from irscope.analysis.findings.register_causes import register_cause, spill_cause
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.backends import backend_of
 from irscope.facts.fact import FactKind, Facts, change_text, number_of, value_of
@@ -33,6 +34,7 @@ from irscope.facts.registry import (
     THREADS,
     WARP_SPECIALIZATION,
 )
+from irscope.facts.spills import spilled_registers_text
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
 _MAX_REGISTERS = 255
@@ -73,13 +75,15 @@ def spills(pair: PairContext) -> Iterator[Finding]:
     else:
         text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
     weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
-    yield Finding(text, weight, "spills", *pair.evidence(STACK))
+    yield Finding(text + spill_cause(pair), weight, "spills", *pair.evidence(STACK))
 
 
 def _spill_text(facts: Facts) -> str:
     stack, registers = number_of(facts, STACK) or 0, number_of(facts, REGISTERS)
     parts = [f"{stack:,} bytes of stack per thread"]
     stores, loads = number_of(facts, SPILL_STORE_BYTES), number_of(facts, SPILL_LOAD_BYTES)
+    if spilled := spilled_registers_text(facts):
+        parts.append(f"{spilled} spilled")
     if stores is not None and loads is not None:
         parts.append(f"{stores:,} bytes of spill stores and {loads:,} of spill loads")
     if registers is None:
@@ -109,7 +113,7 @@ def registers(pair: PairContext) -> Iterator[Finding]:
         stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
     else:
         stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
-    text = f"{change_text(REGISTERS, *found)} ({stack_text})"
+    text = f"{change_text(REGISTERS, *found)} ({stack_text}){register_cause(pair)}"
     yield Finding(text, _weight(REGISTERS, *found), "registers")
 
 

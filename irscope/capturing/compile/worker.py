@@ -11,10 +11,12 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
+from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
@@ -39,8 +41,8 @@ def main(descriptor: int) -> None:
     prepare()
     from irscope.toolchain.compiler import StageMemory
 
-    with pipe:
-        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe))
+    with pipe, ExitStack() as stack:
+        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack))
 
 
 def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
@@ -54,15 +56,15 @@ def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
         return
 
 
-def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
+def _work(task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack) -> None:
     from irscope.capturing.compile.plan import make_plan
     from irscope.toolchain.compiler import compile_job
 
     if isinstance(task, SweepRequest):
-        _use_stub_driver(task.targets[0])
+        _use_stub_driver(task.targets[0], stack)
         send(pipe, make_plan(task))
     else:
-        _use_stub_driver(task.target)
+        _use_stub_driver(task.target, stack)
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())
 
@@ -125,12 +127,32 @@ def prepare() -> None:
     knobs.nvidia.dump_ptxas_log = True
 
 
-def _use_stub_driver(target: Target) -> None:
+def _use_stub_driver(target: Target, stack: ExitStack) -> None:
     from triton.runtime import driver
 
     from irscope.toolchain.stub_driver import StubDriver
 
+    if not isinstance(driver._active, StubDriver):
+        _fake_cuda_after_import(target, stack)
     driver.set_active(StubDriver(target))
+
+
+def _fake_cuda_after_import(target: Target, stack: ExitStack) -> None:
+    """From the import of torch on, `torch.cuda` answers as under `irscope run`: kernel files ask it.
+
+    A file is imported once, so the target of the first task answers for all.
+    """
+    if "torch" in sys.modules:
+        _fake_cuda(target, stack)
+    else:
+        after_import(("torch",), partial(_fake_cuda, target, stack))
+
+
+def _fake_cuda(target: Target, stack: ExitStack) -> None:
+    from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+    from irscope.capturing.fake_cuda.unknown_value import Assumptions
+
+    stack.enter_context(fake_cuda(target, Assumptions({})))
 
 
 if __name__ == "__main__":

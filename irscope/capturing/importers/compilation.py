@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from irscope.backends import stages_for, target_named
+from irscope.backends import backend_of, stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
 from irscope.capturing.importers.find_source import (
     KernelHeader,
@@ -16,14 +17,14 @@ from irscope.capturing.importers.find_source import (
     read_header,
 )
 from irscope.capturing.importers.untrusted import BadEntryError, clean
-from irscope.model import OPTION_NAMES, Argument, Config, SourceFunction, Target, Value
+from irscope.model import Argument, Config, SourceFunction, Target, Value
+from irscope.model.environment import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
 from irscope.store import NewVariant
 
-# The options that tune AMD kernels, besides OPTION_NAMES, and their defaults, which are omitted
-# (HIPOptions in triton/backends/amd/compiler.py). A program uses the same value of all other options.
-_AMD_OPTIONS = {"waves_per_eu": 0, "matrix_instr_nonkdim": 0, "kpack": 1}
 # The stages that have the kernel's signature, starting with the closest to Python.
 _MLIR_STAGES = ("source", "glir", "ttir", "ttgir")
+# Environment variables, whose names are in capitals, which no option's is.
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)+")
 # The most ranges in a config if the Python source that names them is missing.
 _MAX_RANGES = 6
 
@@ -110,14 +111,29 @@ def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
     )
 
 
-def config_options(values: Mapping[str, Any]) -> dict[str, Value]:
-    """The options in Triton's metadata that a config sets. Raises BadEntryError if one is not a number."""
+def config_options(values: Mapping[str, Any], target: Target) -> dict[str, Value]:
+    """The options in Triton's metadata that a config sets. Raises BadEntryError if one is not a number.
+
+    Defaults are omitted, except those of num_warps and num_stages, as in a recorded program.
+    """
     options: dict[str, Value] = {}
-    for name in (*OPTION_NAMES, *_AMD_OPTIONS):
+    for name, default in backend_of(target).option_defaults.items():
         value = values.get(name)
-        if value is not None and value != _AMD_OPTIONS.get(name):
+        if value is not None and (value != default or name in ("num_warps", "num_stages")):
             options[name] = _count(name, value)
     return options
+
+
+def environment_components(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The components of Triton's key that its metadata has: environment variables and some options."""
+    found = {
+        f"{ENVIRONMENT}{clean(name)}": clean(value)
+        for name, value in metadata.items()
+        if isinstance(value, str) and _VARIABLE.fullmatch(name)
+    }
+    return found | {
+        OPTION + name: clean(str(metadata[name])) for name in (*CHECKS, *OPTION_VARIABLES) if name in metadata
+    }
 
 
 def target_of(description: Any) -> Target:

@@ -17,7 +17,13 @@ from typing import Any
 
 from irscope.backends import STAGES
 from irscope.capturing.importers.autotune_results import SUFFIX
-from irscope.capturing.importers.compilation import RawCompilation, config_options, hash_of, target_of
+from irscope.capturing.importers.compilation import (
+    RawCompilation,
+    config_options,
+    environment_components,
+    hash_of,
+    target_of,
+)
 from irscope.capturing.importers.untrusted import (
     MAX_JSON_BYTES,
     MAX_STAGE_BYTES,
@@ -118,11 +124,13 @@ def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
         raise BadEntryError("it has no metadata: the compilation failed or was interrupted")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
     log, seconds = _sidecar(entry)
+    target = target_of(metadata.get("target"))
     return RawCompilation(
         key=hash_of(metadata),
         name=str(metadata.get("name") or stem),
-        target=target_of(metadata.get("target")),
-        options=config_options(metadata),
+        target=target,
+        options=config_options(metadata, target),
+        cache_key=environment_components(metadata),
         artifacts=entry.read_stages(stem),
         triton=str(metadata.get("triton_version") or "unknown"),
         metadata=metadata,
@@ -153,11 +161,12 @@ def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
     """The compilation in a dump's folder whose files are named `stem`. Raises BadEntryError."""
     artifacts = entry.read_stages(stem)
     metadata = _module_metadata(artifacts.get("ttgir", b""))
+    target = target_of(metadata["target"])
     return RawCompilation(
         key=entry.path.name,
         name=stem,
-        target=target_of(metadata["target"]),
-        options=config_options(metadata),
+        target=target,
+        options=config_options(metadata, target),
         artifacts=artifacts,
         metadata=metadata,
         cache_key={DUMP_KEY: entry.path.name},

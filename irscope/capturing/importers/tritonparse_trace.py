@@ -23,6 +23,7 @@ from irscope.capturing.importers.compilation import (
     SkippedEntry,
     assemble,
     config_options,
+    environment_components,
     hash_of,
     target_of,
 )
@@ -76,16 +77,17 @@ def _raw_compilation(record: Mapping[str, Any]) -> RawCompilation:
     metadata = _object(payload, "metadata")
     function = _function(payload.get("python_source"))
     name = str(metadata.get("name") or "")
+    target = target_of(metadata.get("target"))
     return RawCompilation(
         key=hash_of(metadata),
         name=name or (function.source.name if function else "unknown"),
-        target=target_of(metadata.get("target")),
-        options=config_options(metadata),
+        target=target,
+        options=config_options(metadata, target),
         artifacts=_stages(_object(payload, "file_content")),
         triton=str(metadata.get("triton_version") or "unknown"),
         metadata={key: value for key, value in metadata.items() if key not in _ADDED},
         seconds=_seconds(metadata.get("times")),
-        cache_key=_cache_key(metadata),
+        cache_key=environment_components(metadata) | _cache_key(metadata),
         cached=metadata.get("cache_hit") is True,
         function=function,
         constants=_constants(metadata.get("src_constants"), function),

@@ -29,10 +29,16 @@ def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
 def _described(value: Any) -> str:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         sizes = ", ".join(map(str, value.shape))
-        return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]"
+        strides = f" strides {list(value.stride())}" if _is_strided(value) else ""
+        return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]{strides}"
     if hasattr(value, "base") and hasattr(value, "block_shape"):
         return f"tensordesc {_described(value.base)} in blocks of {list(value.block_shape)}"
     return str(value) if isinstance(value, bool | int | float | None) else type(value).__name__
+
+
+def _is_strided(value: Any) -> bool:
+    """Whether a tensor is not contiguous."""
+    return hasattr(value, "is_contiguous") and not value.is_contiguous()
 
 
 @cache

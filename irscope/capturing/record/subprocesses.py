@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import atexit
 import base64
-import importlib.util
 import os
 import pickle
 import sys
 from contextlib import ExitStack
 from functools import partial
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from irscope.capturing.after_import import after_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from irscope.capturing.messages import Answer, Question, Record, SubprocessOptions
     from irscope.capturing.record.background_writer import BackgroundWriter
     from irscope.capturing.record.program import PipeLink
@@ -46,40 +43,17 @@ def announce(options: SubprocessOptions) -> None:
 def begin() -> None:
     """Captures this process from its import of torch or triton on, if the environment says so."""
     if _VARIABLE in os.environ:
-        sys.meta_path.insert(0, _ImportHook())
+        after_import(("torch", "triton"), _capture_until_exit)
 
 
-class _ImportHook(MetaPathFinder):
-    """Waits for the import of torch or triton."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The spec of torch or triton, whichever comes first; None for any other module."""
-        if name not in ("torch", "triton"):
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _capture_after(spec.loader)  # type: ignore[method-assign,assignment]
-        return spec
-
-
-def _capture_after(loader: Loader) -> Callable[[Any], None]:
-    execute = loader.exec_module
-
-    def exec_module(module: Any) -> None:
-        execute(module)
-        _capture_until_exit(pickle.loads(base64.b64decode(os.environ[_VARIABLE])))  # noqa: S301 - announce's
-
-    return exec_module
-
-
-def _capture_until_exit(options: SubprocessOptions) -> None:
+def _capture_until_exit() -> None:
     """Captures what this process compiles from now on."""
     from irscope.capturing.messages import Finished
     from irscope.capturing.record.program import reporting_stops
     from irscope.capturing.record.session import recording
     from irscope.model import UserError
 
+    options: SubprocessOptions = pickle.loads(base64.b64decode(os.environ[_VARIABLE]))  # noqa: S301 - announce's
     link = OwnCapture(options)
     announce(options)
     stack = ExitStack()

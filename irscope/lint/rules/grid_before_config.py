@@ -31,12 +31,8 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.kernel_body import axes_of, program_axes, resolve_local, terms
-from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.grids import blocks_by_axis, dimensions, divisors
 from irscope.lint.source.python_module import LaunchSite, PythonModule
-from irscope.lint.source.scope import Scope
-
-_DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
 
 
 def grid_before_config(module: PythonModule) -> Iterator[Diagnostic]:
@@ -45,12 +41,12 @@ def grid_before_config(module: PythonModule) -> Iterator[Diagnostic]:
         sizes = _sizes(launch, module)
         if not sizes:
             continue
-        blocks_by_axis = _blocks_by_axis(launch.kernel, module)
-        for axis, dimension in enumerate(_dimensions(launch)):
-            blocks = blocks_by_axis.get(axis, [])
-            divisors = list(_divisors(dimension, launch.scope, module))
-            if blocks and len(blocks) == len(divisors) and set(blocks) <= sizes.keys():
-                yield from _check_axis(module, launch, divisors, {name: sizes[name] for name in blocks})
+        steps = blocks_by_axis(launch.kernel, module)
+        for axis, dimension in enumerate(dimensions(launch)):
+            blocks = steps.get(axis, [])
+            found = list(divisors(dimension, launch.scope, module))
+            if blocks and len(blocks) == len(found) and set(blocks) <= sizes.keys():
+                yield from _check_axis(module, launch, found, {name: sizes[name] for name in blocks})
 
 
 def _check_axis(
@@ -83,64 +79,6 @@ def _sizes(launch: LaunchSite, module: PythonModule) -> dict[str, list[int]]:
     given = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
     constexprs = launch.kernel.constexprs
     return {name: [value] for name, value in given.items() if name in constexprs and isinstance(value, int)}
-
-
-def _dimensions(launch: LaunchSite) -> list[ast.expr]:
-    """The dimensions of a grid written as a tuple or as a lambda that returns one, else nothing."""
-    grid = launch.scope.resolve(launch.grid)
-    if isinstance(grid, ast.Lambda):
-        grid = grid.body
-    return list(grid.elts) if isinstance(grid, ast.Tuple | ast.List) else []
-
-
-def _divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast.expr]:
-    """The divisors D of `triton.cdiv(n, D)`, `(n + D - 1) // D`, and products of such expressions."""
-    node = scope.resolve(node)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _divisors(node.left, scope, module)
-        yield from _divisors(node.right, scope, module)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-        yield node.right
-    elif isinstance(node, ast.Call) and module.dotted(node.func).rpartition(".")[2] in _DIVISIONS:
-        yield from node.args[1:2]
-
-
-def _blocks_by_axis(kernel: KernelSource, module: PythonModule) -> dict[int, list[str]]:
-    """The block sizes by which a program steps along each axis: B in `program * B + tl.arange(0, B)`.
-
-    Leaves out axes along which a program loops over several blocks.
-    """
-    axes_by_name = program_axes(kernel, module)
-    found: dict[int, set[str]] = {}
-    looped: set[int] = set()
-    for node in kernel.nodes:
-        match node:
-            case ast.BinOp(_, ast.Add(), _):
-                for name, axes in _steps(node, kernel, axes_by_name, module):
-                    for axis in axes:
-                        found.setdefault(axis, set()).add(name)
-            case ast.For():
-                looped |= axes_of(node.iter, axes_by_name, module)
-            case ast.While():
-                looped |= axes_of(node.test, axes_by_name, module)
-            case ast.Call() if module.tl(node, "num_programs"):
-                return {}
-    return {axis: sorted(names) for axis, names in found.items() if axis not in looped}
-
-
-def _steps(
-    node: ast.expr, kernel: KernelSource, axes_by_name: Mapping[str, frozenset[int]], module: PythonModule
-) -> Iterator[tuple[str, frozenset[int]]]:
-    """Block sizes in a sum that are both the length of a `tl.arange` and a factor of a program's index."""
-    parts = [resolve_local(kernel, term) for term in terms(node)]
-    calls = [call for part in parts if (call := module.tl(part, "arange")) and len(call.args) == 2]
-    lengths = {call.args[1].id for call in calls if isinstance(call.args[1], ast.Name)}
-    for part in parts:
-        match part:
-            case ast.BinOp(left, ast.Mult(), right):
-                for one, other in ((left, right), (right, left)):
-                    if isinstance(other, ast.Name) and other.id in lengths:
-                        yield other.id, axes_of(one, axes_by_name, module)
 
 
 RULE = SourceRule("IRS101", "grid-before-config", __doc__, grid_before_config)

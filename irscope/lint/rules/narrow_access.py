@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from irscope.analysis.axis_flow import AxisFlow
 from irscope.analysis.global_accesses import blamed, global_accesses
 from irscope.analysis.instruction_mix import instructions_by_line
+from irscope.analysis.source_frame import SourceFrame, ir_functions
 from irscope.analysis.vectorization import memory_use
 from irscope.backends import backend_of, stage_named
 from irscope.facts.occupancy import threads_of
@@ -58,6 +59,8 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
         parse((text or b"").decode("utf-8", "replace"), stage_named(name).language or "")
         for text, name in zip(texts, ("ttir", stage), strict=True)
     )
+    frame = SourceFrame(variant.kernel, ir_functions(ttir.text))
+    ttir, assembly = frame.in_captured_source(ttir), frame.in_captured_source(assembly)
     work = instructions_by_line(assembly, stage)
     narrow = memory_use(variant, ttir, work).narrow
     flow = AxisFlow(ttir) if narrow else None

@@ -52,8 +52,8 @@ def restore_value_missing(module: PythonModule) -> Iterator[Diagnostic]:
             if kept and name in kept - sums - reported:
                 reported.add(name)
                 message = (
-                    f"{kernel.name} overwrites {name}, which it loaded at line {one.load.call.lineno}, and is "
-                    f"autotuned without restoring it: each run while tuning reads what the one before it wrote"
+                    f"{kernel.name} overwrites {name}, which it loaded at line {one.load.call.lineno}, and "
+                    f"is autotuned without restoring it: each run reads what the run before it wrote"
                 )
                 fix = f'add restore_value=["{name}"] to @triton.autotune'
                 yield module.diagnostic(RULE, one.store.call, message, fix, kernel)

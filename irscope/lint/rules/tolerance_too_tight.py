@@ -1,11 +1,14 @@
-"""A tolerance below one unit in the last place of the fp16 or bf16 numbers compared.
+"""A tolerance below the rounding error of the fp16, bf16 or TF32 numbers compared.
 
 **What it does.** Reports `torch.testing.assert_close` or `torch.allclose` on a product of random fp16 or
-bf16 matrices if its tolerance is below one unit in the last place.
+bf16 matrices if its tolerance is below one unit in the last place. Also reports one on a product of random
+float32 matrices if it is compared with a kernel of the file that multiplies by `tl.dot` with its default
+precision, TF32, and the tolerance is below TF32's rounding error.
 
 **Why is this bad?** Two correct results that were rounded in a different order differ by that much, so the
 test fails. A sum of K products of normal numbers is about sqrt(K). In fp16, one unit is 0.03 at 32, 0.25
-at 256 and 1.0 at 1024.
+at 256 and 1.0 at 1024. TF32 has the 10 fraction bits of fp16: rounding both factors changes the sum by about
+sqrt(K) / 2048, 0.016 for K = 1024, while the default tolerance of float32 is 0.00005.
 
 **Example**
 
@@ -19,6 +22,8 @@ torch.testing.assert_close(matmul(a, b), a @ b, rtol=0, atol=1e-2)  # one unit i
 ```python
 torch.testing.assert_close(matmul(a, b), a @ b, rtol=1e-2, atol=1e-1)
 ```
+
+**Limits.** On TF32: NVIDIA GPUs only, and only if the file sets no precision anywhere.
 """
 
 from __future__ import annotations
@@ -29,15 +34,18 @@ from math import frexp, sqrt
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.random_products import random_product, tf32_function
 from irscope.lint.source.scope import Scope, inside
-from irscope.lint.source.static_values import unpacked
 
 # Bits of the significand after the leading one (IEEE 754-2019, table 3.5; bfloat16).
 _FRACTION_BITS = {"float16": 10, "half": 10, "bfloat16": 7}
 # Default (rtol, atol), from the documentation of torch.allclose and, per dtype, torch.testing.assert_close.
 _ALLCLOSE = (1e-5, 1e-8)
 _CLOSE = {"float16": (1e-3, 1e-5), "half": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
-_PRODUCTS = ("torch.matmul", "torch.mm", "torch.bmm")
+_CLOSE |= {"float32": (1.3e-6, 1e-5)}
+# The standard deviation of the relative error of a product of two numbers rounded to TF32 (10 fraction
+# bits): each is off by up to 2^-11, evenly, which is 2^-11 / sqrt(3) in the root mean square.
+_TF32_ERROR = 2.0**-11 * sqrt(2 / 3)
 
 
 def ulp(magnitude: float, fraction_bits: int) -> float:
@@ -58,8 +66,9 @@ def _check_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[
     name = module.dotted(node.func)
     if name not in ("torch.allclose", "torch.testing.assert_close"):
         return
-    dtype, length = _product(node.args[:2], scope, module)
-    if dtype not in _FRACTION_BITS:
+    dtype, length = random_product(node.args[:2], scope, module)
+    function = tf32_function(node.args[:2], scope, module) if dtype == "float32" else ""
+    if dtype not in _FRACTION_BITS and not function:
         return
     rtol, atol = _ALLCLOSE if name == "torch.allclose" else _CLOSE[dtype]
     given = {keyword.arg: module.value(keyword.value, scope) for keyword in node.keywords}
@@ -68,77 +77,31 @@ def _check_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[
         return
     # A sum of K products of normal numbers is about sqrt(K). If K is unknown, assume 1.
     size = sqrt(length) if length else 1.0
-    unit = ulp(size, _FRACTION_BITS[dtype])
-    allowed = atol + rtol * size
-    if allowed >= unit:
-        return
+    error = size * _TF32_ERROR if function else ulp(size, _FRACTION_BITS[dtype])
+    if atol + rtol * size < error:
+        allowed = f"atol={atol:g}, rtol={rtol:g} allow a difference of {atol + rtol * size:.2g}"
+        reason, fix = _tf32(function, length, error) if function else _last_place(dtype, length, error)
+        yield module.diagnostic(RULE, node, f"{allowed}, but {reason}: correct results fail", fix)
+
+
+def _tf32(function: str, length: int, error: float) -> tuple[str, str]:
+    """Why a tolerance is too tight for TF32, and what to do."""
+    terms = f"a sum of K = {length} products" if length else "each product"
+    reason = f"{function} multiplies in TF32, tl.dot's default, which changes {terms} by about {error:.2g}"
+    fix = f'allow several times that, such as atol={4 * error:.0e}, or pass input_precision="ieee" to tl.dot'
+    return reason, fix
+
+
+def _last_place(dtype: str, length: int, unit: float) -> tuple[str, str]:
+    """Why a tolerance is below one unit in the last place, and what to do."""
+    size = sqrt(length) if length else 1.0
     kind = "bf16" if dtype == "bfloat16" else "fp16"
     result = (
         f"a sum of K = {length} products is about {size:.4g}" if length else "results are about 1 or more"
     )
-    message = (
-        f"atol={atol:g}, rtol={rtol:g} allow a difference of {allowed:.2g}, but {result}, where one unit in "
-        f"the last place of {kind} is {unit:.2g}: correct results fail"
-    )
+    reason = f"{result}, where one unit in the last place of {kind} is {unit:.2g}"
     fix = f"allow at least one unit, such as rtol={2 * unit / size:.0e}, or compare with a float32 reference"
-    yield module.diagnostic(RULE, node, message, fix)
-
-
-def _product(operands: list[ast.expr], scope: Scope, module: PythonModule) -> tuple[str, int]:
-    """The dtype of a product of two random matrices, and the length K of its sums (0 if unknown).
-
-    ("", 0) if neither operand is certain to be one.
-    """
-    for operand in operands:
-        left = _left_factor(scope.resolve(operand), module)
-        if left is None:
-            continue
-        made = scope.resolve(left)
-        if isinstance(made, ast.Call) and module.dotted(made.func) == "torch.randn":
-            return _dtype(made, module, scope), _last_size(made, module, scope)
-        return _only_dtype(scope, module), 0
-    return "", 0
-
-
-def _left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return node.left
-    if isinstance(node, ast.Call) and module.dotted(node.func) in _PRODUCTS and node.args:
-        return node.args[0]
-    return None
-
-
-def _dtype(call: ast.Call, module: PythonModule, scope: Scope) -> str:
-    node = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
-    name = module.dotted(scope.resolve(node)) if node is not None else ""
-    return name.removeprefix("torch.") if name.startswith("torch.") else ""
-
-
-def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
-    """The last size that `torch.randn` is called with; if a loop sets it, the largest."""
-    node = call.args[-1] if call.args else call
-    node = node.elts[-1] if isinstance(node, ast.Tuple | ast.List) and node.elts else node
-    values = [module.value(node, scope)]
-    if isinstance(node, ast.Name):
-        for loop in inside(scope.node):
-            if isinstance(loop, ast.For) and isinstance(
-                items := module.value(loop.iter, scope), list | tuple
-            ):
-                values += [unpacked(loop.target, item).get(node.id) for item in items]
-    return max((value for value in values if isinstance(value, int) and value > 0), default=0)
-
-
-def _only_dtype(scope: Scope, module: PythonModule) -> str:
-    """The dtype named in the outermost function, if it names only one and calls `torch.randn`."""
-    names, random = set(), False
-    for node in ast.walk(scope.outermost.node):
-        if isinstance(node, ast.Attribute):
-            name = module.dotted(node)
-            random = random or name == "torch.randn"
-            if name.startswith("torch.") and name.count(".") == 1:
-                names.add(name.removeprefix("torch."))
-    found = names & {"float16", "half", "bfloat16", "float32", "float", "float64", "double"}
-    return found.pop() if len(found) == 1 and random and scope.parent is not None else ""
+    return reason, fix
 
 
 RULE = SourceRule("IRS112", "tolerance-too-tight", __doc__, tolerance_too_tight)

@@ -95,7 +95,7 @@ def base_parameter(kernel: KernelSource, node: ast.expr, module: PythonModule) -
 
 
 def same_address(kernel: KernelSource, first: PointerAccess, second: PointerAccess) -> bool:
-    """Whether two accesses certainly use one address: the same expression, no name of which changes between."""
+    """Whether two accesses certainly use one address: one expression whose names keep their values."""
     for one, other in (
         (first.pointer, second.pointer),
         (resolve_local(kernel, first.pointer), resolve_local(kernel, second.pointer)),

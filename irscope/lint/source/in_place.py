@@ -68,7 +68,7 @@ def _depends(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
 
 
 def _idempotent(kernel: KernelSource, value: ast.expr, load: ast.Call, module: PythonModule) -> bool:
-    """Whether storing the value again changes nothing: it is what was loaded, or a selection or clamp of it."""
+    """Whether storing the value again changes nothing: it is what was loaded, selected or clamped."""
     node = _plain(kernel, value)
     if node is load:
         return True

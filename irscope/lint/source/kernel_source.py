@@ -160,7 +160,8 @@ def _assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]
     for node in nodes:
         match node:
             case ast.Assign():
-                yield from ((target, node.value) for target in node.targets)
+                for target in node.targets:
+                    yield from _pairs(target, node.value)
             case ast.AnnAssign(value=ast.expr() as value):
                 yield node.target, value
             case ast.AugAssign(target=ast.Name() as target):
@@ -169,3 +170,14 @@ def _assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]
                 yield node.target, node.value
             case ast.For():
                 yield node.target, node.iter
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`a, b = c, d` assigns c to a and d to b."""
+    match target, value:
+        case (ast.Tuple(elts=targets), ast.Tuple(elts=values)) if len(targets) == len(values) and not any(
+            isinstance(one, ast.Starred) for one in (*targets, *values)
+        ):
+            yield from zip(targets, values, strict=True)
+        case _:
+            yield target, value

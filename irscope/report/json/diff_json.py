@@ -85,7 +85,14 @@ def _stage(diff: StageDiff, context: int | None) -> dict[str, Any]:
     }
     if context is not None:
         document["source_lines"] = [
-            {"file": c.file, "line": c.line, "opcode": c.opcode, "a": c.left, "b": c.right}
+            {
+                "file": c.file,
+                "line": c.line,
+                "only_in_a": c.removed,
+                "opcode": c.opcode,
+                "a": c.left,
+                "b": c.right,
+            }
             for c in by_source_line(diff)
         ]
         document["rows"] = [

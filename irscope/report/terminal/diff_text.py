@@ -103,7 +103,8 @@ def _source_lines(diff: StageDiff, every: bool, paint: Paint) -> Iterator[str]:
     changes = source_line_counts(diff)
     for change in changes if every else changes[:MAX_SOURCE_LINES]:
         numbers = f"{change.left:>6} -> {change.right}"
-        yield one_line(f"  line {change.line:<5} {change.opcode:<40} {numbers}")
+        line = f"{change.line} (A)" if change.removed else str(change.line)
+        yield one_line(f"  line {line:<5} {change.opcode:<40} {numbers}")
     more = 0 if every else len(changes) - MAX_SOURCE_LINES
     if more > 0:
         yield paint(f"  {more:,} more by source line: --all-rows", "dim")

@@ -1,0 +1,122 @@
+"""Findings about edits of the kernel's Python: what changed from A's source to B's, in words, with its line.
+
+    line 31: the load of x_ptr no longer has a mask
+
+Only edits that changed TTIR are reported, each once however many operations it changed. There are none if A
+and B were compiled from the same source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.python_edit_text import describe
+from irscope.analysis.python_edits import Edit, Statement, edits, lines_reached
+from irscope.diff.rows import StageDiff
+from irscope.facts.fact import Evidence
+from irscope.languages.document import Document
+from irscope.model import SourceFunction
+from irscope.model.text import pluralize
+
+_STAGE = "ttir"
+# An edit is the cause of everything that follows from it.
+_WEIGHT = 9.0
+# Nobody reads a rewritten kernel statement by statement.
+_MOST = 8
+
+# A line (from 1) of a file, and whether only A has it.
+_Place = tuple[str, int, bool]
+
+
+@dataclass(frozen=True)
+class _FunctionEdit:
+    """An edit, and the two versions of the function that has it."""
+
+    a: SourceFunction
+    b: SourceFunction
+    edit: Edit
+
+    def places(self) -> Iterator[_Place]:
+        """The lines of the statement, as the locations of a pair's diffs have them."""
+        if self.edit.after is not None:
+            yield from ((self.b.file, line, False) for line in _lines(self.edit.after))
+        if self.edit.before is not None:
+            yield from ((self.a.file, line, True) for line in _lines(self.edit.before))
+
+    def places_reached(self) -> Iterator[_Place]:
+        """The lines of B that use what the statement computes."""
+        statement = self.edit.after or self.edit.before
+        if statement is not None and statement.assigned:
+            lines = lines_reached(self.b.text, self.b.line, statement.assigned)
+            yield from ((self.b.file, line, False) for line in lines)
+
+
+def source_edits(pair: PairContext) -> Iterator[Finding]:
+    """The edits of the kernel, and of the functions that it calls, that changed TTIR."""
+    diff = pair.diffs.get(_STAGE)
+    if diff is None or not any(diff.counts.values()):
+        return
+    found = [
+        _FunctionEdit(a, b, edit)
+        for a, b in _edited_functions(pair)
+        for edit in edits(a.text, a.line, b.text, b.line)
+    ]
+    if not found:
+        return
+    left, right = _changed_lines(diff)
+    changed = left.keys() | right.keys()
+    shown = [one for one in found if not changed.isdisjoint(one.places())]
+    if not shown:
+        # A constant is folded into the operations that use it, which are on other lines.
+        shown = [one for one in found[:_MOST] if not changed.isdisjoint(one.places_reached())]
+    for one in shown[:_MOST]:
+        evidence_a = tuple(left[place] for place in one.places() if place in left)
+        evidence_b = tuple(right[place] for place in one.places() if place in right)
+        yield Finding(_sentence(one, pair), _WEIGHT, "source edit", evidence_a, evidence_b)
+    if len(shown) > _MOST:
+        rest = pluralize(len(shown) - _MOST, "more edited statement")
+        yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
+
+
+def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, SourceFunction]]:
+    """The versions of the kernel, and of each function that it calls, if their texts differ."""
+    a, b = pair.a.kernel, pair.b.kernel
+    if a.source.text != b.source.text:
+        yield a.source, b.source
+    helpers = {helper.name: helper for helper in a.helpers}
+    for helper in b.helpers:
+        other = helpers.get(helper.name)
+        if other is not None and other.text != helper.text:
+            yield other, helper
+
+
+def _sentence(one: _FunctionEdit, pair: PairContext) -> str:
+    after, before = one.edit.after, one.edit.before
+    line = f"line {after.line}" if after else f"line {before.line} of A" if before else ""
+    helper = "" if one.b is pair.b.kernel.source else f" in {one.b.name}"
+    return f"{line}{helper}: {describe(one.edit)}"
+
+
+def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[_Place, Evidence]]:
+    """The lines of Python whose operations changed, each with the first of these, on either side."""
+    left: dict[_Place, Evidence] = {}
+    right: dict[_Place, Evidence] = {}
+    for row in diff.rows:
+        if row.change:
+            _add_places(left, diff.left, row.left)
+            _add_places(right, diff.right, row.right)
+    return left, right
+
+
+def _add_places(places: dict[_Place, Evidence], document: Document, line: int | None) -> None:
+    index = None if line is None else document.operation_of_line.get(line)
+    location = None if index is None else document.operations[index].location
+    while location is not None and line is not None:
+        places.setdefault((location.file, location.line, location.removed), Evidence(_STAGE, line))
+        location = location.inlined_at
+
+
+def _lines(statement: Statement) -> Sequence[int]:
+    return range(statement.line, statement.end + 1)

@@ -1,0 +1,54 @@
+"""Configs with more threads than the kernel's largest tensor has elements.
+
+**What it does.** Reports variants whose largest tensor in TTIR has fewer elements than a program has
+threads, which are `num_warps` times 32, or times 64 on AMD's CDNA GPUs.
+
+**Why is this bad?** The other threads repeat the same work: they load the same elements, and occupy
+registers and issue slots that another program could use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+
+from irscope.facts.occupancy import count, threads_of
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.diagnostic import CaptureRule, Diagnostic
+from irscope.model import Variant
+
+_TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
+FIX = "use fewer warps or a larger block"
+
+
+def idle_threads(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Compares the threads of each variant with its largest tensor."""
+    bad: list[tuple[Variant, int, int]] = []
+    for variant in compiled.variants:
+        threads, elements = threads_of(variant), _most_elements(compiled, variant)
+        if threads and elements and elements < threads and (count(variant, "num_warps") or 1) > 1:
+            bad.append((variant, threads, elements))
+    if bad:
+        bad.sort(key=lambda one: one[2] / one[1])
+        variants = [variant for variant, _, _ in bad]
+        _, threads, elements = bad[0]
+        message = (
+            f"{compiled.share(variants)} of {compiled.kernel.name} have more threads than elements on "
+            f"{compiled.target}: {compiled.listed(variants)} (the first has {threads:,} threads, "
+            f"and tensors of at most {elements:,} elements)"
+        )
+        yield compiled.diagnostic(RULE, message, FIX)
+
+
+def _most_elements(compiled: CompiledKernel, variant: Variant) -> int:
+    """The elements of the largest tensor; 0 if there is none."""
+    flow = compiled.flow(variant)
+    texts = (operation.normalized for operation in flow.operations) if flow else ()
+    return max(
+        (prod(map(int, match[1][:-1].split("x"))) for text in texts for match in _TENSOR.finditer(text)),
+        default=0,
+    )
+
+
+RULE = CaptureRule("IRS210", "idle-threads", __doc__, idle_threads)

@@ -1,0 +1,239 @@
+"""An access without a mask in a block that may reach past the end.
+
+**What it does.** Reports a load or store without a mask or `boundary_check` at `tl.program_id(axis) * BLOCK
++ tl.arange(0, BLOCK)`, if the launch rounds the number of programs up, `triton.cdiv(n, BLOCK)`, and n is
+not known to be a multiple of BLOCK in every config.
+
+**Why is this bad?** The last program reads and writes past the end of the tensor: wrong results, or a
+memory error far away from its cause. With one config it may work and with the next it may not.
+
+**Example**
+
+```python
+at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+x = tl.load(x_ptr + at, mask=at < n)
+tl.store(y_ptr + at, x)  # the grid is triton.cdiv(n, BLOCK)
+```
+
+**Use instead**
+
+```python
+tl.store(y_ptr + at, x, mask=at < n)
+```
+
+**Limits.** Accesses in an `if`, offsets that the kernel wraps or clamps (`at % n`), and extents that the file
+asserts to be divisible are skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.accesses import PointerAccess, pointer_accesses
+from irscope.lint.source.grids import dimensions, rounded_up
+from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
+from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.python_module import LaunchSite, PythonModule
+
+_WRAPPING = ("where", "minimum", "maximum", "clamp", "min", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockOffsets:
+    """`name = program_id(axis) * block + tl.arange(0, block)`."""
+
+    name: str
+    block: str
+    axis: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """What a launch divides by the block: its text, and the blocks known not to divide it."""
+
+    text: str
+    blocks: tuple[int, ...]
+
+
+def mask_missing(module: PythonModule) -> Iterator[Diagnostic]:
+    """Compares the accesses of each kernel with how its launches round."""
+    reported: set[ast.AST] = set()
+    for launch in module.launches:
+        grid = dimensions(launch)
+        for offsets in _block_offsets(launch.kernel, module) if grid else ():
+            extent = _extent(launch, grid, offsets, module)
+            for access in _unmasked(launch, offsets, module) if extent else ():
+                if extent and access.call not in reported:
+                    reported.add(access.call)
+                    yield _diagnostic(module, launch.kernel, offsets, extent, access)
+
+
+def _diagnostic(
+    module: PythonModule, kernel: KernelSource, offsets: _BlockOffsets, extent: _Extent, access: PointerAccess
+) -> Diagnostic:
+    known = ", ".join(map(str, extent.blocks))
+    when = (
+        f"with {offsets.block} = {known}, which does not divide {extent.text}, the last program"
+        if known
+        else f"if {extent.text} is not a multiple of {offsets.block}, the last program"
+    )
+    message = (
+        f"the {access.operation} of {access.parameter} in {kernel.name} at {offsets.name} has no mask, and "
+        f"the grid rounds up: {when} {'reads' if access.operation == 'load' else 'writes'} past the end"
+    )
+    bound = _bound(kernel, offsets.name) or "the extent"
+    return module.diagnostic(RULE, access.call, message, f"add mask={offsets.name} < {bound}", kernel)
+
+
+def _extent(
+    launch: LaunchSite, grid: list[ast.expr], offsets: _BlockOffsets, module: PythonModule
+) -> _Extent | None:
+    """What the grid rounds up; None if it does not, or if it is known to be a multiple of the block."""
+    node = rounded_up(grid[offsets.axis], launch.scope, module) if offsets.axis < len(grid) else None
+    if node is None or _asserts_multiple(launch):
+        return None
+    size, text = module.value(node, launch.scope), ast.unparse(node)
+    blocks = _blocks(launch, offsets.block, module)
+    if not isinstance(size, int) or not blocks:
+        return _Extent(text, ())
+    bad = tuple(dict.fromkeys(block for block in blocks if block > 0 and size % block))
+    return _Extent(text if text.isdigit() else f"{text} = {size}", bad) if bad else None
+
+
+def _blocks(launch: LaunchSite, name: str, module: PythonModule) -> list[int]:
+    """The values that a block size may have in a launch; empty if they are unknown."""
+    if launch.kernel.autotune is not None and name in launch.kernel.autotune.names():
+        return launch.kernel.autotune.values(name) or []
+    value = module.value(launch.arguments[name], launch.scope) if name in launch.arguments else None
+    return [value] if isinstance(value, int) else []
+
+
+def _asserts_multiple(launch: LaunchSite) -> bool:
+    """Whether the kernel or the function around the launch asserts something about a remainder."""
+    tests = [
+        node.test
+        for scope in (launch.scope.outermost.node, launch.kernel.node)
+        for node in (ast.walk(scope) if not isinstance(scope, ast.Module) else ())
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _raises(node))
+    ]
+    calls = [
+        argument
+        for node in launch.kernel.nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("static_assert", "device_assert", "assume", "multiple_of")
+        for argument in node.args
+    ]
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod)
+        for test in (*tests, *calls)
+        for part in ast.walk(test)
+    )
+
+
+def _raises(node: ast.If) -> bool:
+    return any(isinstance(statement, ast.Raise) for statement in node.body)
+
+
+def _block_offsets(kernel: KernelSource, module: PythonModule) -> Iterator[_BlockOffsets]:
+    axes = program_axes(kernel, module)
+    for name, values in kernel.assigned.items():
+        if len(values) != 1 or kernel.parameter(name):
+            continue
+        parts = [resolve_local(kernel, term) for term in terms(values[0])]
+        lengths = [
+            call.args[1].id
+            for part in parts
+            if (call := module.tl(part, "arange"))
+            and len(call.args) == 2
+            and isinstance(call.args[1], ast.Name)
+        ]
+        for part in parts if len(parts) == 2 and lengths else ():
+            match part:
+                case ast.BinOp(left, ast.Mult(), right):
+                    for one, other in ((left, right), (right, left)):
+                        axis = _axis(resolve_local(kernel, one), axes, module)
+                        if isinstance(other, ast.Name) and other.id in lengths and axis >= 0:
+                            yield _BlockOffsets(name, other.id, axis)
+
+
+def _axis(node: ast.expr, axes: Mapping[str, frozenset[int]], module: PythonModule) -> int:
+    """The axis if an expression is the index of the program itself, else -1."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+        node = node.func.value
+    found = axes_of(node, axes, module) if module.tl(node, "program_id") else frozenset()
+    return next(iter(found)) if len(found) == 1 else -1
+
+
+def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) -> Iterator[PointerAccess]:
+    """The accesses at these offsets without a mask, except to tensors whose size is rounded up as well."""
+    kernel = launch.kernel
+    for access in pointer_accesses(kernel, module):
+        if access.masked or access.branches or not access.parameter:
+            continue
+        if _uses(kernel, access, offsets.name, module) and not _padded(launch, access.parameter, module):
+            yield access
+
+
+def _uses(kernel: KernelSource, access: PointerAccess, name: str, module: PythonModule) -> bool:
+    """Whether a pointer certainly has `name` in it, not wrapped or clamped."""
+    pending: list[ast.AST] = [access.pointer]
+    visited: set[str] = set()
+    found = False
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            found = found or part.id == name
+            if part.id != name and part.id not in visited and not kernel.parameter(part.id):
+                visited.add(part.id)
+                values = kernel.assigned.get(part.id, [])
+                if len(values) > 1 and name in {one for value in values for one in names_in(value)}:
+                    return False
+                pending += values
+        elif module.tl(part, "load", *_WRAPPING) or _wraps(part):
+            if name in names_in(part):
+                return False
+        else:
+            pending.extend(ast.iter_child_nodes(part))
+    return found
+
+
+def _wraps(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in _WRAPPING
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.FloorDiv)
+
+
+def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
+    """Whether the tensor passed may be larger than the extent: the launching function rounds up its size."""
+    node = launch.arguments.get(parameter)
+    pending = [launch.scope.resolve(node)] if node is not None else []
+    visited: set[str] = set()
+    while pending:
+        for part in ast.walk(pending.pop()):
+            if isinstance(part, ast.Call) and (
+                "cdiv" in module.dotted(part.func) or "pad" in module.dotted(part.func)
+            ):
+                return True
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv):
+                return True
+            if isinstance(part, ast.Name) and part.id not in visited:
+                visited.add(part.id)
+                value = launch.scope.expression(part.id)
+                pending += [value] if value is not None else []
+    return False
+
+
+def _bound(kernel: KernelSource, name: str) -> str:
+    """What the kernel compares the offsets with elsewhere; "" if it never does."""
+    for node in kernel.nodes:
+        match node:
+            case ast.Compare(left, [ast.Lt()], [right]) if name in names_in(left):
+                return ast.unparse(right)
+    return ""
+
+
+RULE = SourceRule("IRS115", "mask-missing", __doc__, mask_missing)

@@ -1,0 +1,116 @@
+"""The grids of launches as written, and the block sizes by which kernels step along each axis."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
+from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.python_module import LaunchSite, PythonModule
+from irscope.lint.source.scope import Scope, inside
+
+_DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
+
+
+def dimensions(launch: LaunchSite) -> list[ast.expr]:
+    """The dimensions of a grid written as a tuple, or as a function that returns one, else nothing."""
+    grid = launch.scope.resolve(launch.grid)
+    if isinstance(grid, ast.Lambda):
+        grid = grid.body
+    elif isinstance(grid, ast.Name):
+        grid = _returned(grid.id, launch.scope) or grid
+    return list(grid.elts) if isinstance(grid, ast.Tuple | ast.List) else []
+
+
+def _returned(name: str, scope: Scope) -> ast.expr | None:
+    """What the local function `name` returns, if that is all it does."""
+    owner = scope.owner(name)
+    if owner is None or owner.bound[name] != 1:
+        return None
+    for node in inside(owner.node):
+        match node:
+            case ast.FunctionDef(name=found, body=[*rest, ast.Return(ast.expr() as value)]) if found == name:
+                return value if all(isinstance(one, ast.Expr) for one in rest) else None
+    return None
+
+
+def divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast.expr]:
+    """The divisors D of `triton.cdiv(n, D)`, `(n + D - 1) // D`, and products of such expressions."""
+    node = scope.resolve(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from divisors(node.left, scope, module)
+        yield from divisors(node.right, scope, module)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        yield node.right
+    elif isinstance(node, ast.Call) and module.dotted(node.func).rpartition(".")[2] in _DIVISIONS:
+        yield from node.args[1:2]
+
+
+def blocks_by_axis(kernel: KernelSource, module: PythonModule) -> dict[int, list[str]]:
+    """The block sizes by which a program steps along each axis: B in `program * B + tl.arange(0, B)`.
+
+    Leaves out axes along which a program loops over several blocks.
+    """
+    axes_by_name = program_axes(kernel, module)
+    iterated = _iterated(kernel)
+    found: dict[int, set[str]] = {}
+    looped: set[int] = set()
+    for node in kernel.nodes:
+        match node:
+            case ast.BinOp(_, ast.Add(), _):
+                for name, factor in _steps(node, kernel, module):
+                    for axis in axes_of(factor, axes_by_name, module):
+                        found.setdefault(axis, set()).add(name)
+                        if names_in(factor) & iterated:
+                            looped.add(axis)
+            case ast.For():
+                looped |= axes_of(node.iter, axes_by_name, module)
+            case ast.While():
+                looped |= axes_of(node.test, axes_by_name, module)
+            case ast.Call() if module.tl(node, "num_programs"):
+                return {}
+    return {axis: sorted(names) for axis, names in found.items() if axis not in looped}
+
+
+def _iterated(kernel: KernelSource) -> set[str]:
+    """The names that change from one iteration of a loop to the next, because they depend on its counter."""
+    loops = [node for node in kernel.nodes if isinstance(node, ast.For)]
+    found = {name for loop in loops for name in names_in(loop.target)}
+    pending = list(found)
+    users: dict[str, set[str]] = {}
+    for name, values in kernel.assigned.items():
+        for value in values:
+            for used in names_in(value):
+                users.setdefault(used, set()).add(name)
+    while pending:
+        new = users.get(pending.pop(), set()) - found
+        found |= new
+        pending += new
+    return found
+
+
+def _steps(node: ast.expr, kernel: KernelSource, module: PythonModule) -> Iterator[tuple[str, ast.expr]]:
+    """Block sizes in a sum that are both the length of a `tl.arange` and a factor of a term, whose other
+    factor comes with it.
+    """
+    parts = [resolve_local(kernel, term) for term in terms(node)]
+    calls = [call for part in parts if (call := module.tl(part, "arange")) and len(call.args) == 2]
+    lengths = {call.args[1].id for call in calls if isinstance(call.args[1], ast.Name)}
+    for part in parts:
+        match part:
+            case ast.BinOp(left, ast.Mult(), right):
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(other, ast.Name) and other.id in lengths:
+                        yield other.id, one
+
+
+def rounded_up(node: ast.expr, scope: Scope, module: PythonModule) -> ast.expr | None:
+    """The n if a dimension of a grid is `triton.cdiv(n, B)` or `(n + B - 1) // B`, else None."""
+    node = scope.resolve(node)
+    match node:
+        case ast.Call(args=[size, _]) if module.dotted(node.func).rpartition(".")[2] in _DIVISIONS:
+            return size
+        case ast.BinOp(ast.BinOp(_, ast.Add() | ast.Sub(), _) as total, ast.FloorDiv(), _):
+            return next(terms(total.left if isinstance(total.op, ast.Sub) else total))
+    return None

@@ -1,0 +1,49 @@
+"""The register report of one variant: which stages it reads, and what to do if one is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irscope.analysis.registers.register_report import RegisterReport, register_report
+from irscope.backends import BACKENDS, backend_of
+from irscope.facts.fact import number_of
+from irscope.facts.registry import REGISTERS
+from irscope.languages.document import Document
+from irscope.model import UserError, Variant
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
+REGISTER_STAGES = tuple(
+    dict.fromkeys(stage for backend in BACKENDS for stage in (backend.machine_code, backend.assembly))
+)
+
+
+def variant_registers(workspace: Workspace, variant: Variant, stage: str | None) -> RegisterReport:
+    """The report on `stage`, or on the best one (None). Raises UserError if there is none."""
+    if stage is not None and stage not in REGISTER_STAGES:
+        raise UserError(f"{stage} has no registers; choose {', '.join(REGISTER_STAGES)}")
+    document = _document(workspace, variant, stage)
+    number = number_of(workspace.facts(variant), REGISTERS)
+    layouts = workspace.layouts(variant) if workspace.key(variant, "ttgir") else None
+    assembly = backend_of(variant.target).assembly
+    other = document.language != assembly and workspace.key(variant, assembly)
+    return register_report(
+        variant.kernel,
+        document,
+        None if number is None else int(number),
+        (layouts.document, layouts.layouts) if layouts else None,
+        workspace.document(variant, assembly) if other else None,
+    )
+
+
+def _document(workspace: Workspace, variant: Variant, stage: str | None) -> Document:
+    backend = backend_of(variant.target)
+    if stage is not None:
+        return workspace.document(variant, stage)
+    try:
+        return workspace.document(variant, backend.machine_code)
+    except UserError:
+        if backend.assembly == backend.machine_code:
+            raise
+        return workspace.document(variant, backend.assembly)
