@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import irscope
+from benchmarks.truth.loop_numbers import LOOP, PARTS, instructions_in, recounted_parts
 from benchmarks.truth.matrix_paths import matrix_path
 from benchmarks.truth.occupancy import resident
 from benchmarks.truth.recount import Side
@@ -103,6 +104,19 @@ def _listed(counts: Counter[str]) -> str:
 
 @checks(
     _KINDS,
+    rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*?): (?P<parts>(?:{PARTS})(?:; (?:{PARTS}))*)"
+    rf"(?P<notes>(?:{_NOTE})*)",
+)
+def _by_region(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    found = re.search(r"\bline (\d+)(?: of A)?[):]|\bline (\d+)(?: of A)?(?: \(|$)", match["place"])
+    if found:
+        line = int(found[1] or found[2])
+        yield from recounted_parts(_LABELS[match["label"]], line, match["parts"], a, b)
+    yield from _notes(match["notes"], a, b)
+
+
+@checks(
+    _KINDS,
     rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*): (?P<a>{_COUNTS}) -> (?P<b>{_COUNTS})"
     rf"(?: \((?:scope|order) [^()]*\))?(?P<notes>(?:{_NOTE})*)",
 )
@@ -111,6 +125,25 @@ def _by_line(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield _listed(_parsed(match["a"])), _listed(_counts(kind, match["place"], a))
     yield _listed(_parsed(match["b"])), _listed(_counts(kind, match["place"], b))
     yield from _notes(match["notes"], a, b)
+
+
+@checks("loop", rf"(?:The|Only [AB] has the) (?P<loop>{LOOP.removeprefix('the ')})(?::(?P<rest>.*))?")
+def _loop(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    loop, rest = f"the {match['loop']}", match["rest"] or ""
+    plain = re.search(r"(?P<a>[\d,]+) -> (?P<b>[\d,]+) instructions per iteration", rest)
+    passes = re.search(r"instructions (?P<a>[\d,]+) per .* -> (?P<b>[\d,]+) per ", rest)
+    if counts := plain or passes:
+        yield from _both(counts, instructions_in(a, loop), instructions_in(b, loop))
+
+
+@checks("loop spills", r"Spills inside .*: (?P<a>none|\d.*) -> (?P<b>none|\d.*)")
+def _loop_spills(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
+    """There are at least as many in the whole machine code."""
+    for said, side in ((match["a"], a), (match["b"], b)):
+        for number, opcode in re.findall(r"([\d,]+) (load|store)s", said):
+            pattern = r"\bLDL\b" if opcode == "load" else r"\bSTL\b"
+            total = len(re.findall(pattern, side.text("sass"))) if side.nvidia else None
+            yield str(total is None or int(number.replace(",", "")) <= total), "True"
 
 
 @checks(_KINDS, rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*) stay (?P<width>\d+)-byte(?P<notes>(?:{_NOTE})*)")
@@ -455,7 +488,7 @@ class Tally:
         self.kinds[kind] += 1
         try:
             found = recounted(kind, text, a, b)
-        except (KeyError, AssertionError, StopIteration, ValueError) as error:
+        except (KeyError, IndexError, AssertionError, StopIteration, ValueError) as error:
             found = [(text, f"{type(error).__name__}: {error}")]
         if found is None:
             self.differences.append(f"{where}: no checker for {kind}: {text}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.analysis.loop_mix import LoopMix
-from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Region, Where
+from irscope.analysis.loop_regions import KernelLoop, LoopRegions, Where
 from irscope.analysis.scf_loops import Chain, Evaluated, Evaluator, ScfLoop, scf_loops
 from irscope.analysis.source_map import SourcePlace
 from irscope.backends import backend_with_machine_code
@@ -137,11 +137,11 @@ def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
 def _hottest(mix: LoopMix, regions: LoopRegions) -> KernelLoop | None:
     """The deepest loop with matrix instructions; without any, the longest of the deepest."""
     mains = [loop for loop in regions.loops if not loop.remainder]
-    matrix = {mix.region(line) for _, line in mix.lines("matrix")}
+    index_of = regions.document.operation_of_line
+    matrix = {regions.tree.loop_of(index_of[line]) for _, line in mix.lines("matrix") if line in index_of}
 
     def work(loop: KernelLoop) -> tuple[bool, int, int]:
-        has_matrix = Region(Where.IN, loop.chain) in matrix
-        return has_matrix, regions.scf[loop.scf].depth, regions.instructions(loop)
+        return loop.natural in matrix, regions.scf[loop.scf].depth, regions.instructions(loop)
 
     return max(mains, key=work, default=None)
 

@@ -17,11 +17,11 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.analysis.control_flow import NONE
-from irscope.analysis.loops import LoopTree, find_loops
 from irscope.analysis.scf_loops import Chain, ScfLoop, location_chain, loops_around, scf_loops
+from irscope.languages.control_flow import NONE
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
+from irscope.languages.loops import LoopTree, find_loops
 
 # A loop that polls has its test, a branch, and few instructions that compute addresses.
 _MOST_POLLING = 12

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.backends import backend_of, device_of, stages_for
+from irscope.backends import backend_of, device_of, instructions_of, stages_for
 from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
+from irscope.facts.hot_loop import hot_loop
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.facts.pipelines import Pipeline, pipelines
@@ -45,6 +46,26 @@ class VariantArtifacts:
     def scan(self) -> Scan | None:
         """The instructions of the assembly by kind."""
         return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
+
+    def loop_instructions(self) -> Measured:
+        """The instructions of the hot loop in the assembly; 0 if there is no loop."""
+        if self.assembly is None or self.scan is None:
+            return Measured(None)
+        found = hot_loop(self.assembly, self._backend.assembly, self.scan)
+        if found is None:
+            return Measured(None)
+        return Measured(found.instructions, self._proof([found.line] if found.instructions else []))
+
+    def loop_spills(self) -> Measured:
+        """The accesses of local memory in the hot loop of the machine code, if that is stored as text."""
+        stage = self._backend.machine_code
+        text, instructions = self._text(stage), instructions_of(stage)
+        if text is None or instructions is None:
+            return Measured(None)
+        found = hot_loop(text, stage, scan(text, instructions))
+        if found is None:
+            return Measured(None)
+        return Measured(found.spills, (Evidence(stage, found.line),) if found.spills else ())
 
     @cached_property
     def ttgir(self) -> TtgirScan | None:

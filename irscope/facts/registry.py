@@ -222,6 +222,16 @@ INSTRUCTIONS = _fact(
     "instructions", "Instructions", "instructions", "low", "instructions in the PTX or AMDGCN text",
     lambda v: v.scan.instructions if v.scan else None, label="Instructions in the assembly", weight=1.5,
 )  # fmt: skip
+LOOP_INSTRUCTIONS = _fact(
+    "loop_instructions", "Loop instr", "instructions", "",
+    "instructions of the hot loop in the PTX or AMDGCN text, per pass; 0 without a loop",
+    lambda v: v.loop_instructions(), label="Instructions of the hot loop",
+)  # fmt: skip
+LOOP_SPILLS = _fact(
+    "loop_spills", "Loop spills", "accesses", "low",
+    "accesses of local memory per pass of the hot loop, in AMDGCN or stored SASS",
+    lambda v: v.loop_spills(), label="Spills in the hot loop",
+)  # fmt: skip
 
 # TTGIR.
 LAYOUTS = _fact("layouts", "Layouts", "", "", "layouts in TTGIR by kind", _layout_kinds)

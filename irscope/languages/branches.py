@@ -3,7 +3,7 @@
     @%p1 bra $L__BB0_3;    -> the operation after `$L__BB0_3:`, or the next one
 
 Each assembly language's module has a function that reads them from a parsed stage (`Language.branches`);
-`irscope.analysis.control_flow` makes a graph of them.
+`irscope.languages.control_flow` makes a graph of them.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.control_flow import NONE, Block, ControlFlow, control_flow
-from irscope.analysis.loops import find_loops
+from irscope.languages.control_flow import NONE, Block, ControlFlow, control_flow
 from irscope.languages.language_registry import parse
+from irscope.languages.loops import find_loops
 
 from .builders import stored
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from irscope.analysis.loops import find_loops
 from irscope.languages.language_registry import parse
+from irscope.languages.loops import find_loops
 from tests.languages.test_fuzz import damaged, pieces
 
 CASES = 1_000

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.control_flow import control_flow
-from irscope.analysis.loops import find_loops
 from irscope.analysis.registers.definitions import Definitions, bits
 from irscope.analysis.registers.live_values import peak_operation
 from irscope.analysis.registers.machine_code import MachineCode, machine_code
 from irscope.languages.amdgcn_registers import register_use as amdgcn_use
+from irscope.languages.control_flow import control_flow
 from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
 from irscope.languages.registers import RegisterAccess

@@ -125,7 +125,9 @@ def _loop_finding(
         structure = [*unrolling, *pipelining]
         length = _length(was, now) if chain not in a.around | b.around else []
         if structure or length:
-            text = f"{name.capitalize()}: {'; '.join([*structure, *length, *_trips(was, now)])}"
+            trips = trip_text(was.trip_count, now.trip_count)
+            parts = [*structure, *length, *([trips] if trips else [])]
+            text = f"{name.capitalize()}: {'; '.join(parts)}"
         severity = Severity.LOOP if structure else Severity.COUNT
         covers = frozenset([PIPELINE_DEPTH.name, BUFFERS.name]) if pipelining else covers
     if text:
@@ -187,11 +189,14 @@ def _iterations(number: int | None) -> str:
     return "iteration" if number in (None, 1) else f"{number} iterations"
 
 
-def _trips(was: Loop, now: Loop) -> Iterator[str]:
-    a, b = was.trip_count, now.trip_count
-    if b is None:
-        return
-    yield str(b) if a is None or a == b else f"{a.iterations:,} -> {b}"
+def trip_text(a: TripCount | None, b: TripCount | None) -> str:
+    """`32 -> 16 iterations for K=512`, `16 iterations` if equal; "" if one is unknown."""
+    if a is None or b is None:
+        return ""
+    if a == b:
+        return str(b)
+    # Each side has the arguments of its own first launch.
+    return f"{a.iterations:,} -> {b}" if a.arguments == b.arguments else f"{a} -> {b}"
 
 
 def _spill_text(loops: list[Loop]) -> str:

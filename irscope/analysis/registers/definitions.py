@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irscope.analysis.control_flow import ControlFlow
+from irscope.languages.control_flow import ControlFlow
 from irscope.languages.registers import RegisterAccess
 
 # What an operation passes on: what each mask of registers held before an operation.

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irscope.analysis.control_flow import NONE
-from irscope.analysis.loops import LoopTree
 from irscope.analysis.registers.definitions import bits
 from irscope.analysis.registers.machine_code import MachineCode
 from irscope.analysis.registers.python_names import KernelSource, SourceLine
+from irscope.languages.control_flow import NONE
 from irscope.languages.document import Location
+from irscope.languages.loops import LoopTree
 
 _UNKNOWN_LINE = SourceLine("", 0)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from irscope.analysis.control_flow import ControlFlow
+from irscope.languages.control_flow import ControlFlow
 from irscope.languages.registers import RegisterAccess, RegisterFile
 
 # The masks of a text have `blocks * registers` bits; a hostile text may not take more memory than this.

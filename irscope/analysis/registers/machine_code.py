@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.control_flow import control_flow
 from irscope.analysis.registers.definitions import Definitions
 from irscope.analysis.registers.liveness import Liveness, liveness
+from irscope.languages.control_flow import control_flow
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
 from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterUse

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irscope.analysis.control_flow import NONE
-from irscope.analysis.loops import find_loops
 from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
 from irscope.analysis.registers.live_values import (
     LiveValue,
@@ -21,7 +19,9 @@ from irscope.analysis.registers.machine_code import machine_code
 from irscope.analysis.registers.matrix_locations import matrix_locations
 from irscope.analysis.registers.python_names import KernelSource, SourceLine
 from irscope.analysis.registers.spilled_values import SpilledValue, spilled_values
+from irscope.languages.control_flow import NONE
 from irscope.languages.document import Document
+from irscope.languages.loops import find_loops
 from irscope.layouts.tensors import Layouts
 from irscope.model import Kernel
 

@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from irscope.analysis.control_flow import NONE
-from irscope.analysis.loops import LoopTree
 from irscope.analysis.registers.definitions import bits
 from irscope.analysis.registers.live_values import SourceOfRegisters
 from irscope.analysis.registers.machine_code import MachineCode
 from irscope.analysis.registers.python_names import SourceLine
+from irscope.languages.control_flow import NONE
+from irscope.languages.loops import LoopTree
 
 
 @dataclass(frozen=True, slots=True)

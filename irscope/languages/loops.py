@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.control_flow import NONE, ControlFlow, control_flow
+from irscope.languages.control_flow import NONE, ControlFlow, control_flow
 from irscope.languages.document import Document
 
 
