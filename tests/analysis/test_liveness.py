@@ -17,6 +17,7 @@ from irscope.languages.amdgcn_registers import register_use as amdgcn_use
 from irscope.languages.control_flow import control_flow
 from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
+from irscope.languages.loops import find_loops
 from irscope.languages.registers import RegisterAccess
 from irscope.languages.sass_registers import instruction_access
 from irscope.toolchain.disassembler import find_nvdisasm
