@@ -224,3 +224,11 @@ def test_findings_do_not_restate_the_config():
 
     assert threads(4, 8) == []
     assert threads(4, 4) == ["Threads per block: 128 -> 256"]
+
+
+def test_a_stack_that_holds_an_array_is_not_called_a_spill():
+    spilled = {"spill_store_bytes": 0, "spill_load_bytes": 0}
+    listed = texts(facts(stack=0, **spilled), facts(stack=64, **spilled))
+    assert listed == [
+        "Stack per thread: 0 -> 64 bytes; nothing is spilled, it holds arrays of the kernel",
+    ]

@@ -36,6 +36,7 @@ from irscope.facts.registry import (
     WARP_SPECIALIZATION,
 )
 from irscope.facts.spills import spilled_registers_text
+from irscope.facts.spills import spills as has_spills
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
 _MAX_REGISTERS = 255
@@ -70,6 +71,10 @@ def spills(pair: PairContext) -> Iterator[Finding]:
     if stack is None or stack[0] == stack[1]:
         return
     a, b = stack
+    if not any(has_spills(facts) for _, _, facts in pair.sides()):
+        text = f"{change_text(STACK, a, b)}; nothing is spilled, it holds arrays of the kernel"
+        yield Finding(text, Severity.MEMORY.weight(effect(a + 8, b + 8)), STACK.name, *pair.evidence(STACK))
+        return
     if a == 0:
         text = f"B spills, A does not: {_spill_text(pair.facts_b)}"
     elif b == 0:

@@ -26,6 +26,7 @@ from irscope.analysis.matrix_products import (
 )
 from irscope.analysis.matrix_rules import Machine, Obstacle, obstacles, scaled_obstacles
 from irscope.analysis.source_map import SourcePlace
+from irscope.backends import CUDA
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model import Variant
@@ -52,7 +53,7 @@ class _Side:
     def machine(self) -> Machine:
         """What the variant is compiled for."""
         target, ctas = self.variant.target, self.variant.metadata.get("num_ctas")
-        capability = int(target.arch) if target.backend == "cuda" and str(target.arch).isdecimal() else 0
+        capability = int(target.arch) if target.backend == CUDA.name and str(target.arch).isdecimal() else 0
         return Machine(capability, self.warps, ctas if isinstance(ctas, int) else 1)
 
     @property
@@ -181,7 +182,7 @@ def _other_instruction(a: _Side, b: _Side) -> _Change | None:
     if FMA in (path_a.name, path_b.name) and path_a.name != path_b.name:
         cores = (
             "Tensor cores"
-            if a.variant.target.backend == b.variant.target.backend == "cuda"
+            if a.variant.target.backend == b.variant.target.backend == CUDA.name
             else "Matrix cores"
         )
         lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}: "
