@@ -1,8 +1,8 @@
 """Recounts the numbers of findings about loops, and of findings by line that say where an instruction is.
 
-The loops are those that LLVM names in its output (`llvm_loops.py`); the statement of a loop is a line that its
-text has. An unrolled loop is recounted as its whole text: the sentence's number must be in it a whole number
-of times.
+The loops are those that LLVM names in its output (`llvm_loops.py`); the statement of a loop is a line that
+its text has. An unrolled loop is recounted as its whole text: the sentence's number must be in it a whole
+number of times.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
+from benchmarks.truth.checkers import NOT_RECOUNTED, Check
 from benchmarks.truth.llvm_loops import loops_of
 from benchmarks.truth.recount import Side, _instructions, amdgcn_effects, ptx_effects
-
-Check = tuple[str, str]
 
 COUNTS = r"none|\d+ x [^,;()]+?(?:, \d+ x [^,;()]+?)*"
 _UNIT = r"per (?:iteration|\d+ iterations)(?: of \d+ loops)?"
@@ -139,6 +138,8 @@ def recounted_parts(kind: str, line: int, text: str, a: Side, b: Side) -> Iterat
             with_loop, without = ((match["a"], a), (match["b"], b))[:: 1 if part.endswith("a loop") else -1]
             yield _whole(parsed(with_loop[0]), _inside(with_loop[1], kind, line, match["loop"], 1))
             yield _listed(parsed(without[0])), _listed(counted(without[1], kind, line, lambda at: True))
+        elif not re.search("(?:before|after) ", text):
+            yield NOT_RECOUNTED, part
 
 
 def _in_loop(match: re.Match[str], kind: str, line: int, a: Side, b: Side) -> Iterator[Check]:
