@@ -54,12 +54,12 @@ def plural(number: int, word: str) -> str:
 _PLACES = re.compile(
     r"\blines? \d+(?:(?:, | and )\d+)*(?: of [AB])?|\([a-z_].*\w\(.*?\)+|: [\w, ]+ = .*?\)(?=:)"
 )
-_NUMBER = re.compile(r"(?<![\w.#:\[])\d[\d,]*(?:\.\d+)?(?![\w.])")
+_NUMBER = re.compile(r"(?<![\w.#:\[])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.])")
 
 
 def left_over(text: str, found: list[Check]) -> list[str]:
     """The numbers of a sentence that no part of `found` has."""
     numbers = Counter(_NUMBER.findall(_PLACES.sub("", text)))
     for said, _ in found:
-        numbers -= Counter(set(re.findall(r"\d[\d,]*(?:\.\d+)?", said)) | {said})
+        numbers -= Counter(_NUMBER.findall(said))
     return list(numbers.elements())

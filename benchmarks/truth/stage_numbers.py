@@ -179,11 +179,13 @@ def _stages(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     """Only the balance can be recounted simply: what is added less what is removed."""
     found = re.findall(r"(\d[\d,]*) (\w+)", match["counts"])
     numbers = {name: int(number.replace(",", "")) for number, name in found}
-    counted = [len(_operations(side.text(match["stage"]))) for side in (a, b)]
+    counted = [len(_operations(match["stage"], side.text(match["stage"]))) for side in (a, b)]
     yield str(numbers.get("added", 0) - numbers.get("removed", 0)), str(counted[1] - counted[0])
 
 
-def _operations(text: str) -> list[str]:
+def _operations(stage: str, text: str) -> list[str]:
+    if stage == "llir":  # LLVM indents instructions by two blanks
+        return re.findall(r"^  (?:tail |%[\w.-]+ = )?[a-z].*$", text, re.M)
     return re.findall(r'^\s*(?:%[-\w:#, %]+ = )?"?[a-z_]+\.[a-z_0-9.]+"?[ (<{].*$', text, re.M)
 
 
