@@ -86,7 +86,7 @@ def _tensor(side: Side, type_: str, threads: str, registers: str) -> Iterator[Ch
     size = int(re.search(r"\d+", element)[0])  # type: ignore[index]
     number = math.prod(map(int, shape.split("x"))) * size // 32 // int(threads)
     yield registers, str(max(1, number))
-    yield str(f"tensor<{shape}x{element}, " in side.text("ttgir")), "True"
+    yield type_, type_ if f"tensor<{shape}x{element}, " in side.text("ttgir") else "not in TTGIR"
     warps = side.metadata["num_warps"] * (32 if side.nvidia else side.metadata["warp_size"])
     yield threads, str(warps)
 
