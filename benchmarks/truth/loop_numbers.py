@@ -139,7 +139,32 @@ def recounted_parts(kind: str, line: int, text: str, a: Side, b: Side) -> Iterat
             yield _whole(parsed(with_loop[0]), _inside(with_loop[1], kind, line, match["loop"], 1))
             yield _listed(parsed(without[0])), _listed(counted(without[1], kind, line, lambda at: True))
         elif not re.search("(?:before|after) ", text):
-            yield NOT_RECOUNTED, part
+            yield _balance(part, kind, line, a, b)
+
+
+def _balance(part: str, kind: str, line: int, a: Side, b: Side) -> Check:
+    """Equal parts before and after loops are not in a sentence: the difference is that of all outside of loops."""
+    outside = _OUTSIDE.fullmatch(part)
+    if not outside:
+        return NOT_RECOUNTED, part
+    said = parsed(outside["b"]), parsed(outside["a"])
+    found = []
+    for side in (b, a):
+        loops = loops_of(side)
+        found.append(counted(side, kind, line, lambda at, own=loops: not own.blocks[own.owner[at]].loops))
+    one, two = (f"{_listed(b - a)} more, {_listed(a - b)} less" for b, a in (said, found))
+    return one, two
+
+
+def prologue_copies(side: Side, loop: str) -> str:
+    """How many iterations of a loop's loads run before it; several numbers if its loads differ in that."""
+    found = set()
+    for line in {place for _, _, place, _ in numbered(side) if place is not None}:
+        for kind in ("global load", "async copy"):
+            inside = _inside(side, kind, line, loop, 1).total()
+            if inside:
+                found.add(_around("before", side, kind, line, loop).total() / inside)
+    return ", ".join(f"{number:g}" for number in sorted(found))
 
 
 def _in_loop(match: re.Match[str], kind: str, line: int, a: Side, b: Side) -> Iterator[Check]:

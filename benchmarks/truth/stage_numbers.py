@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchmarks.truth.checkers import Check, both, checks, plural
-from benchmarks.truth.loop_numbers import LOOP, instructions_in
+from benchmarks.truth.loop_numbers import LOOP, instructions_in, prologue_copies
 from benchmarks.truth.recount import Side
 
 
@@ -18,6 +18,9 @@ def _loop(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     passes = re.search(r"instructions (?P<a>[\d,]+) per .* -> (?P<b>[\d,]+) per ", rest)
     if counts := plain or passes:
         yield from both(counts, instructions_in(a, loop), instructions_in(b, loop))
+    copies = re.search(r"its prologue has (\d+) cop", rest)
+    if copies and "nrolled" not in rest and not re.search(r" per \d+ iterations", rest):
+        yield copies[1], prologue_copies(b, loop)
     yield from _deep(rest, int(re.findall(r"\d+", loop)[0]), a, b)
 
 
