@@ -143,7 +143,7 @@ def recounted_parts(kind: str, line: int, text: str, a: Side, b: Side) -> Iterat
 
 
 def _balance(part: str, kind: str, line: int, a: Side, b: Side) -> Check:
-    """Equal parts before and after loops are not in a sentence: the difference is that of all outside of loops."""
+    """Equal counts before and after loops are not in a sentence: the difference is that of all outside."""
     outside = _OUTSIDE.fullmatch(part)
     if not outside:
         return NOT_RECOUNTED, part
