@@ -1,8 +1,8 @@
 """Recounts the numbers of findings about loops, and of findings by line that say where an instruction is.
 
-A loop is the text from a label to the last branch back to it, as LLVM lays loops out in PTX and AMDGCN; its
-statement is the line of that branch. Nothing here builds a graph. An unrolled loop is recounted as its whole
-text: the sentence's number must be in it a whole number of times.
+The loops are those that LLVM names in its output (`llvm_loops.py`); the statement of a loop is a line that
+its text has. An unrolled loop is recounted as its whole text: the sentence's number must be in it a whole
+number of times.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from itertools import pairwise
 
+from benchmarks.truth.checkers import NOT_RECOUNTED, Check
+from benchmarks.truth.llvm_loops import loops_of
 from benchmarks.truth.recount import Side, _instructions, amdgcn_effects, ptx_effects
-
-Check = tuple[str, str]
 
 COUNTS = r"none|\d+ x [^,;()]+?(?:, \d+ x [^,;()]+?)*"
 _UNIT = r"per (?:iteration|\d+ iterations)(?: of \d+ loops)?"
@@ -29,22 +29,6 @@ _OUTSIDE = re.compile(rf"outside of loops: (?P<a>{COUNTS}) -> (?P<b>{COUNTS})")
 _PART = "|".join(pattern.pattern for pattern in (_IN, _AROUND, _LOST, _GAINED, _OUTSIDE))
 PARTS = re.sub(r"\?P<\w+>", "?:", _PART)
 
-_LABEL = re.compile(r"(\$L__BB\d+_\d+|\.LBB\d+_\d+):")
-_BRANCH = re.compile(r"(?:\bbra(?:\.uni)?|\bs_c?branch\w*)\s+(\$L__BB\d+_\d+|\.LBB\d+_\d+)")
-
-
-@dataclass(frozen=True)
-class Span:
-    """A loop: its first and last line in the text, and the `.loc` lines of its branches back."""
-
-    start: int
-    end: int
-    locations: tuple[str, ...]
-
-    def is_of(self, loop: str) -> bool:
-        """Whether a branch is located at the lines that a sentence's loop names."""
-        return any(_names(location, loop) for location in self.locations)
-
 
 def _names(location: str, loop: str) -> bool:
     first, *calls = re.findall(r"line (\d+)", loop)
@@ -52,25 +36,6 @@ def _names(location: str, loop: str) -> bool:
     links = re.findall(r"inlined_at \d+ (\d+)|@\[ [^\[\]]*?:(\d+):", location)
     called = not calls or calls[0] in [one or two for one, two in links]
     return bool(place) and place[1] == first and called
-
-
-def spans(side: Side) -> list[Span]:
-    """The loops of the assembly."""
-    if "spans" not in side.cache:
-        labels: dict[str, int] = {}
-        found: dict[int, Span] = {}
-        location = ""
-        for at, line in enumerate(side.assembly):
-            if label := _LABEL.match(line):
-                labels[label[1]] = at
-            elif line.strip().startswith(".loc"):
-                location = line
-            elif (branch := _BRANCH.search(line)) and branch[1] in labels:
-                start = labels[branch[1]]
-                before = found[start].locations if start in found else ()
-                found[start] = Span(start, at, (*before, location))
-        side.cache["spans"] = list(found.values())
-    return list(side.cache["spans"])
 
 
 def numbered(side: Side) -> list[tuple[int, str, int | None, str]]:
@@ -85,36 +50,56 @@ def numbered(side: Side) -> list[tuple[int, str, int | None, str]]:
                 yield line
 
         read = _instructions(lines(), side.nvidia)  # type: ignore[arg-type]
-        side.cache["numbered"] = [(at, opcode, place, text) for opcode, place, text in read]
+        moved = iter(side.moved_loads)
+        side.cache["numbered"] = [
+            (at, opcode, next(moved, None) if _is_moved(side, opcode, place) else place, text)
+            for opcode, place, text in read
+        ]
     return list(side.cache["numbered"])
+
+
+def _is_moved(side: Side, opcode: str, place: int | None) -> bool:
+    """Whether warp specialization moved an instruction to the line of `def`."""
+    return place == side.def_line and re.match(r"cp\.async\.bulk\.tensor\.\dd\.shared", opcode) is not None
 
 
 def instructions_in(side: Side, loop: str) -> int:
     """The instructions of the longest loop of a statement."""
-    longest = main_spans(side, loop, 1)[0]
-    return sum(longest.start <= at <= longest.end for at, *_ in numbered(side))
+    return _size(side, main_loops(side, loop, 1)[0])
 
 
-def main_spans(side: Side, loop: str, number: int) -> list[Span]:
-    """The `number` longest loops of a statement."""
-    return sorted(_of(side, loop), key=lambda span: span.start - span.end)[:number]
+def _size(side: Side, loop: str) -> int:
+    loops = loops_of(side)
+    inside = [
+        own for own in numbered(side)
+        if loops.owner[own[0]] in loops.bodies[loop]
+    ]  # fmt: skip
+    # A block of LLVM may end with two branches; the second one leaves the loop.
+    last = {
+        second[0] for first, second in pairwise(inside)
+        if re.search(r"@|s_cbranch", first[3]) and second[1] in ("s_branch", "bra.uni")
+        and loops.target(second[3]) not in loops.bodies[loop]
+    }  # fmt: skip
+    return len(inside) - len(last)
 
 
-def _of(side: Side, loop: str) -> list[Span]:
-    """The loops of a statement: the innermost ones with its line.
+def main_loops(side: Side, loop: str, number: int) -> list[str]:
+    """The headers of the `number` longest loops of a statement."""
+    return sorted(_of(side, loop), key=lambda header: -_size(side, header))[:number]
+
+
+def _of(side: Side, loop: str) -> list[str]:
+    """The headers of the loops of a statement: the innermost ones with its line.
 
     The branch at the end need not have it: LLVM rotates loops, and an outer one's can have an inner line.
     """
-    own = [
-        span
-        for span in spans(side)
-        if span.is_of(loop) or any(_names(line, loop) for line in side.assembly[span.start : span.end])
-    ]
+    loops = loops_of(side)
+    lines = {at for at, line in enumerate(side.assembly) if _names(line, loop)}
+    with_line = {loops.owner[at] for at in lines}
+    own = {header: body for header, body in loops.bodies.items() if body & with_line}
     return [
-        span
-        for span in own
-        if not any(span.start < other.start and other.end <= span.end for other in own if other is not span)
-    ]
+        header for header, body in own.items() if not any(other < body for other in own.values())
+    ]  # fmt: skip
 
 
 def counted(side: Side, kind: str, line: int, where: Callable[[int], bool]) -> Counter[str]:
@@ -145,12 +130,41 @@ def recounted_parts(kind: str, line: int, text: str, a: Side, b: Side) -> Iterat
         elif match := _AROUND.fullmatch(part):
             named = re.search(LOOP, part)
             loop = named[0] if named else loop
-            for said, side in ((match["a"], a), (match["b"], b)):
-                yield _listed(parsed(said)), _listed(_around(match["where"], side, kind, line, loop))
+            elsewhere = re.search(rf"{_OUTSIDE.pattern}(?=; |$)", text)
+            for letter, side in (("a", a), ("b", b)):
+                rest = parsed(elsewhere[letter]) if elsewhere else Counter()
+                yield _or_with(parsed(match[letter]), rest, _around(match["where"], side, kind, line, loop))
         elif match := _LOST.fullmatch(part) or _GAINED.fullmatch(part):
             with_loop, without = ((match["a"], a), (match["b"], b))[:: 1 if part.endswith("a loop") else -1]
             yield _whole(parsed(with_loop[0]), _inside(with_loop[1], kind, line, match["loop"], 1))
             yield _listed(parsed(without[0])), _listed(counted(without[1], kind, line, lambda at: True))
+        elif not re.search("(?:before|after) ", text):
+            yield _balance(part, kind, line, a, b)
+
+
+def _balance(part: str, kind: str, line: int, a: Side, b: Side) -> Check:
+    """Equal counts before and after loops are not in a sentence: the difference is that of all outside."""
+    outside = _OUTSIDE.fullmatch(part)
+    if not outside:
+        return NOT_RECOUNTED, part
+    said = parsed(outside["b"]), parsed(outside["a"])
+    found = []
+    for side in (b, a):
+        loops = loops_of(side)
+        found.append(counted(side, kind, line, lambda at, own=loops: not own.blocks[own.owner[at]].loops))
+    one, two = (f"{_listed(b - a)} more, {_listed(a - b)} less" for b, a in (said, found))
+    return one, two
+
+
+def prologue_copies(side: Side, loop: str) -> str:
+    """How many iterations of a loop's loads run before it; several numbers if its loads differ in that."""
+    found = set()
+    for line in {place for _, _, place, _ in numbered(side) if place is not None}:
+        for kind in ("global load", "async copy"):
+            inside = _inside(side, kind, line, loop, 1).total()
+            if inside:
+                found.add(_around("before", side, kind, line, loop).total() / inside)
+    return ", ".join(f"{number:g}" for number in sorted(found))
 
 
 def _in_loop(match: re.Match[str], kind: str, line: int, a: Side, b: Side) -> Iterator[Check]:
@@ -160,26 +174,28 @@ def _in_loop(match: re.Match[str], kind: str, line: int, a: Side, b: Side) -> It
 
 
 def _inside(side: Side, kind: str, line: int, loop: str, number: int) -> Counter[str]:
-    own = main_spans(side, loop, number)
-    return counted(side, kind, line, lambda at: any(span.start <= at <= span.end for span in own))
+    loops = loops_of(side)
+    own = {block for header in main_loops(side, loop, number) for block in loops.bodies[header]}
+    return counted(side, kind, line, lambda at: loops.owner[at] in own)
 
 
 def _around(where: str, side: Side, kind: str, line: int, loop: str) -> Counter[str]:
-    own = _of(side, loop)
-    first = min(span.start for span in own)
-    inside = [range(span.start, span.end + 1) for span in own]
-    return counted(
-        side,
-        kind,
-        line,
-        lambda at: not any(at in span for span in inside) and (at < first) == (where == "before"),
-    )
+    loops, own = loops_of(side), _of(side, loop)
+    inside = {block for header in own for block in loops.bodies[header]}
+    later = loops.reach(own, True) - inside
+    blocks = later if where == "after" else loops.reach(own, False) - inside - later
+    return counted(side, kind, line, lambda at: loops.owner[at] in blocks)
 
 
 def _whole(said: Counter[str], found: Counter[str]) -> Check:
     """A loop's text has the sentence's numbers a whole number of times."""
     times = found.total() // max(1, said.total())
     return _listed(Counter({name: number * max(1, times) for name, number in said.items()})), _listed(found)
+
+
+def _or_with(said: Counter[str], rest: Counter[str], found: Counter[str]) -> Check:
+    """What is "outside of loops" has no position in a loop's Python, and can be before or after one."""
+    return _listed(said + rest if said + rest == found else said), _listed(found)
 
 
 def _listed(counts: Counter[str]) -> str:

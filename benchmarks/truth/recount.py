@@ -167,7 +167,7 @@ class Side:
         """What each line of the kernel became: text of an access and number, by kind and line."""
         found: dict[tuple[str, int | None], Counter[str]] = {}
         effects = ptx_effects if self.nvidia else amdgcn_effects
-        moved = iter(self._moved_loads)
+        moved = iter(self.moved_loads)
         for opcode, line, text in self.instructions:
             for kind, effect in effects(opcode, text):
                 place = line
@@ -177,7 +177,7 @@ class Side:
         return found
 
     @cached_property
-    def _moved_loads(self) -> list[int | None]:
+    def moved_loads(self) -> list[int | None]:
         """The lines of the loads that warp specialization moved to the line of `def`, by descriptor."""
         ttir, ttgir = self.text("ttir"), self.text("ttgir")
         numbers = dict(re.findall(r'^(#loc\d*) = loc\("[^"]*":(\d+):\d+\)', ttgir, re.M))

@@ -11,7 +11,7 @@ that wait for a barrier, those that dispatch warp-specialized work, and the rema
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -25,6 +25,8 @@ from irscope.languages.loops import LoopTree, find_loops
 
 # A loop that polls has its test, a branch, and few instructions that compute addresses.
 _MOST_POLLING = 12
+# Each search visits all blocks; kernels have a few loops whose lines are also outside of them.
+_MOST_SEARCHES = 64
 
 
 class Where(Enum):
@@ -70,6 +72,7 @@ class LoopRegions:
         self.ttgir = ttgir
         self.scf: Sequence[ScfLoop] = scf_loops(ttgir)
         self._regions: dict[tuple[int, Chain], Region] = {}
+        self._reached: dict[tuple[int, ...], tuple[Set[int], Set[int]]] = {}
         self._by_chain: dict[Chain, list[int]] = {}
         for index, loop in enumerate(self.scf):
             self._by_chain.setdefault(loop.chain, []).append(index)
@@ -140,11 +143,39 @@ class LoopRegions:
                 headers = [
                     header for header in headers if around[0] in self._around_header(header)
                 ] or headers
-            first = min(self._position.get(header, 0) for header in headers)
-            return Region(Where.BEFORE if self._position.get(block, 0) < first else Where.AFTER, home)
+            earlier, later = self._before_and_after(tuple(headers))
+            if block in later or block in earlier:
+                return Region(Where.AFTER if block in later else Where.BEFORE, home)
         if not around:
             return OUTSIDE
         return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)
+
+    def _before_and_after(self, headers: tuple[int, ...]) -> tuple[Set[int], Set[int]]:
+        """The blocks that reach a header without an edge back to a loop, and those that one reaches so.
+
+        Others run instead of the loops: a path around them, or another group of warps, since all groups are
+        in the loop that dispatches work to them. Unknown, so empty, for the headers after the first
+        `_MOST_SEARCHES`.
+        """
+        if headers not in self._reached and len(self._reached) < _MOST_SEARCHES:
+            into, out_of = self._forward_edges
+            self._reached[headers] = _reachable(headers, into), _reachable(headers, out_of)
+        return self._reached.get(headers, (frozenset(), frozenset()))
+
+    @cached_property
+    def _forward_edges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
+        """The predecessors and successors of each block along the edges that do not repeat a loop."""
+        blocks = self.tree.graph.blocks
+        latches = {(latch, loop.header) for loop in self.tree.loops for latch in loop.latches}
+        out_of = [
+            [other for other in block.successors if (at, other) not in latches]
+            for at, block in enumerate(blocks)
+        ]
+        into: list[list[int]] = [[] for _ in blocks]
+        for at, successors in enumerate(out_of):
+            for other in successors:
+                into[other].append(at)
+        return into, out_of
 
     def _around_header(self, header: int) -> list[KernelLoop]:
         return list(self._around(self.tree.innermost[header]))
@@ -233,3 +264,14 @@ class LoopRegions:
 def _follows(loop: ScfLoop, other: ScfLoop) -> bool:
     """Whether a loop goes on where another one ends, as the remainder of an unrolled loop does."""
     return loop is not other and loop.lower is not None and loop.lower == other.upper
+
+
+def _reachable(starts: Iterable[int], edges: Sequence[Sequence[int]]) -> Set[int]:
+    """The blocks that a path of one or more edges leads to."""
+    found: set[int] = set()
+    work = list(starts)
+    while work:
+        following = [other for other in edges[work.pop()] if other not in found]
+        found.update(following)
+        work += following
+    return found

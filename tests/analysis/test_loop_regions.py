@@ -107,3 +107,69 @@ def test_a_loop_that_one_side_lost_is_named():
     ttgir = stored(CUDA, "ttgir")
     listed = loop_sentences({"ttgir": (ttgir, ttgir), "ptx": (ptx, straight)})
     assert listed == [f"The loop of line {statement()}: the assembly of B has no loop"]
+
+
+# Two groups of warps in the loop that dispatches work, each with the same statement's loop and a peeled
+# first iteration; LLVM lays the second group out first.
+DISPATCH = """\
+.visible .entry k()
+{
+$L__BB0_0:
+	.loc	1 1 1
+	mov.b32 	%r1, 0;
+$L__BB0_1:
+	.loc	1 1 1
+	@%p1 bra 	$L__BB0_6;
+	@%p2 bra 	$L__BB0_4;
+	.loc	1 4 9
+	ld.global.b32 	%r2, [%rd1];
+$L__BB0_3:
+	.loc	1 4 9
+	ld.global.b32 	%r2, [%rd1];
+	.loc	1 3 5
+	@%p3 bra 	$L__BB0_3;
+	.loc	1 1 1
+	bra.uni 	$L__BB0_1;
+$L__BB0_4:
+	.loc	1 4 9
+	ld.global.b64 	%rd2, [%rd1];
+$L__BB0_5:
+	.loc	1 4 9
+	ld.global.b64 	%rd2, [%rd1];
+	.loc	1 3 5
+	@%p4 bra 	$L__BB0_5;
+	.loc	1 1 1
+	bra.uni 	$L__BB0_1;
+$L__BB0_6:
+	.loc	1 4 9
+	ld.global.b16 	%rs2, [%rd1];
+	ret;
+}
+	.file	1 "/k.py"
+"""
+DISPATCHED = """\
+#loc = loc("/k.py":1:1)
+module {
+  tt.func public @k(%n: i32 loc(#loc), %p: !tt.ptr<f32> loc(#loc)) {
+    %c0 = arith.constant 0 : i32 loc(#loc1)
+    scf.for %i = %c0 to %n step %n  : i32 {
+      %x = tt.load %p : !tt.ptr<f32> loc(#loc2)
+    } loc(#loc1)
+    scf.for %j = %c0 to %n step %n  : i32 {
+      %y = tt.load %p : !tt.ptr<f32> loc(#loc2)
+    } loc(#loc1)
+    tt.return loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc1 = loc("/k.py":3:5)
+#loc2 = loc("/k.py":4:9)
+"""
+
+
+def test_the_work_of_one_group_of_warps_is_not_after_the_loop_of_another():
+    ptx = parse(DISPATCH, "ptx")
+    mix = LoopMix(ptx, "ptx", parse(DISPATCHED, "mlir"))
+    loads = [line for line, text in enumerate(ptx.lines) if "ld.global" in text]
+    assert [mix.region(line).where for line in loads] == [
+        Where.BEFORE, Where.IN, Where.BEFORE, Where.IN, Where.OUTSIDE,
+    ]  # fmt: skip

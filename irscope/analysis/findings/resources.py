@@ -24,6 +24,7 @@ from irscope.facts.registry import (
     MATRIX,
     MS,
     OCCUPANCY,
+    PIPELINE_DEPTH,
     REGISTERS,
     SECONDS,
     SHARED,
@@ -51,6 +52,7 @@ _COVERED = frozenset(
 _SEVERITIES = {
     MATRIX: Severity.MATRIX_PATH,
     BUFFERS: Severity.LOOP,
+    PIPELINE_DEPTH: Severity.LOOP,
     GLOBAL_LOADS: Severity.MEMORY,
     GLOBAL_STORES: Severity.MEMORY,
     ASYNC_COPIES: Severity.MEMORY,
