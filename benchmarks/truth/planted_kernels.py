@@ -122,14 +122,18 @@ def ttir(function: Any, job: Job) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what MLIR prints on stderr about kernels that do not compile."""
-    saved, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    """Without what MLIR prints about kernels that do not compile."""
+    sys.stdout.flush()
+    saved, sink = (os.dup(1), os.dup(2)), os.open(os.devnull, os.O_WRONLY)
     try:
+        os.dup2(sink, 1)
         os.dup2(sink, 2)
         yield
     finally:
-        os.dup2(saved, 2)
-        os.close(saved)
+        sys.stdout.flush()
+        for number, own in zip((1, 2), saved, strict=True):
+            os.dup2(own, number)
+            os.close(own)
         os.close(sink)
 
 
