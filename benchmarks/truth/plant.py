@@ -81,6 +81,8 @@ def _in_statement(text: str, statement: ast.stmt) -> Iterator[Planted]:
         if isinstance(node, ast.BinOp):
             yield from _operator(text, statement, node)
         elif isinstance(node, ast.Compare):
+            if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARISONS:
+                continue
             left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
             old, new = ast.unparse(node), f"{left} {_COMPARISONS[type(node.ops[0])]} {right}"
             yield _replace(text, statement, "comparison", node, new, (old, new))
@@ -122,7 +124,7 @@ def _call(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
     name = ast.unparse(node.func)
     if name in _CALLS:
         yield _replace(text, statement, "function", node.func, _CALLS[name], (name, _CALLS[name]))
-    if name == "tl.where":
+    if name == "tl.where" and len(node.args) == 3:
         a, b = (ast.get_source_segment(text, one) or "" for one in node.args[1:])
         condition = ast.get_source_segment(text, node.args[0])
         yield _replace(text, statement, "swapped", node, f"tl.where({condition}, {b}, {a})", ("swapped",))
@@ -157,10 +159,14 @@ def _call(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
 
 
 def _range(text: str, statement: ast.stmt, node: ast.Call) -> Iterator[Planted]:
-    lower, upper, step = (ast.get_source_segment(text, one) or "" for one in node.args)
-    yield _replace(
-        text, statement, "upper bound", node.args[1], f"{upper} // 2", ("upper bound", f"{upper} // 2")
-    )
+    bounds = [ast.get_source_segment(text, one) or "" for one in node.args]
+    upper = bounds[0] if len(bounds) == 1 else bounds[1]
+    half = f"{upper} // 2" if upper.isidentifier() or upper.isdigit() else f"({upper}) // 2"
+    last = node.args[min(1, len(bounds) - 1)]
+    yield _replace(text, statement, "upper bound", last, half, ("upper bound", ast.unparse(ast.parse(half))))
+    if len(bounds) < 3:
+        return
+    lower, _, step = bounds
     yield _replace(text, statement, "step", node.args[2], f"{step} * 2", ("step", f"{step} * 2"))
     yield _replace(text, statement, "lower bound", node.args[0], step, ("lower bound", step, lower))
 
@@ -175,7 +181,7 @@ def _call_with(
 ) -> Planted:
     arguments = [ast.get_source_segment(text, one) or "" for one in node.args]
     keywords = {str(one.arg): ast.get_source_segment(text, one.value) for one in node.keywords} | changes
-    pointer = re.search(r"\w+_ptrs?|base", arguments[0])
+    pointer = re.search(r"\w+_ptrs?|base", arguments[0]) if arguments else None
     if ast.unparse(node.func) in ("tl.load", "tl.store") and pointer:
         words = *words, f" {pointer[0]} "
     arguments += [f"{key}={value}" for key, value in keywords.items() if value is not None]
@@ -185,11 +191,14 @@ def _call_with(
 def _replace(
     text: str, statement: ast.stmt, kind: str, node: ast.expr | ast.stmt, new: str, words: tuple[str, ...]
 ) -> Planted:
-    """`text` with one node on a single line replaced."""
+    """`text` with one node replaced. The following lines keep their numbers.
+
+    A node on several lines is in brackets or ends with one, so line breaks fit before its last character.
+    """
     lines = text.split("\n")
-    row = node.lineno - 1
-    assert node.end_lineno == node.lineno
-    lines[row] = lines[row][: node.col_offset] + new + lines[row][node.end_col_offset :]
+    row, end = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    new = new[:-1] + "\n" * (end - row - new.count("\n")) + new[-1:]
+    lines[row : end + 1] = [lines[row][: node.col_offset] + new + lines[end][node.end_col_offset :]]
     return Planted(kind, "\n".join(lines), statement.lineno, words, lambda line: line)
 
 
@@ -207,6 +216,8 @@ def _statements(text: str, tree: ast.FunctionDef) -> Iterator[Planted]:
                 yield _without(text, row)
             if isinstance(statement, ast.Assign) and not isinstance(statement.value, ast.Name):
                 yield _without(text, row)
+                if not isinstance(statement.targets[0], ast.Name):
+                    continue
                 yield _with(
                     text, row, " " * statement.col_offset + f"{ast.unparse(statement.targets[0])} += 3"
                 )

@@ -1,36 +1,33 @@
 """Plants edits in kernels, and checks that the diff of TTIR names exactly what each changed.
 
-    python benchmarks/truth/planted_edits.py [--limit N] [--kernel NAME]
+    python -m benchmarks.truth.planted_edits [--limit N] [--kernels GLOB] [--only tuned|held-out]
 
 Each edited kernel is compiled to TTIR, and compared with the original in both directions. The judge is
 `ttir_oracle.py`, which counts operations and shares no code with irscope's diff. An edit is
 
-    exact      if the diff reports exactly the operations that differ, on their lines, with the right classes
-    mirrored   if diff(B, A) is diff(A, B) with the sides swapped
-    in words   if one finding names the edit and its line, and no other edit is claimed
+    exact        if the diff reports exactly the operations that differ, on their lines, with the right classes
+    right class  if every reported operation has the classes that follow from the two texts
+    mirrored     if diff(B, A) is diff(A, B) with the sides swapped
+    in words     if one finding names the edit and its line, and no other edit is claimed
 
-Edits that do not compile, or that the compiler folds away, are not counted.
+Edits that do not compile, or that the compiler folds away, are not counted. The kernels of
+`edited_kernels.py` are "tuned": irscope was developed on them. All others are "held-out".
 """
 
 from __future__ import annotations
 
 import argparse
-import linecache
-import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import CodeType
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks.truth import edited_kernels
+from benchmarks.truth.corpus import Case, cases
 from benchmarks.truth.plant import Planted, planted_edits
+from benchmarks.truth.planted_kernels import Compiled, EditedFile, quiet, tuned_cases
 from benchmarks.truth.ttir_oracle import Verdict, judge
 from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.findings.source_edits import source_edits
@@ -38,86 +35,11 @@ from irscope.analysis.source_alignment import line_map
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.language_registry import parse
-from irscope.model import Config, Kernel, SourceFunction, Target, Toolchain, Variant
 
-FILE = "/planted/kernels.py"
-HEADER = "import triton\nimport triton.language as tl\n"
-FIRST_LINE = HEADER.count("\n") + 1
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A kernel's text and its TTIR."""
-
-    name: str
-    text: str
-    ttir: str
-
-    @property
-    def variant(self) -> Variant:
-        """A variant of a capture with only what comparing sources needs."""
-        source = SourceFunction(self.name, FILE, FIRST_LINE, self.text)
-        kernel = Kernel(1, self.name, source, (), ())
-        return Variant(1, kernel, Target("cuda", "90", 32), (), Config(), Toolchain(1, {}, ""))
-
-
-class Compiler:
-    """Compiles kernels to TTIR for sm_90, in this process."""
-
-    def __init__(self) -> None:
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler.compiler import make_backend
-
-        self.target = GPUTarget("cuda", 90, 32)
-        self.backend = make_backend(self.target)
-
-    def compile(self, name: str, text: str) -> Compiled:
-        """The TTIR of the kernel `name`; raises what Triton raises."""
-        from triton._C.libtriton import ir
-        from triton.compiler import ASTSource
-
-        function = self._function(name, HEADER + text)
-        types, constants = edited_kernels.SPECS[name]
-        arguments = [one for one in function.arg_names if one not in constants]
-        signature = dict(zip(arguments, types.split(), strict=True)) | dict.fromkeys(constants, "constexpr")
-        source = ASTSource(function, signature, constants)
-        options = self.backend.parse_options({})
-        context = ir.context()
-        ir.load_dialects(context)
-        self.backend.load_dialects(context)
-        codegen = self.backend.get_codegen_implementation(options)
-        modules = self.backend.get_module_map()
-        module = source.make_ir(self.target, options, codegen, modules, context)
-        module = self.backend.make_ttir(module, {}, options, 90)
-        return Compiled(name, text, str(module))
-
-    def _function(self, name: str, text: str) -> Any:
-        linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
-        code: CodeType = compile(text, FILE, "exec")
-        scope: dict[str, Any] = {"__name__": "kernels"}
-        exec(code, scope)
-        return scope[name]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without what MLIR prints on stderr about kernels that do not compile."""
-    saved, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(sink, 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(sink)
-
-
-def kernels() -> Iterator[tuple[str, str]]:
-    """The name and text of each kernel, decorator included."""
-    text = Path(edited_kernels.__file__).read_text()
-    for part in text.split("@triton.jit\n")[1:]:
-        name = part.removeprefix("def ").partition("(")[0]
-        yield name, "@triton.jit\n" + part.rstrip() + "\n"
+# The numbers that are printed, in this order.
+_COLUMNS = (
+    "planted", "do not compile", "folded away", "exact", "right class", "mirrored", "in words",
+)  # fmt: skip
 
 
 def compare(a: Compiled, b: Compiled) -> StageDiff:
@@ -132,9 +54,9 @@ def sentences(a: Compiled, b: Compiled, diff: StageDiff) -> list[str]:
     return [finding.text for finding in source_edits(pair)]
 
 
-def said(edit: Planted, found: list[str]) -> bool:
-    """Whether the only sentence names the edit and its line."""
-    line = edit.line + FIRST_LINE - 1
+def said(edit: Planted, found: list[str], first: int) -> bool:
+    """Whether the only sentence names the edit and its line. `first` is the line of the kernel in its file."""
+    line = edit.line + first - 1
     if len(found) != 1:
         return False
     place = f"line {line} of A: " if edit.removed else f"line {line}: "
@@ -150,49 +72,63 @@ def mirror(diff: StageDiff, back: StageDiff) -> bool:
     return counts == back.counts and rows == Counter(back.rows)
 
 
-def planted(limit: int = 10**6, kernel: str = "") -> tuple[Counter[str], list[str]]:
+def planted(kernels: Sequence[Case], limit: int = 10**6) -> tuple[Counter[str], list[str]]:
     """How many edits each statement of this module's docstring holds for, and what is wrong with the others.
 
-    At most `limit` edits per kernel; only of the kernel named `kernel` if given.
+    At most `limit` edits per kernel.
     """
-    compiler, total = Compiler(), Counter[str]()
+    total = Counter[str]()
     problems: list[str] = []
-    for name, text in kernels():
-        if kernel not in ("", name):
-            continue
-        a = compiler.compile(name, text)
-        for edit in islice(planted_edits(text), limit):
+    for case in kernels:
+        file = EditedFile(case)
+        a = file.compile(file.source.text)
+        for edit in islice(planted_edits(file.source.text), limit):
             try:
                 with quiet():
-                    b = compiler.compile(name, edit.text)
+                    b = file.compile(edit.text)
             except Exception:  # noqa: BLE001 - Triton raises many kinds
                 total["do not compile"] += 1
                 continue
             outcome = check(a, b, edit)
             total.update(outcome.names)
-            heading = f"{name} line {edit.line}: {edit.kind} {' '.join(edit.words)}"
+            heading = f"{case.name} line {edit.line}: {edit.kind} {' '.join(edit.words)}"
             problems += [f"{heading}: {problem}" for problem in outcome.problems]
     return total, problems
 
 
-def run(_cases: Sequence[object], _targets: Sequence[str], _folder: Path) -> int:
-    """Plants all edits in the kernels of `edited_kernels.py`, prints the totals; the number of problems."""
-    total, problems = planted()
-    print(*problems, sep="\n")
-    print(", ".join(f"{number} {name}" for name, number in sorted(total.items())))
-    return len(problems)
+def run(
+    selected: Sequence[Case],
+    targets: Sequence[str] = (),
+    _folder: Path | None = None,
+    *,
+    kernels: str = "*",
+    limit: int = 10**6,
+    only: str = "",
+) -> int:
+    """Plants edits in the tuned kernels that match a glob and in `selected`; prints; the number of problems.
+
+    TTIR is made for cuda:90 whatever the targets are.
+    """
+    del targets
+    groups = {"tuned": tuned_cases(kernels), "held-out": [one for one in selected if "cuda:90" in one.targets]}
+    results = {name: planted(own, limit) for name, own in groups.items() if own and only in ("", name)}
+    for _, problems in results.values():
+        print(*problems, sep="\n")
+    for name, (total, _) in results.items():
+        numbers = ", ".join(f"{total[column]} {column}" for column in _COLUMNS)
+        print(f"{len(groups[name])} {name} kernels: {numbers}")
+    return sum(len(problems) for _, problems in results.values())
 
 
 def main() -> int:
     """Prints what is wrong, and the totals; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--limit", type=int, default=10**6, help="edits per kernel")
-    parser.add_argument("--kernel", default="", help="only this kernel")
+    parser.add_argument("--kernels", default="*", metavar="GLOB", help="only kernels whose name matches")
+    parser.add_argument("--only", default="", choices=("tuned", "held-out"), help="only these kernels")
     options = parser.parse_args()
-    total, problems = planted(options.limit, options.kernel)
-    print(*problems, sep="\n")
-    print(", ".join(f"{number} {name}" for name, number in sorted(total.items())))
-    return 1 if problems else 0
+    go = partial(run, kernels=options.kernels, limit=options.limit, only=options.only)
+    return 1 if go(cases(options.kernels)) else 0
 
 
 @dataclass(frozen=True)
@@ -205,10 +141,11 @@ class Outcome:
 
 def check(a: Compiled, b: Compiled, edit: Planted) -> Outcome:
     """Compares both directions and judges them."""
+    first = a.source.line
 
     def moved(line: int) -> int | None:
-        new = edit.lines(line - FIRST_LINE + 1)
-        return None if new is None else new + FIRST_LINE - 1
+        new = edit.lines(line - first + 1)
+        return None if new is None else new + first - 1
 
     forward, backward = compare(a, b), compare(b, a)
     verdict: Verdict = judge(a.ttir, b.ttir, forward, moved)
@@ -222,7 +159,7 @@ def check(a: Compiled, b: Compiled, edit: Planted) -> Outcome:
         names.append("mirrored")
     else:
         problems.append("not mirrored")
-    if said(edit, found):
+    if said(edit, found, first):
         names.append("in words")
     else:
         problems.append(f"said: {found}")

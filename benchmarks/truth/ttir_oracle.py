@@ -2,6 +2,13 @@
 
 An operation is its text without names, and where its operands come from: a parameter, or the text of another
 operation. The operations that differ are the ones that one module has more often than the other.
+
+What the count cannot know, it does not judge:
+- Two equal expressions are one operation, on the line of the first. If one is edited, there are two, and the
+  second is on a line that had none. So an operation may be reported if its Python line has more of it than
+  the line of the other side, even if the modules have it equally often.
+- The arguments of the region of an edited operation are the arguments that it had (`tt.scan` along another
+  axis), and the values that a loop carries are identified by their names in Python, not by their order.
 """
 
 from __future__ import annotations
@@ -16,6 +23,7 @@ from irscope.diff.rows import Change, StageDiff
 
 _NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _LOCATION = re.compile(r" loc\((#loc\d*|\".*\"|unknown)\)$")
+_ARGUMENT_LOCATION = re.compile(r' loc\((?:#loc\d*|"[^"]*"\(#loc\d*\))\)(?=[,) ])')
 _ALIAS = re.compile(r"(#loc\d*) = loc\((.*)\)$")
 _POSITION = re.compile(r'"[^"]*":(\d+):\d+')
 _COMMUTES = re.compile(r"arith\.(?:add|mul|and|or|xor|max|min)")
@@ -55,14 +63,14 @@ def read(text: str) -> Module:
     sources: dict[str, tuple[object, ...]] = {}
     owners: list[Operation] = []
     for index, line in enumerate(text.split("\n")):
-        stripped = re.sub(r" loc\(#loc\d*\)(?=[,)])", "", line.strip())
+        stripped = _ARGUMENT_LOCATION.sub("", line.strip())
         match = _LOCATION.search(stripped)
         stripped = stripped[: match.start()] if match else stripped
         python = _line(match[1], locations) if match else None
         if not stripped or stripped.startswith(("#", "//", "module", "^")):
             if stripped.startswith("^") and owners:
                 for position, name in enumerate(_NAME.findall(stripped)):
-                    sources[name] = "argument", owners[-1].text, position
+                    sources[name] = _argument(owners[-1].text, name, position)
             continue
         if stripped.startswith("}"):
             owner = owners.pop() if owners else None
@@ -79,6 +87,19 @@ def read(text: str) -> Module:
         if stripped.endswith("{"):
             owners.append(operation)
     return Module(operations)
+
+
+def _argument(owner: str, name: str, position: int) -> tuple[object, ...]:
+    """An argument of a region: of a loop by its name in Python, of any other operation by its position."""
+    opcode = owner.removeprefix("% = ").removeprefix("%:").partition("(")[0]
+    if "scf.while" in owner:
+        return "carried", _stem(name)
+    return "argument", opcode, position
+
+
+def _stem(name: str) -> str:
+    """The name of a value without the number that MLIR adds."""
+    return re.sub(r"_\d+$", "", name)
 
 
 def _split(line: str) -> tuple[str, str, str]:
@@ -102,9 +123,17 @@ def _define(operation: Operation, results: str, body: str, sources: dict[str, tu
         operation.operands = [sources.get(name) for name in (*bounds, *(start for _, start in carried))]
         stem = results.partition(":")[0]
         for position, (name, _) in enumerate(carried):
-            python = re.sub(r"_\d+$", "", name)
+            python = _stem(name)
             sources[name] = "carried", python
             sources[f"{stem}#{position}" if len(carried) > 1 else stem] = "after", operation, python
+        return
+    if body.startswith("scf.while"):
+        carried = re.findall(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)", body.partition(") :")[0])
+        operation.operands = [sources.get(start) for _, start in carried]
+        stem = results.partition(":")[0]
+        for position, (name, _) in enumerate(carried):
+            sources[name] = "carried", _stem(name)
+            sources[f"{stem}#{position}" if len(carried) > 1 else stem] = "after", operation, _stem(name)
         return
     operation.operands = [sources.get(name) for name in names]
     stem, _, number = results.partition(":")
@@ -160,7 +189,8 @@ def judge(left: str, right: str, diff: StageDiff, moved: Callable[[int], int | N
         lines = [line for line, change in rows if line in module.operations and change]
         reported = Counter(module.operations[line].key for line in lines if line is not None)
         reported_texts = Counter(module.operations[line].text for line in lines if line is not None)
-        for key, number in (reported - expected).items():
+        placed = _more_on_a_line(module, others, moved, bool(side))
+        for key, number in (reported - expected - placed).items():
             if not reads_edited(key):
                 problems.append(f"{name}: reported, but equal: {number} x {key[0]}")
         for text, number in (changed[side] - reported_texts).items():
@@ -208,6 +238,26 @@ def _source_key(source: tuple[object, ...] | None, edited: set[str]) -> object:
     return source
 
 
+def _more_on_a_line(
+    module: Module, others: list[Operation], moved: Callable[[int], int | None], right: bool
+) -> Counter[_Key]:
+    """The operations that their Python lines have more often than on the other side."""
+    here = Counter((_place(one, not right, moved), one.key) for one in module.operations.values())
+    there = Counter((_place(one, right, moved), one.key) for one in others)
+    found = Counter[_Key]()
+    for (place, key), number in (here - there).items():
+        if place is not None:
+            found[key] += number
+    return found
+
+
+def _place(operation: Operation, old: bool, moved: Callable[[int], int | None]) -> object:
+    """The line of an operation as one of the new text; None for a constant, which has no line of its own."""
+    if operation.python is None or "arith.constant" in operation.text:
+        return None
+    return moved(operation.python) if old else operation.python
+
+
 def _wrong_lines(
     name: str,
     module: Module,
@@ -217,18 +267,12 @@ def _wrong_lines(
     right: bool,
 ) -> list[str]:
     """Reported operations of a Python line that has as many of them on the other side."""
-
-    def place(operation: Operation, old: bool) -> object:
-        if operation.python is None or "arith.constant" in operation.text:
-            return None
-        return moved(operation.python) if old else operation.python
-
-    here = Counter((place(one, not right), one.key) for one in module.operations.values())
-    there = Counter((place(one, right), one.key) for one in others)
+    here = Counter((_place(one, not right, moved), one.key) for one in module.operations.values())
+    there = Counter((_place(one, right, moved), one.key) for one in others)
     found = []
     for line in lines:
         operation = module.operations[line or 0]
-        key = place(operation, not right), operation.key
+        key = _place(operation, not right, moved), operation.key
         if here[key] <= there[key] and not reads_edited(operation.key):
             found.append(f"{name}: wrong line {operation.python}: {operation.text}")
     return found
@@ -260,7 +304,7 @@ def expected_change(a: Operation, b: Operation) -> Change:
     """The classes of a pair, from its texts: dimensions, element types, literals, attributes, operands."""
     change = Change.EQUAL
     ours, theirs = _Parts(a.text), _Parts(b.text)
-    if ours.elements != theirs.elements or len(ours.shapes) != len(theirs.shapes):
+    if ours.elements != theirs.elements or ours.types != theirs.types or len(ours.shapes) != len(theirs.shapes):
         change |= Change.TYPE
     elif ours.shapes != theirs.shapes:
         change |= Change.SHAPE
@@ -290,8 +334,10 @@ class _Parts:
         braces = re.findall(r"\{[^{}]+\}", text)
         rest = re.sub(r"\{[^{}]+\}", "", text)
         literal = re.search(r"arith\.constant (.*?) : ", rest)
-        self.literal = literal[1] if literal else ""
-        rest = rest.replace(f"constant {self.literal} ", "constant ") if self.literal else rest
+        # A splat of a number is that number, of another type.
+        self.literal = literal[1].removeprefix("dense<").removesuffix(">") if literal else ""
+        rest = rest.replace(f"constant {literal[1]} ", "constant ") if literal else rest
+        self.types = re.findall(r"!tt\.ptr<[^>]*>|\b(?:bf|f|i)\d+\w*\b|tensor(?=<)", rest)
         keywords = re.findall(r"[A-Za-z]\w* = [A-Za-z]\w*(?!\.)", rest)
         rest = re.sub(r"[A-Za-z]\w* = [A-Za-z]\w*(?!\.)", "", rest)
         self.shapes = re.findall(r"<((?:\d+x)+)", rest)

@@ -84,8 +84,10 @@ def classify(left: str, right: str, language: str) -> Change:
         if _is_respecialized(removed, added):
             change |= Change.CONSTANT
             continue
-        for token in (*removed, *added):
-            change |= token.kind if removed and added else _KINDS_ALONE.get(token.kind, token.kind)
+        for own, other in ((removed, added), (added, removed)):
+            kinds = {token.kind for token in other}
+            for token in own:
+                change |= token.kind if token.kind in kinds else _KINDS_ALONE.get(token.kind, token.kind)
     return change or Change.ATTRIBUTE
 
 
@@ -107,6 +109,8 @@ def _tokens(text: str, language: str) -> Iterator[_Token]:
             braces += (word == "{") - (word == "}")
         elif syntax.attributes_in_braces and (braces > 0 or after_equals) and name in _ATTRIBUTE_VALUES:
             kind = Change.ATTRIBUTE
+        elif word == "dense":
+            kind = Change.TYPE  # a splat of the number: a tensor instead of a scalar
         elif word in _LITERALS and not (syntax.attributes_in_braces and braces > 0):
             kind = Change.CONSTANT
         elif word in syntax.register_classes:

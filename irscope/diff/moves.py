@@ -102,6 +102,7 @@ class _Moves:
     def run(self) -> None:
         """Matches equal values first, then what is left, by place and by value without sizes."""
         self._match_equal_values()
+        self._match_permuted_constants()
         self._match_equal_regions()
         if UNMATCHED in self.matches and UNMATCHED in self.inverse:
             if self.places:
@@ -118,6 +119,38 @@ class _Moves:
             unmatched = (matches[i], inverse[j]).count(UNMATCHED)
             if unmatched == 2 or (unmatched and self._are_certain(i, j)) or self._is_better(i, j):
                 self._match(i, j)
+
+    def _match_permuted_constants(self) -> None:
+        """Matches constants by value if those of one side are a permutation of the other's.
+
+            x + 1; y * 2        x + 2; y * 1
+
+        At their places, 1 became 2 and 2 became 1. But a constant has no place: the sum reads the other one.
+        Sizes that grow together (64 and 128 become 128 and 256) are no permutation, and stay as they are.
+        """
+        left, right = (document.operations for document in self.documents)
+        pairs = [
+            (i, j)
+            for i, j in enumerate(self.matches)
+            if j != UNMATCHED and left[i].opcode in _CONSTANTS and left[i].normalized != right[j].normalized
+        ]
+        texts = [(left[i].function, left[i].normalized, right[j].normalized) for i, j in pairs]
+        while pairs:
+            ours = {(function, text) for function, text, _ in texts}
+            theirs = {(function, text) for function, _, text in texts}
+            both = ours & theirs
+            kept = [n for n, (function, a, b) in enumerate(texts) if (function, a) in both and (function, b) in both]
+            if len(kept) == len(pairs):
+                break
+            pairs, texts = [pairs[n] for n in kept], [texts[n] for n in kept]
+        if Counter(one[:2] for one in texts) != Counter(one[::2] for one in texts):
+            return
+        others = defaultdict[Hashable, list[int]](list)
+        for (_, j), (function, _, text) in zip(pairs, texts, strict=True):
+            others[function, text].append(j)
+        for i, _ in pairs:
+            j = others[left[i].function, left[i].normalized].pop()
+            self.matches[i], self.inverse[j] = j, i
 
     def _are_certain(self, i: int, j: int) -> bool:
         """Whether two operations of equal value come from one line, or no others have that value."""

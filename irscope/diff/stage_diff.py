@@ -59,8 +59,29 @@ def _correct_matches_and_compare_operands(
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
+    unmoved = list(matches)
     match_moved(left, right, matches, defs, lines)
-    return operand_changes(left, right, matches, defs)
+    changes = operand_changes(left, right, matches, defs)
+    if matches == unmoved:
+        return changes
+    plain = operand_changes(left, right, unmoved, defs)
+    if _cost(left, right, unmoved, plain) < _cost(left, right, matches, changes):
+        matches[:] = unmoved
+        return plain
+    return changes
+
+
+def _cost(left: Document, right: Document, matches: Sequence[int], changes: Mapping[int, Change]) -> int:
+    """The number of operations that matches report: without a match, edited, or with other operands.
+
+    Order counts half. Copies of an unrolled loop have equal values at other places, so that matching by value
+    can report more.
+    """
+    ours, theirs = left.operations, right.operations
+    edited = {i for i, j in enumerate(matches) if j != UNMATCHED and ours[i].normalized != theirs[j].normalized}
+    moved = {i for i in moved_operations(matches) if not ours[i].opcode.endswith(".constant")}
+    unmatched = len(theirs) - len(ours) + 2 * matches.count(UNMATCHED)
+    return 2 * unmatched + 4 * len(edited | changes.keys()) + len(moved)
 
 
 def _classify_matches(

@@ -87,7 +87,8 @@ def test_deep_and_long_text() -> None:
 @pytest.mark.slow
 def test_planted_edits_are_named_exactly() -> None:
     from benchmarks.truth.planted_edits import planted
+    from benchmarks.truth.planted_kernels import tuned_cases
 
-    total, problems = planted(limit=25)
+    total, problems = planted(tuned_cases(), limit=25)
     assert problems == []
     assert total["exact"] == total["in words"] == total["mirrored"] == total["planted"] >= 250
