@@ -78,7 +78,9 @@ def _cost(left: Document, right: Document, matches: Sequence[int], changes: Mapp
     can report more.
     """
     ours, theirs = left.operations, right.operations
-    edited = {i for i, j in enumerate(matches) if j != UNMATCHED and ours[i].normalized != theirs[j].normalized}
+    edited = {
+        i for i, j in enumerate(matches) if j != UNMATCHED and ours[i].normalized != theirs[j].normalized
+    }
     moved = {i for i in moved_operations(matches) if not ours[i].opcode.endswith(".constant")}
     unmatched = len(theirs) - len(ours) + 2 * matches.count(UNMATCHED)
     return 2 * unmatched + 4 * len(edited | changes.keys()) + len(moved)

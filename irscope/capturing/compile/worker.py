@@ -150,9 +150,8 @@ def _fake_cuda_after_import(target: Target, stack: ExitStack) -> None:
 
 def _fake_cuda(target: Target, stack: ExitStack) -> None:
     from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
-    from irscope.capturing.fake_cuda.unknown_value import Assumptions
 
-    stack.enter_context(fake_cuda(target, Assumptions({})))
+    stack.enter_context(fake_cuda(target))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from irscope.capturing.fake_cuda.torch_devices import (
     capability,
     device_properties,
 )
-from irscope.capturing.fake_cuda.unknown_value import Assumptions
+from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
 from irscope.model import Target
 from irscope.toolchain.patching import patched
 from irscope.toolchain.stub_driver import call_once
@@ -231,7 +231,7 @@ def _benchmark_replacements() -> Iterator[Replacement]:
 
 
 @contextmanager
-def fake_cuda(target: Target, assumed: Assumptions) -> Iterator[None]:
+def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
     operators = ProgramOperators(assumed)
     replacements = (

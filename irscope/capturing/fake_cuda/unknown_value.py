@@ -90,6 +90,9 @@ class Assumptions:
         return None
 
 
+NO_ASSUMPTIONS = Assumptions({})
+
+
 def unknown_value() -> UnknownValue:
     """The number that the program reads now."""
     frame = user_frame()

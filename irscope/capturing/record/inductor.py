@@ -35,7 +35,7 @@ def recorded_inductor(recorder: Recorder) -> Iterator[None]:
 
         def install() -> None:
             autotuner = sys.modules[_AUTOTUNER].CachingAutotuner
-            precompile = _recording(autotuner.precompile, _InductorResults(recorder))
+            precompile = _recording(autotuner.precompile, InductorResults(recorder))
             stack.enter_context(patched(autotuner, "precompile", precompile))
 
         if _AUTOTUNER in sys.modules:
@@ -45,7 +45,7 @@ def recorded_inductor(recorder: Recorder) -> Iterator[None]:
         yield
 
 
-def _recording(original: Callable[..., None], results: _InductorResults) -> Callable[..., None]:
+def _recording(original: Callable[..., None], results: InductorResults) -> Callable[..., None]:
     """`CachingAutotuner.precompile`, after which every config has a kernel."""
 
     @functools.wraps(original)
@@ -56,7 +56,7 @@ def _recording(original: Callable[..., None], results: _InductorResults) -> Call
     return precompile
 
 
-class _InductorResults:
+class InductorResults:
     """Turns the results of Inductor's autotuners into variants."""
 
     def __init__(self, recorder: Recorder) -> None:
