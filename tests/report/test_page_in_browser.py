@@ -100,7 +100,9 @@ def test_the_filter_takes_values_and_words(show: Open) -> None:
 
 def test_a_finding_leads_to_the_lines_that_prove_it(show: Open) -> None:
     page = show()
-    page.locator("#pair1 a.proof", has_text="B ttgir line").first.click()
+    finding = page.locator("#pair1 li", has_text="instrShape").last
+    finding.evaluate("finding => finding.closest('details')?.setAttribute('open', '')")
+    finding.locator("a.proof", has_text="B ttgir line").first.click()
     row = page.locator("#pair1-ttgir .row.proof")
     row.wait_for()
     assert in_view(page, "#pair1-ttgir .row.proof")
