@@ -304,7 +304,11 @@ def expected_change(a: Operation, b: Operation) -> Change:
     """The classes of a pair, from its texts: dimensions, element types, literals, attributes, operands."""
     change = Change.EQUAL
     ours, theirs = _Parts(a.text), _Parts(b.text)
-    if ours.elements != theirs.elements or ours.types != theirs.types or len(ours.shapes) != len(theirs.shapes):
+    if (
+        ours.elements != theirs.elements
+        or ours.types != theirs.types
+        or len(ours.shapes) != len(theirs.shapes)
+    ):
         change |= Change.TYPE
     elif ours.shapes != theirs.shapes:
         change |= Change.SHAPE

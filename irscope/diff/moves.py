@@ -139,7 +139,11 @@ class _Moves:
             ours = {(function, text) for function, text, _ in texts}
             theirs = {(function, text) for function, _, text in texts}
             both = ours & theirs
-            kept = [n for n, (function, a, b) in enumerate(texts) if (function, a) in both and (function, b) in both]
+            kept = [
+                n
+                for n, (function, a, b) in enumerate(texts)
+                if (function, a) in both and (function, b) in both
+            ]
             if len(kept) == len(pairs):
                 break
             pairs, texts = [pairs[n] for n in kept], [texts[n] for n in kept]
