@@ -9,6 +9,7 @@ What the count cannot know, it does not judge:
   the line of the other side, even if the modules have it equally often.
 - The arguments of the region of an edited operation are the arguments that it had (`tt.scan` along another
   axis), and the values that a loop carries are identified by their names in Python, not by their order.
+- The number of a splat is the number itself: `0.0 : f32` and `dense<0.0> : tensor<64xf32>` differ in type.
 """
 
 from __future__ import annotations
