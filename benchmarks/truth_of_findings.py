@@ -1,7 +1,7 @@
 """Whether everything that the diff and the findings say is true, on kernels whose answer is known.
 
     python benchmarks/truth_of_findings.py --noop        # edits that mean nothing: no change, no finding
-    python benchmarks/truth_of_findings.py --planted     # edits that mean something: exactly these are named (TTIR)
+    python benchmarks/truth_of_findings.py --planted     # edits that mean something: exactly these are named
     python benchmarks/truth_of_findings.py --numbers     # every number in a finding, counted independently
 
 Each part compiles the kernels of `benchmarks/truth/kernels` and `samples` (and, with --folder, of files with

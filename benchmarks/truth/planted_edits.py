@@ -5,7 +5,7 @@
 Each edited kernel is compiled to TTIR, and compared with the original in both directions. The judge is
 `ttir_oracle.py`, which counts operations and shares no code with irscope's diff. An edit is
 
-    exact        if the diff reports exactly the operations that differ, on their lines, with the right classes
+    exact        if the diff reports exactly the operations that differ, on their lines, in their classes
     right class  if every reported operation has the classes that follow from the two texts
     mirrored     if diff(B, A) is diff(A, B) with the sides swapped
     in words     if one finding names the edit and its line, and no other edit is claimed
@@ -55,7 +55,7 @@ def sentences(a: Compiled, b: Compiled, diff: StageDiff) -> list[str]:
 
 
 def said(edit: Planted, found: list[str], first: int) -> bool:
-    """Whether the only sentence names the edit and its line. `first` is the line of the kernel in its file."""
+    """Whether the only sentence names the edit and its line. `first` is the kernel's line in its file."""
     line = edit.line + first - 1
     if len(found) != 1:
         return False
@@ -110,7 +110,10 @@ def run(
     TTIR is made for cuda:90 whatever the targets are.
     """
     del targets
-    groups = {"tuned": tuned_cases(kernels), "held-out": [one for one in selected if "cuda:90" in one.targets]}
+    groups = {
+        "tuned": tuned_cases(kernels),
+        "held-out": [one for one in selected if "cuda:90" in one.targets],
+    }
     results = {name: planted(own, limit) for name, own in groups.items() if own and only in ("", name)}
     for _, problems in results.values():
         print(*problems, sep="\n")

@@ -9,6 +9,7 @@ What the count cannot know, it does not judge:
   the line of the other side, even if the modules have it equally often.
 - The arguments of the region of an edited operation are the arguments that it had (`tt.scan` along another
   axis), and the values that a loop carries are identified by their names in Python, not by their order.
+- The number of a splat is the number itself: `0.0 : f32` and `dense<0.0> : tensor<64xf32>` differ in type.
 """
 
 from __future__ import annotations
@@ -304,7 +305,11 @@ def expected_change(a: Operation, b: Operation) -> Change:
     """The classes of a pair, from its texts: dimensions, element types, literals, attributes, operands."""
     change = Change.EQUAL
     ours, theirs = _Parts(a.text), _Parts(b.text)
-    if ours.elements != theirs.elements or ours.types != theirs.types or len(ours.shapes) != len(theirs.shapes):
+    if (
+        ours.elements != theirs.elements
+        or ours.types != theirs.types
+        or len(ours.shapes) != len(theirs.shapes)
+    ):
         change |= Change.TYPE
     elif ours.shapes != theirs.shapes:
         change |= Change.SHAPE

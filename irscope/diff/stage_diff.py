@@ -17,6 +17,9 @@ from irscope.diff.sliders import fix_sliders
 from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
 
+# Matches by place replace those by value if they report at most this share of what those do.
+_CLEARLY_LESS = 0.75
+
 _CHANGES = [change for change in Change if change]
 
 
@@ -64,8 +67,13 @@ def _correct_matches_and_compare_operands(
     changes = operand_changes(left, right, matches, defs)
     if matches == unmoved:
         return changes
+    for index, operation in enumerate(left.operations):
+        if operation.opcode.endswith(".constant"):
+            unmoved[index] = matches[index]  # a constant has no place
+    if matches == unmoved:
+        return changes
     plain = operand_changes(left, right, unmoved, defs)
-    if _cost(left, right, unmoved, plain) < _cost(left, right, matches, changes):
+    if _cost(left, right, unmoved, plain) < _CLEARLY_LESS * _cost(left, right, matches, changes):
         matches[:] = unmoved
         return plain
     return changes
@@ -81,7 +89,7 @@ def _cost(left: Document, right: Document, matches: Sequence[int], changes: Mapp
     edited = {
         i for i, j in enumerate(matches) if j != UNMATCHED and ours[i].normalized != theirs[j].normalized
     }
-    moved = {i for i in moved_operations(matches) if not ours[i].opcode.endswith(".constant")}
+    moved = moved_operations(matches)
     unmatched = len(theirs) - len(ours) + 2 * matches.count(UNMATCHED)
     return 2 * unmatched + 4 * len(edited | changes.keys()) + len(moved)
 

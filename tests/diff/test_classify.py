@@ -133,6 +133,18 @@ CASES = [
         "% = tt.call @m.cdiv__i32_c64(%) : (i32) -> i32",
         Change.CONSTANT,
     ),
+    (
+        "mlir",
+        "% = arith.truncf % : tensor<64x64xf32> to tensor<64x64xf16>",
+        "% = arith.truncf % : f32 to f16",
+        Change.TYPE,
+    ),
+    (
+        "mlir",
+        "% = arith.constant 0.000000e+00 : f32",
+        "% = arith.constant dense<0.000000e+00> : tensor<64xf32>",
+        Change.TYPE,
+    ),
     ("llvm", "% = add i32 %, 127", "% = add i32 %, 63", Change.CONSTANT),
     ("llvm", "% = fadd <4 x float> %, %", "% = fadd <8 x float> %, %", Change.SHAPE),
     ("llvm", "% = load i32, ptr %, align 4", "% = load i32, ptr %, align 16", Change.ATTRIBUTE),

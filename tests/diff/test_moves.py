@@ -80,3 +80,34 @@ def test_loop_carried_values_in_another_order() -> None:
         diff.left.lines[row.left].split()[0] for row in diff.rows if row.change and row.left is not None
     ]
     assert changed == ["%l:2", "scf.yield"]
+
+
+def constants(first: int, second: int) -> str:
+    body = [
+        f'%a = arith.constant dense<{first}> : tensor<64xi32> loc("k.py":1:4)',
+        f'%b = arith.constant dense<{second}> : tensor<64xi32> loc("k.py":2:4)',
+        '%r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32> loc("k.py":3:4)',
+        '%u = arith.addi %r, %a : tensor<64xi32> loc("k.py":4:4)',
+        '%v = arith.subi %u, %b : tensor<64xi32> loc("k.py":5:4)',
+    ]
+    return "\n".join(["module {", "  tt.func @f() {", *body, "  }", "}", ""])
+
+
+def test_constants_that_swap_places_change_their_readers() -> None:
+    diff = diff_texts(constants(1, 2), constants(2, 1), "mlir")
+    changed = [
+        diff.left.lines[row.left].split()[0]
+        for row in diff.rows
+        if row.left and row.change == Change.CONSTANT
+    ]
+    assert changed == ["%u", "%v"]
+
+
+def test_constants_that_grow_together_keep_their_places() -> None:
+    diff = diff_texts(constants(64, 128), constants(128, 256), "mlir")
+    changed = [
+        diff.left.lines[row.left].split()[0]
+        for row in diff.rows
+        if row.left and row.change == Change.CONSTANT
+    ]
+    assert changed == ["%a", "%b"]

@@ -8,6 +8,7 @@ and B were compiled from the same source.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,8 +54,15 @@ class _FunctionEdit:
             yield from ((self.a.file, line, True) for line in _lines(self.edit.before))
 
     def places_reached(self) -> Iterator[_Place]:
-        """The lines of B that use what the statement computes."""
+        """The lines of B that use what the statement computes, and those that it decides about.
+
+        A condition of constants has no operation of its own: it decides whether its body is compiled.
+        """
         statement = self.edit.after or self.edit.before
+        if self.edit.after is not None and isinstance(self.edit.after.node, ast.If | ast.For | ast.While):
+            node, first = self.edit.after.node, self.edit.after.line
+            length = (node.end_lineno or node.lineno) - node.lineno
+            yield from ((self.b.file, line, False) for line in range(first, first + length + 1))
         if statement is not None and statement.assigned:
             lines = lines_reached(self.b.text, self.b.line, statement.assigned)
             yield from ((self.b.file, line, False) for line in lines)
