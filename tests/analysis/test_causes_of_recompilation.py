@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.causes_of_recompilation import CAUSES, causes_named
 
+pytest.importorskip("torch")
 # It compiles.
 pytestmark = pytest.mark.slow
 

@@ -63,6 +63,7 @@ def test_a_positional_value_sets_only_the_parameter(irscope: Irscope, tmp_path: 
 
 
 def test_a_recorded_launch_is_captured_as_the_jit_compiles_it(irscope: Irscope, tmp_path: Path):
+    pytest.importorskip("torch")
     done = irscope("run", "--target", "cuda:90", "-o", "r.irscope", str(FILE))
     assert done.returncode == 0, done.stderr
     assert [(found, warps, factor) for found, _, warps, factor in compiled(tmp_path / "r.irscope")] == [
@@ -73,6 +74,7 @@ def test_a_recorded_launch_is_captured_as_the_jit_compiles_it(irscope: Irscope, 
 
 
 def test_a_sweep_of_a_recorded_kernel_sets_both(irscope: Irscope, tmp_path: Path):
+    pytest.importorskip("torch")
     sweep = ("--sweep", "options:num_warps=1")
     done = irscope("run", "--target", "cuda:90", "-o", "r.irscope", *sweep, str(FILE))
     assert done.returncode == 0, done.stderr
