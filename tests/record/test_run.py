@@ -195,6 +195,9 @@ def test_killed_at_any_moment_the_capture_opens_with_the_finished_variants(tmp_p
         os.kill(program, signal.SIGKILL)
     printed = process.communicate(timeout=120)[0].split()
     assert process.returncode == (-9 if both else 137)
+    if not both and not (tmp_path / "script.irscope").exists():
+        assert not printed  # nothing was compiled, and an empty capture is not left behind
+        return
     with CaptureReader(tmp_path / "script.irscope") as capture:
         variants = capture.variants()
         for variant in variants:
