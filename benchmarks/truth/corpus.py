@@ -1,4 +1,4 @@
-"""The kernels of the benchmark: where they are, and how to compile each without a launch."""
+"""The kernels of the benchmark: their files, and how to compile each without a launch."""
 
 from __future__ import annotations
 

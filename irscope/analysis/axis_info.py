@@ -65,8 +65,13 @@ def scalar(divisibility: int) -> AxisInfo:
 
 def shape_of(text: str) -> tuple[int, ...]:
     """The shape of the last tensor type in an operation's text; (1,) if there are none."""
-    shapes = _TENSOR.findall(text[text.rfind(" -> ") + 1 :])
-    return tuple(int(size) for size in shapes[-1][:-1].split("x")) if shapes else (1,)
+    shapes = shapes_of(text[text.rfind(" -> ") + 1 :])
+    return shapes[-1] if shapes else (1,)
+
+
+def shapes_of(text: str) -> list[tuple[int, ...]]:
+    """The shapes of all tensor types in a text."""
+    return [tuple(map(int, shape[:-1].split("x"))) for shape in _TENSOR.findall(text)]
 
 
 def pointee_bytes(text: str) -> int:
@@ -125,12 +130,19 @@ def _bounded(constant: int) -> int | None:
     return constant if abs(constant) <= _MOST else None
 
 
-def _constant(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisInfo | None:
+def integer_constant(text: str) -> int | None:
+    """The value of an `arith.constant` of integers or booleans; None for any other operation."""
     match = _CONSTANT.match(text)
     if match is None:
         return None
     value = {"true": 1, "false": 0}.get(match[1])
-    value = int(match[1]) if value is None else value
+    return int(match[1]) if value is None else value
+
+
+def _constant(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisInfo | None:
+    value = integer_constant(text)
+    if value is None:
+        return None
     return AxisInfo(shape, (1,) * len(shape), (_power_of_two(value),) * len(shape), shape, value)
 
 

@@ -32,6 +32,11 @@ class InstructionMix:
         return max((kind.width for kind in self.counts), default=0)
 
 
+def mean_width(counts: Mapping[InstructionKind, int]) -> float:
+    """The mean bytes per thread that one of these instructions moves; there must be one."""
+    return sum(kind.width * number for kind, number in counts.items()) / sum(counts.values())
+
+
 def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:
     """The instructions of an assembly stage by kind and the place that they were made from."""
     found: dict[tuple[str, KernelPlace], InstructionMix] = {}

@@ -1,4 +1,4 @@
-"""The loops of a kernel in one stage: where they are, how often they run, and what an iteration costs."""
+"""The loops of a kernel in one stage: position, trip count, and instructions and spills per iteration."""
 
 from __future__ import annotations
 

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.axis_info import shape_of
+from irscope.analysis.axis_info import integer_constant, shape_of
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Operation
 from irscope.model import Launch
 
-_CONSTANT = re.compile(r"arith\.constant (?:dense<)?(-?\d{1,20}\b(?!\.)|true|false)")
 _RANGE = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "end", "axis")}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _AXIS = re.compile(r"tt\.get_(program_id|num_programs) (x|y|z)\b")
@@ -110,10 +109,10 @@ class _Evaluation:
         if opcode in ("tt.get_program_id", "tt.get_num_programs"):
             return self._program(text)
         if opcode == "arith.constant":
-            match = _CONSTANT.match(text)
-            number = {"true": 1, "false": 0}.get(match[1]) if match else None
-            value = single(int(match[1]) if number is None else number) if match else UNKNOWN
-            return replace(value, steps=(0,) * len(shape) if match else (None,) * len(shape))
+            number = integer_constant(text)
+            if number is None:
+                return replace(UNKNOWN, steps=(None,) * len(shape))
+            return replace(single(number), steps=(0,) * len(shape))
         if opcode == "tt.make_range":
             start, end = (_RANGE[name].search(text) for name in ("start", "end"))
             if start and end:

@@ -129,6 +129,6 @@ class LoopMix:
         return {kind: number // factor for kind, number in counts.items()}
 
     def passes(self, region: Region, counts: Counts) -> int:
-        """How many iterations `per_iteration` of a region's counts stands for: 1, or all of a pass."""
+        """The iterations that `per_iteration` of a region's counts covers: 1, or all of a pass."""
         factor = self.iterations(region.loop) if region.where is Where.IN else 1
         return factor if any(number % factor for number in counts.values()) else 1

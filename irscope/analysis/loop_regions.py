@@ -105,10 +105,6 @@ class LoopRegions:
     def _loop_of_natural(self) -> Mapping[int, KernelLoop]:
         return {loop.natural: loop for loop in self.loops}
 
-    def loop_of_block(self, block: int) -> KernelLoop | None:
-        """The innermost loop of the kernel that a block is in."""
-        return next((loop for loop in self._around(self.tree.innermost[block])), None)
-
     def _around(self, natural: int) -> Iterator[KernelLoop]:
         """The loops of the kernel around (and including) a natural loop, innermost first."""
         while natural != NONE:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from irscope.analysis.instruction_mix import KernelPlace
 from irscope.analysis.source_map import SourcePlace, kernel_place, place_of
 from irscope.languages.document import Document, Layout, Operation
+from irscope.languages.mlir.lines import module_warps
 
 TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, FMA = "tcgen05", "wgmma", "mma.sync", "MFMA", "WMMA", "FMA"
 
@@ -34,7 +35,6 @@ _PRECISION = re.compile(r"inputPrecision = (\w{1,20})")
 _IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d{1,12})")
 _SCALED_TYPES = re.compile(r"lhs = (\w{1,10}) rhs = (\w{1,10})")
 _ALIAS = re.compile(r"(?<!\w)#[a-zA-Z]\w{0,60}")
-_WARPS = re.compile(r'"ttg\.num-warps" = (\d{1,4})')
 _NUMBERS = re.compile(r"\d{1,6}")
 
 
@@ -135,8 +135,7 @@ def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, D
 
 def num_warps(ttgir: Document) -> int:
     """The warps that compute a product: without those that warp specialization adds; 0 if unknown."""
-    found = _WARPS.search(ttgir.text)
-    return int(found[1]) if found else 0
+    return module_warps(ttgir.text) or 0
 
 
 def operand_places(ttgir: Document) -> set[KernelPlace]:

@@ -19,6 +19,7 @@ from irscope.analysis.python_tokens import def_index
 from irscope.languages.document import Document, Location
 from irscope.languages.mlir.locations import parse_location, resolve_aliases
 from irscope.model import Kernel, SourceFunction
+from irscope.model.text import base_name
 
 # The first line of a function, or its last one, which has its location.
 _FUNCTION = re.compile(
@@ -33,7 +34,7 @@ _SUBPROGRAM = re.compile(
 _FILE = r'^!{} = !DIFile\(filename: "([^"\n]*)"'
 # Names of helpers with more double underscores are compared up to this many.
 _MOST_PARTS = 8
-# Functions of files with one name in different folders can overlap; this many of them are told apart.
+# Functions of files with one name in different folders can overlap; at most this many are distinguished.
 _MOST_FILES = 8
 # The stages whose text locates functions. The front end's have the helpers too, which are inlined later.
 LOCATING_STAGES = ("source", "glir", "ttir", "ttgir", "llir")
@@ -91,7 +92,7 @@ class SourceFrame:
         public = next((function for function in functions if function.public), None)
         self._column = min(public.column, 1) if public else 0
         for span in _spans(kernel, functions, public):
-            self._spans.setdefault(_base_name(span.file), []).append(span)
+            self._spans.setdefault(base_name(span.file), []).append(span)
         for spans in self._spans.values():
             spans.sort(key=lambda span: span.first)
         self._firsts = {name: [span.first for span in spans] for name, spans in self._spans.items()}
@@ -111,7 +112,7 @@ class SourceFrame:
         return Location(*self._moved[key], max(location.column - self._column, 0))
 
     def _place(self, file: str, line: int) -> tuple[str, int]:
-        name = _base_name(file)
+        name = base_name(file)
         last = bisect_right(self._firsts.get(name, ()), line)
         near = self._spans.get(name, [])[max(0, last - _MOST_FILES) : last]
         around = [span for span in near if line < span.first + span.count]
@@ -136,7 +137,7 @@ def _spans(kernel: Kernel, functions: Sequence[IrFunction], public: IrFunction |
 
 
 def _possible_names(symbol: str) -> Iterator[str]:
-    """The names that a helper's symbol can stand for: `module.a__b__fp32` -> a, a__b, a__b__fp32."""
+    """The helpers' names that a symbol can be made from: `module.a__b__fp32` -> a, a__b, a__b__fp32."""
     parts = symbol.rpartition(".")[2].split("__")[:_MOST_PARTS]
     return ("__".join(parts[:size]) for size in range(1, len(parts) + 1))
 
@@ -168,10 +169,6 @@ def _moved_with(kernel: Kernel, helper: SourceFunction, public: IrFunction | Non
         return None
     line = helper.line + def_index(helper.text.split("\n"))
     return IrFunction("", False, public.file, line, public.column)
-
-
-def _base_name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _common_suffix(one: str, other: str) -> int:

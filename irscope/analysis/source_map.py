@@ -11,6 +11,7 @@ from typing import NamedTuple
 from irscope.languages.document import OPAQUE, Document, Location
 from irscope.languages.language_registry import language_named
 from irscope.model import Kernel
+from irscope.model.text import base_name
 
 
 class SourcePlace(NamedTuple):
@@ -27,7 +28,7 @@ class SourcePlace(NamedTuple):
     @property
     def file_name(self) -> str:
         """The file without its folder."""
-        return self.file.replace("\\", "/").rpartition("/")[2]
+        return base_name(self.file)
 
 
 def place_of(location: Location) -> SourcePlace:

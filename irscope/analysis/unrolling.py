@@ -2,8 +2,8 @@
 
 Triton unrolls on request (`tl.range(loop_unroll_factor=4)`): TTGIR then has two loops of one statement, the
 second of which starts where the first ends, with steps in the ratio of the factor. LLVM and ptxas unroll
-without telling. What tells is the work: a load of tensor<1024xf32> in a layout that gives each thread 8
-elements moves 32 bytes per thread and iteration, so a pass that moves 128 bytes is four iterations.
+without any mark. The factor follows from the work: a load of tensor<1024xf32> in a layout that gives each
+thread 8 elements moves 32 bytes per thread and iteration, so a pass that moves 128 bytes is four iterations.
 """
 
 from __future__ import annotations

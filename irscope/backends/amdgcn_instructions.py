@@ -53,7 +53,7 @@ def _of_lds(opcode: str) -> tuple[InstructionKind, ...]:
     """`ds_read2_b32` moves 8 bytes; `ds_bpermute_b32` and `ds_swizzle_b32` access no memory."""
     if match := _LDS.match(opcode):
         direction = "load" if match[1] in ("read", "load") else "store"
-        # A transposing load (gfx950: ds_read_b64_tr_b16, gfx12: ds_load_tr16_b128) is what ldmatrix is.
+        # A transposing load (gfx950: ds_read_b64_tr_b16, gfx12: ds_load_tr16_b128) corresponds to ldmatrix.
         name = opcode if "_tr" in opcode else ""
         width = int(match[3]) * (2 if match[2] else 1) // 8
         return (InstructionKind(f"shared {direction}", name, width),)

@@ -31,7 +31,7 @@ _LOADED = (".text", ".rodata", ".data", ".nv.constant", ".nv.global", ".nv.share
 class ElfSection(NamedTuple):
     """One section: `data` is its content, empty for one that takes no room in the file.
 
-    `address` is where it is loaded, `link` the index of a related section: of a symbol table, its strings.
+    `address` is its load address, `link` the index of a related section: of a symbol table, its strings.
     """
 
     name: str

@@ -38,7 +38,7 @@ class Definition(NamedTuple):
 
 Definitions = Sequence[Sequence["Definition | None"]]
 
-# The definition by an operation that only one side has. Another one in its place is no other operand: both
+# The definition by an operation that only one side has. Its replacement is not a changed operand: both
 # operations are reported already.
 REPLACED = Definition(UNMATCHED, False, 0)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Location
+from irscope.model.text import base_name
 
 # The opcodes that were compiled from a line, with their columns and without: an edit elsewhere changes
 # neither, and another Triton version may only change the columns.
@@ -64,11 +65,11 @@ def number_locations(
             moved = lines.move(location)
             column = _ANY_COLUMN if lines.left_edited(location) else moved.column
             return moved.file, moved.line, column, moved.removed
-        name = _name(location.file)
+        name = base_name(location.file)
         return name, shifts.get(name, {}).get(location.line, location.line), location.column, False
 
     def right_key(location: Location) -> _Position:
-        file = location.file if lines.right_known(location) else _name(location.file)
+        file = location.file if lines.right_known(location) else base_name(location.file)
         column = _ANY_COLUMN if lines.right_edited(location) else location.column
         return file, location.line, column, False
 
@@ -92,13 +93,9 @@ def _opcodes_by_line(document: Document, known: Callable[[Location], bool]) -> d
         link = location
         while link is not None:
             if not known(link):
-                files[_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
+                files[base_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
             link = link.inlined_at
     return files
-
-
-def _name(file: str) -> str:
-    return file.replace("\\", "/").rpartition("/")[2]
 
 
 def _line_map(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> dict[int, int]:

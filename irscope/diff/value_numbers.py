@@ -4,8 +4,8 @@
     %a = tt.splat %x   -> 1             %b = tt.splat %y   -> 2
     %b = tt.splat %y   -> 2             %a = tt.splat %x   -> 1
 
-The number of an operation stands for its normalized text and the numbers of its operands (value numbering as
-in compilers, but over two modules). Texts and positions would match the first `tt.splat` with the first.
+An operation is numbered by its normalized text and the numbers of its operands (value numbering as in
+compilers, but over two modules). Texts and positions would match the first `tt.splat` with the first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def value_numbers(
 
 
 class _Numbering:
-    """The numbers that were given so far, by what they stand for."""
+    """The numbers so far, by what was numbered."""
 
     def __init__(self, sizes: bool) -> None:
         self._sizes = sizes
@@ -85,7 +85,7 @@ class _Numbering:
     def _carried(self, index: int, operation: Operation, operands: Sequence[int]) -> dict[Definition, int]:
         """The numbers of a loop's induction variable and of the values that it carries.
 
-        The initial value stands for the carried one, so an edit in the body does not change it.
+        A carried value has the number of its initial value, so an edit in the body does not change it.
         """
         carried = len(operation.results)
         bounds, starts = operands[: len(operands) - carried], operands[len(operands) - carried :]

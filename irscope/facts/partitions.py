@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from irscope.languages.mlir.lines import module_warps, opcode_of
 from irscope.model.text import pluralize
 
 _ROLES = {
@@ -42,12 +43,10 @@ _ROLES = {
 }  # fmt: skip
 _ROLE_OF = {opcode: role for role, opcodes in _ROLES.items() for opcode in opcodes}
 
-_OPERATION = re.compile(r"\s*(?:%[\w#:]{1,99}(?:, %[\w#:]{1,99}){0,99} = )?\"?([a-z_]+\.[a-z_0-9.]+)\"?")
 _START = re.compile(r"\s*(?:%[^\n=]{1,999} = )?ttg\.warp_specialize\b")
 _REGISTERS = re.compile(r"\brequestedRegisters = array<i32: ([\d, ]{1,999})>")
 _PARTITION = re.compile(r"\s*(partition\d{1,9}|default)\b")
 _PARTITION_WARPS = re.compile(r" num_warps\((\d{1,9})\) \{\s*$")
-_MODULE_WARPS = re.compile(r"\"?ttg\.num-warps\"? = (\d{1,9})")
 # The default partition takes the registers that the others left, between two barriers.
 _BARRIER = re.compile(r"[ \t]*(?:@!?%\w+[ \t]+)?barrier\.sync\b")
 _TAKE = re.compile(r"[ \t]*setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32[ \t]+(\d{1,9});")
@@ -96,8 +95,7 @@ def partitions(text: str, ptx: str | None = None) -> list[Partition]:
     if "ttg.warp_specialize" not in text:
         return []
     defaults = _default_registers(ptx or "")
-    warps = _MODULE_WARPS.search(text)
-    return list(_read(text, int(warps[1]) if warps else 0, defaults))
+    return list(_read(text, module_warps(text) or 0, defaults))
 
 
 def _read(text: str, default_warps: int, defaults: Iterator[int]) -> Iterator[Partition]:
@@ -129,8 +127,7 @@ def _finished(reading: _Reading, end: int, registers: int | None) -> Partition:
 
 
 def _role(line: str) -> str | None:
-    match = _OPERATION.match(line)
-    role = _ROLE_OF.get(match[1]) if match else None
+    role = _ROLE_OF.get(opcode_of(line))
     # Loads, stores and functions of scalars are no tile work.
     return role if role and ("tensor<" in line or "memdesc<" in line or '"tt.' in line) else None
 

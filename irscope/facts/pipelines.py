@@ -26,6 +26,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from irscope.languages.mlir.lines import opcode_of
+
 # The operations that load a tile from global memory, with how they do it.
 _LOADS = {
     "ttg.async_copy_global_to_local": "cp.async",
@@ -60,7 +62,6 @@ _VIEWS = frozenset(
     ]
 )
 
-_OPERATION = re.compile(r"\s*(?:%[\w#:]{1,99}(?:, %[\w#:]{1,99}){0,99} = )?\"?([a-z_]+\.[a-z_0-9.]+)\"?")
 _LOCATION = re.compile(r" loc\((#loc\d*|\"[^\n]{0,999})\)\s*$")
 _VALUE = re.compile(r"%[\w]{1,99}(?:#\d{1,9})?")
 # Selects one of several buffers of shared memory; the leading dimension is their number.
@@ -149,14 +150,14 @@ def pipelines(text: str) -> list[Pipeline]:
             found += _closed(regions.pop(), regions[-1])
         _read(regions[-1], line, index, buffers)
         if code.endswith("{"):
-            loop = index if _opcode(line) in ("scf.for", "scf.while") else -1
+            loop = index if opcode_of(line) in ("scf.for", "scf.while") else -1
             regions.append(_Region(ended if code.startswith("} do {") else loop))
     return found
 
 
 def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -> None:
     """Reads a line of a region. `buffers` are the values that are one of several copies of a tile."""
-    opcode = _opcode(line)
+    opcode = opcode_of(line)
     if opcode == "ttg.memdesc_index":
         _remember(buffers, line, index)
     elif opcode in _VIEWS:
@@ -174,11 +175,6 @@ def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -
         region.loads.append(_Use(_identity(opcode, line), index, tiles, how))
         region.before[region.loads[-1].identity] += 1
         region.copied += filled
-
-
-def _opcode(line: str) -> str:
-    match = _OPERATION.match(line)
-    return match[1] if match else ""
 
 
 def _identity(opcode: str, line: str) -> str:

@@ -1,6 +1,6 @@
 """Whether a variant spills registers, in the terms of its backend.
 
-A stack alone proves no spill: it may hold an array of the kernel. AMD spills vector registers to scratch
+A stack does not prove a spill: it may hold an array of the kernel. AMD spills vector registers to scratch
 memory, and scalar registers to lanes of vector registers, without any stack.
 """
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.axis_flow import AxisFlow
+from irscope.analysis.python_tokens import def_index
 from irscope.facts.fact import Fact, FactValue, status_of
 from irscope.languages.language_registry import parse
 from irscope.lint.diagnostic import Diagnostic, Rule
@@ -15,7 +15,6 @@ from irscope.model import Kernel, Target, Variant
 
 ReadStage = Callable[[Variant, str], bytes | None]
 
-_DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
 _MAX_LISTED = 3
 _MAX_OPERATIONS = 5_000
 _TTIR = "mlir"
@@ -68,8 +67,8 @@ class CompiledKernel:
     @property
     def head_lines(self) -> tuple[int, ...]:
         """The lines of the file up to the kernel's `def`. A comment there applies to the whole kernel."""
-        last = next((index for index, line in enumerate(self.lines) if _DEF.match(line)), 0)
-        return tuple(range(self.kernel.source.line, self.kernel.source.line + last + 1))
+        first = self.kernel.source.line
+        return tuple(range(first, first + def_index(self.lines) + 1))
 
     def value(self, variant: Variant, name: str) -> FactValue:
         """A fact's value; None if it is unknown."""

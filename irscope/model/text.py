@@ -59,6 +59,11 @@ def clipped(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
+def base_name(path: str) -> str:
+    """The file's name in a path of any system: captures move between machines."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 def code(text: str) -> str:
     """`text` as a Markdown code span that is also valid in a table cell (CommonMark 6.1, GFM 4.10)."""
     text = one_line(text).replace("|", "\\|")

@@ -181,8 +181,11 @@ def test_every_difference_is_accounted_for_and_nothing_else(ours, theirs):
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=20)), st.text(max_size=40))
 def test_a_key_may_hold_anything(extra, attributes):
     hostile = compiled(KEY | extra | {"attributes": attributes})
-    recompilation(compiled(), hostile)
-    cache_key_inputs(hostile, True)
+    one = compiled()
+    reasons = recompilation(one, hostile).reasons
+    named = {component for reason in reasons for component in reason.components}
+    assert named == {n for n, text in hostile.cache_key.items() if one.cache_key.get(n) != text}
+    assert {given.name for given in cache_key_inputs(hostile, True)}
 
 
 @pytest.mark.parametrize(

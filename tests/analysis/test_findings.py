@@ -191,6 +191,12 @@ def test_a_finding_that_another_one_covers_comes_after_all_others():
     assert [finding.covered for finding in listed] == [False, False, False, True, True]
 
 
+def test_within_a_severity_the_weight_does_not_decide_what_is_covered():
+    loop = Finding("pipelined, 2 -> 4 deep", Severity.LOOP.weight(), "loop", covers=frozenset(["depth"]))
+    depth = Finding("Depth: 2 -> 4", Severity.LOOP.weight(1), "depth")
+    assert [finding.covered for finding in ranked([loop, depth])] == [False, True]
+
+
 def test_at_most_ten_findings_are_shown_and_if_all_are_covered_the_first_of_them():
     many = ranked(Finding(f"{n}", Severity.COUNT.weight(n), "kind") for n in range(12))
     assert [str(finding) for finding in most_important(many)] == [str(n) for n in range(11, 1, -1)]

@@ -16,11 +16,12 @@ from irscope.analysis.unrolling import classified
 from irscope.backends import backend_of
 from irscope.model import Variant
 from irscope.workspace import Loop, Workspace
+from tests.exhaustive import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow
 
 FILE = Path(__file__).with_name("loop_kernels.py")
-TARGETS = ("cuda:80", "cuda:90", "cuda:100", "hip:gfx942")
+TARGETS = ("cuda:80", "cuda:90", "cuda:100", "hip:gfx942") if EXHAUSTIVE else ("cuda:90", "hip:gfx942")
 MATMUL = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:16, i32:16"
 TILES = ["BLOCK_M=64", "BLOCK_N=64", "BLOCK_K=32"]
 SWEEPS = {

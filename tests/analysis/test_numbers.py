@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.truth.numbers import Tally, recount_capture, recounted
 from benchmarks.truth.recount import Side
+from tests.exhaustive import EXHAUSTIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 MATMUL = [
@@ -46,13 +47,14 @@ def test_the_numbers_of_a_stored_capture_are_recounted():
 def test_the_numbers_of_findings_are_recounted(irscope, tmp_path):
     tally = tally_of(
         irscope, tmp_path, *MATMUL, "--config", "BLOCK_M=32,128", "--config", "num_stages=3",
-        "--target", "cuda:80", "--target", "cuda:90", "--target", "hip:gfx942",
+        "--target", "cuda:90", "--target", "hip:gfx942",
     )  # fmt: skip
     assert tally.differences == []
     assert tally.parts > 50
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not EXHAUSTIVE, reason="tried in CI")
 @pytest.mark.parametrize("words", [MATMUL, SPECIALIZED], ids=["matmul", "warp_specialization"])
 def test_more_numbers_are_recounted(irscope, tmp_path, words):
     more = ["--config", "BLOCK_M=32,64,128", "--config", "num_stages=1,2,4"] if words is MATMUL else []

@@ -124,8 +124,11 @@ def test_without_source_a_line_keeps_its_distance_from_the_def():
 
 @pytest.mark.parametrize("text", ["", "def", "def f(:\n  '''", "\x00", "def f():\n\tx = (\n", "é = 1\n" * 3])
 def test_text_that_is_not_python_has_a_map(text):
-    for pair in ((kernel(text), kernel()), (kernel(), kernel(text)), (kernel(text), kernel(text))):
-        line_map(*pair).move(Location("/a/k.py", 12))
+    location = Location("/a/k.py", 12)
+    for pair in ((kernel(text), kernel()), (kernel(), kernel(text))):
+        moved_to = line_map(*pair).move(location)
+        assert moved_to.removed or moved_to.file == location.file
+    assert line_map(kernel(text), kernel(text)).move(location) == location
 
 
 @given(st.lists(st.sampled_from(["", "    # note", "    x += 1", "    y = f(x)", "\n"]), max_size=12))

@@ -316,4 +316,4 @@ def test_imports_by_other_found_by():
 @given(st.text(max_size=200))
 def test_any_text_is_linted_or_rejected(text):
     with contextlib.suppress(SyntaxError, ValueError):
-        lint(text)
+        assert all(1 <= found.line <= text.count("\n") + 1 for found in lint(text))

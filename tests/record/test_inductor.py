@@ -32,27 +32,28 @@ def autotuner(hashes: list[str]) -> SimpleNamespace:
     return SimpleNamespace(compile_results=results, device_props=properties, fn=SimpleNamespace())
 
 
-def entry_of(cache: Path, kernel: str) -> dict[str, object]:
-    """The metadata of an entry in Triton's cache."""
-    return json.loads(next(cache.glob(f"*/{kernel}.json")).read_text())
+def hashes_of(cache: Path, kernel: str) -> list[str]:
+    """The hashes of a kernel's entries in Triton's cache."""
+    return sorted(json.loads(path.read_text())["hash"] for path in cache.glob(f"*/{kernel}.json"))
 
 
 @pytest.fixture
 def sent(ordinary: Recorded, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
-    """What is recorded of an autotuner with one kernel twice, and one that the cache does not have."""
+    """What is recorded of an autotuner with two configs, one twice, and one that the cache does not have."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(ordinary.cache))
     found: list[Record] = []
     recorder = Recorder(RunOptions(None), found.append)
-    hash_ = str(entry_of(ordinary.cache, "scale")["hash"])
+    first, second, *_ = hashes_of(ordinary.cache, "scale")
     results = InductorResults(recorder)
-    results.record(autotuner([hash_, hash_, "0" * 64]))
-    results.record(autotuner([hash_]))
+    results.record(autotuner([first, first, "0" * 64]))
+    results.record(autotuner([first, second]))
     return found
 
 
 def test_a_cached_kernel_is_recorded_once_with_its_stages(sent: list[Record]) -> None:
     (kernel,) = (record for record in sent if isinstance(record, KernelRecorded))
-    (done,) = (record for record in sent if isinstance(record, VariantDone))
+    done, other = (record for record in sent if isinstance(record, VariantDone))
+    assert (done.number, done.kernel, other.number, other.kernel) == (0, 0, 1, 0)
     assert kernel.source.name == "scale"
     assert "def scale(x, n, factor, BLOCK" in kernel.source.text
     assert done.variant.config.get("BLOCK") == 256

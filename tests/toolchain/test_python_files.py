@@ -1,4 +1,4 @@
-"""Kernels in packages, modules, notebooks, and behind a library's own decorators."""
+"""Kernels in packages, modules, notebooks, and inside a library's own decorators."""
 
 from __future__ import annotations
 

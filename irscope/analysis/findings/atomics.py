@@ -10,6 +10,7 @@ from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
+    mean_width,
     place_text,
 )
 from irscope.facts.artifacts import instruction_order
@@ -62,12 +63,8 @@ def _weight(a: InstructionMix, b: InstructionMix) -> float:
         return Severity.MEMORY.weight()
     if a.counts.keys() == b.counts.keys():
         return Severity.COUNT.weight(effect(_total(a), _total(b)))
-    return Severity.MEMORY.weight(effect(_mean_width(a), _mean_width(b)))
+    return Severity.MEMORY.weight(effect(mean_width(a.counts), mean_width(b.counts)))
 
 
 def _total(mix: InstructionMix) -> int:
     return sum(mix.counts.values())
-
-
-def _mean_width(mix: InstructionMix) -> float:
-    return sum(kind.width * number for kind, number in mix.counts.items()) / _total(mix)

@@ -54,19 +54,20 @@ class Finding:
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by weight, those that a weightier one covers after all others.
+    """Findings by weight, those that one of the same severity or a higher one covers after all others.
 
     matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
     -> matrix, occupancy, ldmatrix (covered)
     """
-    covers: set[str] = set()
+    ordered = sorted(found, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
+    covering = [finding for finding in ordered if finding.covers]
     own, covered = [], []
-    for finding in sorted(found, key=lambda finding: (-finding.weight, finding.kind, finding.subject)):
-        if finding.covered or finding.covered_by(covers):
+    for finding in ordered:
+        covers = [other.covers for other in covering if other.severity >= finding.severity]
+        if finding.covered or finding.covered_by(frozenset().union(*covers)):
             covered.append(replace(finding, covered=True))
         else:
             own.append(finding)
-        covers |= finding.covers
     return own + covered
 
 

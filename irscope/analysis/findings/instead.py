@@ -16,7 +16,7 @@ Mixes = Mapping[Key, InstructionMix]
 def instead(key: Key, a: Mixes, b: Mixes) -> str:
     """`; B writes shared memory by cp.async`: how a side without instructions of a kind does the same.
 
-    "" if both sides have some, or there is no other way.
+    "" if both sides have such instructions, or if nothing replaces them.
     """
     for side, own, other in (("A", a, b), ("B", b, a)):
         if key not in own and (way := _other_way(key, own, other)):

@@ -15,6 +15,8 @@ from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
     instructions_by_line,
+    mean_width,
+    place_subject,
     place_text,
 )
 from irscope.analysis.loop_mix import Counts, RegionCounts
@@ -80,7 +82,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if work[0] == work[1]:
             if because:
                 text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=_line(place))
+                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=place_subject(place))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
@@ -93,11 +95,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
         covered = not because and explained(*regions, mixes)
-        yield Finding(text + because, weight, kind, *evidence, subject=_line(place), covered=covered)
-
-
-def _line(place: KernelPlace) -> str:
-    return f"line {place[1]}" if place else ""
+        yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
 
 
 def _place_text(pair: PairContext, key: tuple[str, KernelPlace], pointers: str) -> str:
@@ -166,11 +164,6 @@ def _weight(kind: str, a: Counts, b: Counts) -> float:
     if a.keys() == b.keys():
         return Severity.COUNT.weight(number)
     if any(own.width for own in (*a, *b)):
-        width = effect(_mean_width(a), _mean_width(b))
+        width = effect(mean_width(a), mean_width(b))
         return severity.weight(width) if width else Severity.COUNT.weight()
     return severity.weight()
-
-
-def _mean_width(counts: Counts) -> float:
-    total = sum(own.width * number for own, number in counts.items())
-    return total / sum(counts.values())

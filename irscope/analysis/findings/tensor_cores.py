@@ -247,7 +247,7 @@ def _missing(slow: _Side, fast: _Side) -> list[str]:
     switch = _SWITCHES.get(path.name, "")
     if slow.variant.environment.get(switch, "").lower() in _ON:
         return [f"{switch}={slow.variant.environment[switch]}"]
-    # Without tensor cores at all, what keeps it from the simplest instruction is the cause.
+    # Without tensor cores, the cause is the obstacle to the simplest instruction.
     name = MMA_SYNC if slow.dot.path and slow.dot.path.name == FMA else path.name
     if found := obstacles(name, own, slow.machine):
         return _named(found, slow, fast)

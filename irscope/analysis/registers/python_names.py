@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from irscope.languages.document import Location
 from irscope.model import Kernel
+from irscope.model.text import base_name
 from irscope.model.variant import SourceFunction
 
 _LIBRARY = "/triton/language/"
@@ -42,7 +43,7 @@ class KernelSource:
 
     def _add(self, function: SourceFunction) -> None:
         names = dict(assigned_names(function.text))
-        file = _base_name(function.file)
+        file = base_name(function.file)
         for offset, text in enumerate(function.text.rstrip("\n").split("\n")):
             number = function.line + offset
             name = names.get(offset + 1, "")
@@ -55,7 +56,7 @@ class KernelSource:
         """
         at = location
         while at is not None:
-            file = _base_name(at.file)
+            file = base_name(at.file)
             if at.removed:
                 return SourceLine(file, at.line)
             if (found := self._lines.get((file, at.line))) is not None:
@@ -92,7 +93,3 @@ def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
             yield target.id
         elif isinstance(target, ast.Tuple | ast.List):
             yield from _names(target.elts)
-
-
-def _base_name(file: str) -> str:
-    return file.replace("\\", "/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Which Python value is spilled to local memory, at which line, and where it is reloaded.
+"""The Python values that are spilled to local memory, and the lines that spill and reload them.
 
 STL [R1+0x10], R24 (line 33)    -> R24 holds acc (line 31): acc is spilled at line 33
 LDL R24, [R1+0x10] (line 35)    -> and reloaded at line 35

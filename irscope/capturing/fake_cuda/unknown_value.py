@@ -72,7 +72,7 @@ class Assumptions:
     """The values that the user assumes for numbers that only a GPU could compute.
 
     `values` are by the line that reads the number, "moe.py:96"; the path may be any end of the file's path.
-    "" stands for all other lines.
+    The line "" means any other line.
     """
 
     values: Mapping[str, Value]

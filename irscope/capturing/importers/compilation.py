@@ -39,11 +39,6 @@ class ImportedCompilation:
     triton: str
     new: NewVariant
 
-    @property
-    def with_source(self) -> bool:
-        """Whether the Python text of the kernel was found."""
-        return bool(self.source.text)
-
 
 @dataclass(frozen=True, slots=True)
 class SkippedEntry:

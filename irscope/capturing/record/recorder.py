@@ -20,7 +20,7 @@ from irscope.capturing.messages import (
     ToolchainUsed,
     VariantDone,
 )
-from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
+from irscope.model import OPTION_NAMES, Argument, Config, SourceFunction, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
 from irscope.toolchain.triton_cache import environment_components
@@ -72,6 +72,8 @@ class Recorder:
     known: dict[tuple[str, str], RecordedCompilation] = field(default_factory=dict)
     by_kernel: WeakKeyDictionary[Any, RecordedCompilation] = field(default_factory=WeakKeyDictionary)
     _kernels: dict[str, int] = field(default_factory=dict)
+    _sources: dict[SourceFunction, int] = field(default_factory=dict)
+    _kernel_count: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
     excluded: set[str] = field(default_factory=set)
     _finished: set[str] = field(default_factory=set)
@@ -124,8 +126,9 @@ class Recorder:
             if self.is_recorded(found.key) or self._at_limit():
                 return
             self._send_toolchain(found.new.target)
-            kernel = self._kernels.setdefault(f"{found.source.text} {name}", len(self._kernels))
-            self.send(KernelRecorded(kernel, found.source, (), found.parameters))
+            kernel = self._sources.get(found.source)
+            if kernel is None:
+                kernel = self._new_kernel(found.source, (), found.parameters)
             self.send(VariantDone(self._count(), kernel, found.new))
             self._loaded += 1
             self.finished(found.key)
@@ -162,6 +165,9 @@ class Recorder:
         self.known.clear()
         self.by_kernel.clear()
         self._kernels.clear()
+        self._sources.clear()
+        self._kernel_count = 0
+        self.excluded.clear()
         self._finished.clear()
         self._loaded = 0
         self._full = False
@@ -170,11 +176,20 @@ class Recorder:
         """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
         key = f"{function.cache_key} {function.fn.__qualname__}"
         if key not in self._kernels:
-            self._kernels[key] = len(self._kernels)
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
-            self.send(KernelRecorded(self._kernels[key], source_function(function), helpers, names))
+            self._kernels[key] = self._new_kernel(source_function(function), helpers, names)
         return self._kernels[key]
+
+    def _new_kernel(
+        self, source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
+    ) -> int:
+        number = self._kernel_count
+        self._kernel_count += 1
+        # A kernel from a cache comes without its helpers: it joins the last one with its source.
+        self._sources[source] = number
+        self.send(KernelRecorded(number, source, helpers, parameters))
+        return number
 
 
 def _assumed(options: RunOptions) -> dict[str, str]:

@@ -9,16 +9,15 @@ registers and issue slots that another program could use.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import prod
 
+from irscope.analysis.axis_info import shapes_of
 from irscope.facts.occupancy import count, threads_of
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
 
-_TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
 FIX = "use fewer warps or a larger block"
 
 
@@ -45,10 +44,7 @@ def _most_elements(compiled: CompiledKernel, variant: Variant) -> int:
     """The elements of the largest tensor; 0 if there is none."""
     flow = compiled.flow(variant)
     texts = (operation.normalized for operation in flow.operations) if flow else ()
-    return max(
-        (prod(map(int, match[1][:-1].split("x"))) for text in texts for match in _TENSOR.finditer(text)),
-        default=0,
-    )
+    return max((prod(shape) for text in texts for shape in shapes_of(text)), default=0)
 
 
 RULE = CaptureRule("IRS210", "idle-threads", __doc__, idle_threads)

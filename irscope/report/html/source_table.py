@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
+from irscope.model.text import base_name
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.pair_report import PairReport
 from irscope.workspace import (
@@ -60,7 +61,7 @@ def _row(
 ) -> Html:
     if line.place is None:
         # A heading: only the name of the file, because its folder describes a machine and not the kernel.
-        name = element("span", line.text.replace("\\", "/").rpartition("/")[2], class_="comment")
+        name = element("span", base_name(line.text), class_="comment")
         return element("tr", element("td"), element("td", element("code", name), colspan=1 + len(counts)))
     texts = [_counts_text(side.get(line.place, {})) for side in counts]
     differs = len(texts) == 2 and texts[0] != texts[1]

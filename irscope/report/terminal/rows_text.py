@@ -43,8 +43,8 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
     """The lines of a unified diff: a changed pair is `-` and `+`; no line is cut.
 
     It is for reading, not for `patch`: rows that differ only in names or locations are equal and appear as on
-    the left. `~` marks a row whose text is equal but whose layout changed, `>` a moved operation, where it
-    was and where it is. Carets below a pair mark what changed if `paint` cannot. `strict` omits all three,
+    the left. `~` marks a row whose text is equal but whose layout changed, `>` a moved operation, at its old
+    and its new position. Carets below a pair mark what changed if `paint` cannot. `strict` omits all three,
     for tools.
     """
     for hunk in hunks(diff.rows, context, partial(reads_differently, diff)):
