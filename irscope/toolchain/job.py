@@ -145,4 +145,8 @@ class Outcome:
         """`variant` with everything in this outcome."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         # A compilation that ended before its key was computed keeps what was known of the key.
-        return replace(variant, **values | {"cache_key": {**variant.cache_key, **self.cache_key}})
+        known = {
+            "cache_key": {**variant.cache_key, **self.cache_key},
+            "metadata": {**variant.metadata, **self.metadata},
+        }
+        return replace(variant, **values | known)

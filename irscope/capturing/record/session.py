@@ -187,7 +187,8 @@ def _compile(compilations: list[RecordedCompilation], options: RunOptions, link:
     link.put(CompilationsStarted(len(compilations)))
     for recorded, outcome in compile_forked(compilations, options.processes, options.seconds, options.passes):
         recorded.sent = True
-        link.put(VariantDone(recorded.number, recorded.kernel, outcome.added_to(recorded.variant)))
+        variant = outcome.added_to(recorded.variant)
+        link.put(VariantDone(recorded.number, recorded.kernel, variant, recorded.files))
 
 
 @contextmanager
