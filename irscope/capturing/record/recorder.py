@@ -34,6 +34,10 @@ _NO_CONFIG = frozenset(
 )  # fmt: skip
 
 
+# A kernel (a JITFunction) -> the texts of its source stages by name; none if another front end made it.
+FindSources = Callable[[Any], Mapping[str, str]]
+
+
 @dataclass(frozen=True)
 class TunedNames:
     """The names that an autotuner's config or a heuristic has set for a compilation."""
@@ -89,6 +93,7 @@ class Recorder:
     excluded: set[str] = field(default_factory=set)
     annotate: Annotate = _unchanged
     _finished: dict[str, int] = field(default_factory=dict)
+    _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
     _full: bool = False
 
@@ -113,15 +118,26 @@ class Recorder:
                 _specialization(source, options, tuned),
                 _config(source, options, target, tuned),
                 cache_key=environment,
+                artifacts=self.sources_of(source.fn),
             )
             self._send_toolchain(variant.target)
             variant, files = self.annotate(source.fn, variant)
             number, kernel = self._count(), self._kernel(source.fn)
-            found = RecordedCompilation(
-                number, kernel, source, options, target, variant, tuned, files=files
-            )
+            found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
             self.known[key] = found
         return found, True
+
+    def add_sources(self, find: FindSources) -> None:
+        """Adds a front end that knows the source stages of kernels; it is asked when one is recorded."""
+        self._find_sources.append(find)
+
+    def sources_of(self, function: Any) -> dict[str, bytes]:
+        """The source stages of a kernel (a JITFunction) by name, in UTF-8."""
+        return {
+            stage: text.encode("utf-8", "replace")
+            for find in self._find_sources
+            for stage, text in find(function).items()
+        }
 
     def is_recorded(self, hash_: str) -> bool:
         """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""

@@ -1,5 +1,5 @@
-"""What torch.compile's Inductor generates: kernels, the graph nodes they came from, their output code, times."""
+"""Records what torch.compile's Inductor generates: kernels, their graph nodes and output code, and times."""
 
-from irscope.capturing.record.inductor.hooks import annotated_inductor, recorded_inductor
+from irscope.capturing.record.inductor.hooks import recorded_inductor
 
-__all__ = ["annotated_inductor", "recorded_inductor"]
+__all__ = ["recorded_inductor"]

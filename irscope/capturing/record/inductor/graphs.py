@@ -1,7 +1,7 @@
 """Follows what torch.compile generates: graphs of a program, the output code of each, the kernels in it.
 
-Every kernel passes `AsyncCompile.triton` while its output code is executed, also if Inductor's caches are warm;
-the choices of max-autotune pass the algorithm selector.
+Every kernel passes `AsyncCompile.triton` while its output code is executed, also if Inductor's caches are
+warm; the choices of max-autotune pass the algorithm selector.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @contextmanager
-def annotated_inductor(recorder: Recorder) -> Iterator[InductorGraphs]:
-    """Completes the variants of kernels that Inductor generates within the block with what it says of them."""
+def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
+    """Adds what Inductor says of the kernels that it generates within the block to their variants."""
     graphs = InductorGraphs()
     with ExitStack() as stack, patched(recorder, "annotate", graphs.annotate):
         hooks = _Hooks(stack)
@@ -41,9 +41,12 @@ def annotated_inductor(recorder: Recorder) -> Iterator[InductorGraphs]:
 
 @contextmanager
 def recorded_inductor(recorder: Recorder) -> Iterator[None]:
-    """Records what Inductor generates, loads and measures on a GPU within the block."""
+    """Records what Inductor generates within the block, and on a GPU what it loads and measures."""
     with ExitStack() as stack:
-        graphs = stack.enter_context(annotated_inductor(recorder))
+        graphs = stack.enter_context(_annotated(recorder))
+        if recorder.options.target is not None:  # without a GPU, it compiles every kernel in this process
+            yield
+            return
         results, benchmarks = InductorResults(recorder, graphs), InductorBenchmarks(recorder)
         hooks = _Hooks(stack)
         hooks.on(_AUTOTUNER, "CachingAutotuner.precompile", lambda of: _recording(of, results))

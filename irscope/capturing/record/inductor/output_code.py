@@ -9,8 +9,8 @@
     ...
             triton_poi_fused_add_relu_0.run(buf0, arg1_1, 4096, stream=stream0)
 
-The comments are those of `get_kernel_metadata` in torch/_inductor/utils.py (2.11 to 2.13). The line map, which
-Inductor also keeps in its cache, has the Python stack of the node that a line was generated for.
+The comments are those of `get_kernel_metadata` in torch/_inductor/utils.py (2.11 to 2.13). The line map,
+which Inductor also keeps in its cache, has the Python stack of the node that a line was generated for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)\n\s*([^\n]*)
 
 @dataclass
 class KernelNodes:
-    """The nodes of a kernel by their names in the program's graph, their operators, and the stacks of its calls."""
+    """A kernel's nodes by their names in the program's graph, their operators, the stacks of its calls."""
 
     nodes: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
@@ -78,9 +78,7 @@ def program_line(stack: str, excluded: str) -> ProgramLine | None:
     return (own or frames)[-1] if frames else None
 
 
-def program_lines(
-    kernel: KernelNodes, stacks: Mapping[str, str], excluded: str
-) -> tuple[ProgramLine, ...]:
+def program_lines(kernel: KernelNodes, stacks: Mapping[str, str], excluded: str) -> tuple[ProgramLine, ...]:
     """The lines of the program that a kernel came from, in their order.
 
     `stacks` has the Python stack of each node of the program's graph.
