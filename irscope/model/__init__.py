@@ -1,6 +1,7 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
 from irscope.model.errors import UserError
+from irscope.model.origin import Origin, ProgramLine
 from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
 from irscope.model.target import Target
@@ -29,7 +30,9 @@ __all__ = [
     "Failure",
     "Kernel",
     "Launch",
+    "Origin",
     "Pass",
+    "ProgramLine",
     "SourceFunction",
     "Stage",
     "Status",

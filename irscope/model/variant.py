@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.model.environment import environment_of
+from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
 from irscope.model.tuning_config import Config, Value, parse_value
 
@@ -157,6 +158,11 @@ class Variant:
     def environment(self) -> dict[str, str]:
         """The environment variables and checks it was compiled with, as far as the capture has them."""
         return environment_of(self.cache_key, (name for name, _ in self.config.values))
+
+    @property
+    def origin(self) -> Origin | None:
+        """What the kernel computes, if a framework such as torch.compile generated it; None if not."""
+        return origin_from_metadata(self.metadata)
 
     @property
     def settings(self) -> dict[str, Value]:

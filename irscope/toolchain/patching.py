@@ -15,7 +15,8 @@ _reported: set[str] = set()
 @contextmanager
 def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Sets `owner.name` to `value` within the block; restores or deletes the attribute afterwards."""
-    had, before = name in vars(owner), getattr(owner, name, None)
+    # As stored: getattr would turn a classmethod into a bound method.
+    had, before = name in vars(owner), vars(owner).get(name)
     setattr(owner, name, value)
     try:
         yield

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from irscope.capturing.compile.worker import failure_of
 from irscope.capturing.messages import LaunchRecorded, VariantDone
-from irscope.capturing.record.inductor import recorded_inductor
+from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.launches import launch_of
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
 from irscope.capturing.record.triton_hooks import intercepted_compilations, recorded_benchmarks
@@ -124,7 +124,7 @@ class GpuRecorder:
         if recorded is None:
             return
         self._recorder.by_kernel[kernel] = recorded
-        self._recorder.finished(kernel.hash)
+        self._recorder.finished(kernel.hash, recorded.number)
         if recorded.sent:
             return
         recorded.sent = True
@@ -132,9 +132,12 @@ class GpuRecorder:
         stages = times.lowering_stages if times is not None and not cached else ()
         variant = replace(
             recorded.variant,
-            metadata=plain_metadata(kernel.metadata),
+            metadata={**recorded.variant.metadata, **plain_metadata(kernel.metadata)},
             seconds={name: microseconds / 1e6 for name, microseconds in stages},
-            cache_key=cache_key(recorded.source, recorded.target, recorded.options),
+            cache_key={
+                **recorded.variant.cache_key,
+                **cache_key(recorded.source, recorded.target, recorded.options),
+            },
             cached=cached,
             passes=passes.passes,
         )
@@ -143,6 +146,7 @@ class GpuRecorder:
             for name, path in kernel.metadata_group.items()
             if not name.endswith(".json")
         }
+        files |= recorded.files
         self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant, files))
 
     @never_raises
@@ -151,7 +155,7 @@ class GpuRecorder:
             recorded.sent = True
             failure = with_failed_pass(failure_of(error), passes)
             variant = replace(recorded.variant, failure=failure, passes=passes.passes)
-            self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant))
+            self._recorder.send(VariantDone(recorded.number, recorded.kernel, variant, recorded.files))
 
     @never_raises
     def _await_launch(self, kernel: Any) -> None:
@@ -189,7 +193,7 @@ def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
         stack.enter_context(intercepted_compilations(gpu_recorder.on_jit, gpu_recorder.on_direct))
         stack.enter_context(_load_hook(gpu_recorder.on_loaded))
         stack.enter_context(recorded_benchmarks(recorder))
-        stack.enter_context(recorded_inductor(recorder))
+        stack.enter_context(recorded_frontends(recorder))
         yield
 
 

@@ -34,6 +34,10 @@ _NO_CONFIG = frozenset(
 )  # fmt: skip
 
 
+# A kernel (a JITFunction) -> the texts of its source stages by name; none if another front end made it.
+FindSources = Callable[[Any], Mapping[str, str]]
+
+
 @dataclass(frozen=True)
 class TunedNames:
     """The names that an autotuner's config or a heuristic has set for a compilation."""
@@ -46,7 +50,8 @@ class TunedNames:
 class RecordedCompilation:
     """A compilation: Triton's source, options and target, and the variant that results.
 
-    `sent` is true once the outcome was sent to the capture.
+    `sent` is true once the outcome was sent to the capture. `files` are artifacts that exist before the
+    compilation: stage -> path.
     """
 
     number: int
@@ -57,6 +62,15 @@ class RecordedCompilation:
     variant: NewVariant
     tuned: TunedNames
     sent: bool = False
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+# Completes a variant with what is known of its kernel's origin; see Recorder.annotate.
+Annotate = Callable[[Any, NewVariant], tuple[NewVariant, Mapping[str, str]]]
+
+
+def _unchanged(_: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]]:
+    return variant, {}
 
 
 @dataclass
@@ -64,7 +78,8 @@ class Recorder:
     """Numbers and records the kernels and variants of a program.
 
     `send` takes each record; `known` are the compilations so far by Triton's source hash and options,
-    `by_kernel` those done in this process by Triton's CompiledKernel.
+    `by_kernel` those done in this process by Triton's CompiledKernel. `annotate` receives Triton's function
+    and a new variant of it; it returns the completed variant and artifacts that exist already: stage -> path.
     """
 
     options: RunOptions
@@ -76,7 +91,9 @@ class Recorder:
     _kernel_count: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
     excluded: set[str] = field(default_factory=set)
-    _finished: set[str] = field(default_factory=set)
+    annotate: Annotate = _unchanged
+    _finished: dict[str, int] = field(default_factory=dict)
+    _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
     _full: bool = False
 
@@ -101,23 +118,48 @@ class Recorder:
                 _specialization(source, options, tuned),
                 _config(source, options, target, tuned),
                 cache_key=environment,
+                artifacts=self.sources_of(source.fn),
             )
             self._send_toolchain(variant.target)
+            variant, files = self.annotate(source.fn, variant)
             number, kernel = self._count(), self._kernel(source.fn)
-            found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
+            found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
             self.known[key] = found
         return found, True
+
+    def add_sources(self, find: FindSources) -> None:
+        """Adds a front end that knows the source stages of kernels; it is asked when one is recorded."""
+        self._find_sources.append(find)
+
+    def sources_of(self, function: Any) -> dict[str, bytes]:
+        """The source stages of a kernel (a JITFunction) by name, in UTF-8."""
+        return {
+            stage: text.encode("utf-8", "replace")
+            for find in self._find_sources
+            for stage, text in find(function).items()
+        }
 
     def is_recorded(self, hash_: str) -> bool:
         """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""
         return hash_ in self._finished
 
-    def finished(self, hash_: str) -> None:
-        """The kernel with this hash is recorded."""
-        self._finished.add(hash_)
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of the finished variants by their hash of Triton's."""
+        return dict(self._finished)
 
-    def record_finished(self, found: ImportedCompilation) -> None:
-        """Records a kernel that was loaded from a cache."""
+    def numbers_by_file(self) -> Mapping[str, list[int]]:
+        """The numbers of the variants that were compiled in this process by the file of their kernel."""
+        found: dict[str, list[int]] = {}
+        for recorded in list(self.known.values()):
+            found.setdefault(recorded.source.fn.fn.__code__.co_filename, []).append(recorded.number)
+        return found
+
+    def finished(self, hash_: str, number: int) -> None:
+        """The kernel with this hash is recorded as the variant with this number."""
+        self._finished[hash_] = number
+
+    def record_finished(self, found: ImportedCompilation, files: Mapping[str, str]) -> None:
+        """Records a kernel that was loaded from a cache; `files` are further artifacts: stage -> path."""
         name = found.source.name
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             self.excluded.add(name)
@@ -129,9 +171,10 @@ class Recorder:
             kernel = self._sources.get(found.source)
             if kernel is None:
                 kernel = self._new_kernel(found.source, (), found.parameters)
-            self.send(VariantDone(self._count(), kernel, found.new))
+            number = self._count()
+            self.send(VariantDone(number, kernel, found.new, files))
             self._loaded += 1
-            self.finished(found.key)
+            self.finished(found.key, number)
 
     def _count(self) -> int:
         """The number of variants so far, which is the next one's number."""

@@ -1,4 +1,4 @@
-"""Records the kernels that torch.compile loads from its caches on a GPU.
+"""Records the kernels that Inductor loads from its caches instead of compiling them in this process.
 
 With cold caches, Inductor calls `triton.compile`, which triton_hooks.py sees. With warm ones (its cache of FX
 graphs, of autotuning, worker processes), its autotuner receives finished results instead: they name the
@@ -7,60 +7,28 @@ entries of Triton's cache, which are read like those of `irscope import`.
 
 from __future__ import annotations
 
-import functools
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irscope.capturing.after_import import after_import
-from irscope.capturing.importers.compilation import RawCompilation, assemble
-from irscope.capturing.importers.find_source import PythonFiles
+from irscope.capturing.importers.compilation import ImportedCompilation, RawCompilation, assemble
+from irscope.capturing.importers.find_source import PythonFiles, functions_in
 from irscope.capturing.importers.triton_folders import EntryFolder, read_cache_entry
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.capturing.messages import Note
+from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs, annotated
 from irscope.capturing.record.recorder import Recorder
 from irscope.toolchain.kernels import plain_value
-from irscope.toolchain.patching import never_raises, patched
-
-_AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
-
-
-@contextmanager
-def recorded_inductor(recorder: Recorder) -> Iterator[None]:
-    """Records what Inductor's autotuners load within the block."""
-    with ExitStack() as stack:
-
-        def install() -> None:
-            autotuner = sys.modules[_AUTOTUNER].CachingAutotuner
-            precompile = _recording(autotuner.precompile, InductorResults(recorder))
-            stack.enter_context(patched(autotuner, "precompile", precompile))
-
-        if _AUTOTUNER in sys.modules:
-            install()
-        else:
-            after_import((_AUTOTUNER,), install)
-        yield
-
-
-def _recording(original: Callable[..., None], results: InductorResults) -> Callable[..., None]:
-    """`CachingAutotuner.precompile`, after which every config has a kernel."""
-
-    @functools.wraps(original)
-    def precompile(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        results.record(self)
-
-    return precompile
+from irscope.toolchain.patching import never_raises
 
 
 class InductorResults:
     """Turns the results of Inductor's autotuners into variants."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder, self._files = recorder, PythonFiles()
+    def __init__(self, recorder: Recorder, graphs: InductorGraphs) -> None:
+        self._recorder, self._graphs, self._files = recorder, graphs, PythonFiles()
 
     @never_raises
     def record(self, autotuner: Any) -> None:
@@ -69,11 +37,22 @@ class InductorResults:
             if self._recorder.is_recorded(result.kernel.hash):
                 continue
             try:
-                raw = _raw_compilation(result, autotuner)
-                self._recorder.record_finished(assemble(raw, self._files))
+                self._recorder.record_finished(*self._imported(result, autotuner))
             except BadEntryError as error:
                 name = getattr(autotuner.fn, "__name__", "a kernel")
                 self._recorder.send(Note(f"{name} of torch.compile is not captured: {error}"))
+
+    def _imported(self, result: Any, autotuner: Any) -> tuple[ImportedCompilation, Mapping[str, str]]:
+        file = str(getattr(autotuner, "filename", None) or "")
+        kernel = self._graphs.of_file(file)
+        raw = _raw_compilation(result, autotuner)
+        if kernel is not None and not Path(file).is_file():
+            raw = _with_function(raw, kernel, file)
+        found = assemble(raw, self._files)
+        if kernel is None:
+            return found, {}
+        new, files = annotated(found.new, kernel, found.source.text)
+        return replace(found, new=new), files
 
 
 def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
@@ -90,6 +69,12 @@ def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
     constants = {**result.compile_meta.get("constants", {}), **result.config.kwargs}
     raw.constants = {name: plain_value(value) for name, value in constants.items() if isinstance(name, str)}
     return raw
+
+
+def _with_function(raw: RawCompilation, kernel: GeneratedKernel, file: str) -> RawCompilation:
+    """The compilation with its function, whose file Inductor did not write to this machine."""
+    functions = (f for f in functions_in(kernel.source, file) if f.source.name == raw.name)
+    return replace(raw, function=next(functions, None))
 
 
 def _entry(path: Path) -> EntryFolder:

@@ -1,0 +1,204 @@
+"""Follows what torch.compile generates: graphs of a program, the output code of each, the kernels in it.
+
+Every kernel passes `AsyncCompile.triton` while its output code is executed, also if Inductor's caches are
+warm; the choices of max-autotune pass the algorithm selector.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.capturing.record.inductor.output_code import (
+    KernelNodes,
+    LineMap,
+    graph_part,
+    kernels_of,
+    program_line,
+    program_lines,
+)
+from irscope.capturing.record.inductor.templates import size_hints, template_constants
+from irscope.model import Argument, Config, Origin
+from irscope.model.origin import ORIGIN, origin_to_json
+from irscope.store.writer import NewVariant
+from irscope.toolchain.kernels import source_function
+from irscope.toolchain.patching import never_raises
+
+OUTPUT_CODE = "output_code"
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """A kernel that Inductor generated: its module's text, its output code's file (None: it is in none)."""
+
+    source: str
+    output_code: str | None
+    origin: Origin
+
+
+@dataclass
+class _Module:
+    """An output code that is being executed."""
+
+    path: str
+    line_map: LineMap
+    part: str = ""
+    kernels: dict[str, KernelNodes] | None = None
+
+
+@dataclass
+class _ThreadState(threading.local):
+    """What this thread is compiling: the Python stacks of the program's graph by node, and output codes."""
+
+    stacks: list[dict[str, str]] = field(default_factory=list)
+    modules: list[_Module] = field(default_factory=list)
+
+
+class InductorGraphs:
+    """The kernels that Inductor generated so far, by the name of their module's file without its suffix."""
+
+    def __init__(self) -> None:
+        self._state = _ThreadState()
+        self._kernels: dict[str, GeneratedKernel] = {}
+        self._narrowed: dict[str, int] = {}
+
+    def of_file(self, path: str | None) -> GeneratedKernel | None:
+        """The kernel whose module is this file, with what Inductor's autotune cache did to its configs."""
+        key = _stem(path or "")
+        kernel = self._kernels.get(key)
+        if kernel is None or key not in self._narrowed:
+            return kernel
+        return replace(kernel, origin=replace(kernel.origin, configs=self._narrowed[key]))
+
+    @contextmanager
+    def compiling(self, module: Any) -> Iterator[None]:
+        """While Inductor compiles a graph of the program: `module` is its GraphModule."""
+        self._state.stacks.append(self._stacks(module) or {})
+        try:
+            yield
+        finally:
+            self._state.stacks.pop()
+
+    @contextmanager
+    def loading(self, path: str, line_map: LineMap) -> Iterator[None]:
+        """While the output code in the file `path` is executed, which creates its kernels."""
+        self._state.modules.append(_Module(path, line_map))
+        try:
+            yield
+        finally:
+            self._state.modules.pop()
+
+    @never_raises
+    def add_kernel(self, name: str, source: str) -> None:
+        """A kernel is about to be created from its source."""
+        if not self._state.modules:
+            return
+        key, module = _key(source), self._state.modules[-1]
+        if key not in self._kernels:
+            self._kernels[key] = GeneratedKernel(source, module.path, self._origin(name, module))
+
+    @never_raises
+    def add_choices(self, choices: Sequence[Any]) -> None:
+        """Kernels that max-autotune chooses from for the node of the graph that is being lowered."""
+        from torch._inductor.virtualized import V
+
+        node = getattr(V.graph, "current_node", None)
+        meta = getattr(node, "meta", {})
+        operator = getattr(meta.get("original_aten"), "overloadpacket", None)
+        line = program_line(meta.get("stack_trace") or "", _torch_folder())
+        origin = Origin(
+            graph=f"{_compile_id()} {'backward' if getattr(V.graph, 'is_backward', False) else ''}".strip(),
+            nodes=(node.name,) if node is not None else (),
+            operators=(str(operator),) if operator is not None else (),
+            lines=(line,) if line else (),
+        )
+        for choice in choices:
+            path = getattr(getattr(choice, "bmreq", None), "module_path", None)
+            if isinstance(path, str):
+                self._kernels.setdefault(_stem(path), GeneratedKernel("", None, origin))
+
+    def add_narrowed(self, path: str | None, configs: int) -> None:
+        """Inductor's autotune cache chose one of this many configs of a kernel."""
+        if path:
+            self._narrowed[_stem(path)] = configs
+
+    def annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]]:
+        """A variant of Triton's `function` with its origin, and its output code; see Recorder.annotate."""
+        return self._annotate(function, variant) or (variant, {})
+
+    @never_raises
+    def _annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]] | None:
+        kernel = self.of_file(function.fn.__code__.co_filename)
+        return annotated(variant, kernel, source_function(function).text) if kernel else None
+
+    def _origin(self, name: str, module: _Module) -> Origin:
+        if module.kernels is None:
+            text = Path(module.path).read_text("utf-8", "replace")
+            module.part, module.kernels = graph_part(text), kernels_of(text, module.line_map)
+        nodes = module.kernels.get(name, KernelNodes())
+        # A node of the backward graph may have the name of an unrelated one of the program's graph.
+        forward = module.part != "backward" and self._state.stacks
+        stacks = self._state.stacks[-1] if forward else {}
+        return Origin(
+            graph=f"{_compile_id()} {module.part}".strip(),
+            nodes=nodes.nodes,
+            operators=nodes.operators,
+            lines=program_lines(nodes, stacks, _torch_folder()),
+        )
+
+    @never_raises
+    def _stacks(self, module: Any) -> dict[str, str]:
+        return {node.name: node.stack_trace for node in module.graph.nodes if node.stack_trace}
+
+
+def annotated(
+    variant: NewVariant, kernel: GeneratedKernel, source: str
+) -> tuple[NewVariant, Mapping[str, str]]:
+    """A variant of a generated kernel with everything that its source and its graph say, and its output code.
+
+    The constants of a template become values of the config, the size hints an argument.
+    """
+    constants, hints = template_constants(source), size_hints(source)
+    known = dict(variant.config.values)
+    config = Config((*((n, v) for n, v in constants.items() if n not in known), *known.items()))
+    more = (Argument("size_hints", "constexpr", None, hints),) if hints else ()
+    cache_key = {f"constant {name}": str(value) for name, value in constants.items()}
+    if hints:
+        cache_key["constant size_hints"] = hints
+    completed = replace(
+        variant,
+        config=config,
+        specialization=(*variant.specialization, *more),
+        cache_key={**variant.cache_key, **cache_key},
+        metadata={**variant.metadata, ORIGIN: origin_to_json(kernel.origin)},
+    )
+    return completed, {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
+
+
+def _stem(path: str) -> str:
+    return Path(path).stem
+
+
+def _key(source: str) -> str:
+    """The name of the file that Inductor writes this text to (codecache.write)."""
+    from torch._inductor.codecache import code_hash
+
+    return str(code_hash(source.strip()))
+
+
+def _compile_id() -> str:
+    """Dynamo's id of the current compilation ("0/0"); "" outside of Dynamo."""
+    from torch._guards import CompileContext
+
+    return str(CompileContext.current_compile_id() or "")
+
+
+def _torch_folder() -> str:
+    import torch
+
+    return os.path.join(os.path.dirname(torch.__file__), "")  # noqa: PTH118, PTH120 - a prefix of other paths

@@ -1,0 +1,179 @@
+"""Hooks into Inductor. None of them runs in a launch: they run while it compiles, loads or measures."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from irscope.capturing.after_import import after_import
+from irscope.capturing.record.inductor.benchmarks import InductorBenchmarks
+from irscope.capturing.record.inductor.graphs import InductorGraphs
+from irscope.capturing.record.inductor.results import InductorResults
+from irscope.capturing.record.recorder import Recorder
+from irscope.toolchain.patching import never_raises, patched
+
+_AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
+_CODE_CACHE = "torch._inductor.codecache"
+_ASYNC_COMPILE = "torch._inductor.async_compile"
+_COMPILE_FX = "torch._inductor.compile_fx"
+_SELECTOR = "torch._inductor.select_algorithm"
+
+# Creates the replacement of a function from the function.
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@contextmanager
+def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
+    """Adds what Inductor says of the kernels that it generates within the block to their variants."""
+    graphs = InductorGraphs()
+    with ExitStack() as stack, patched(recorder, "annotate", graphs.annotate):
+        hooks = _Hooks(stack)
+        hooks.on(_COMPILE_FX, "compile_fx", lambda of: _compiling(of, graphs))
+        hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", lambda of: _loading(of, graphs))
+        hooks.on(_ASYNC_COMPILE, "AsyncCompile.triton", lambda of: _adding(of, graphs))
+        hooks.on(_SELECTOR, "AlgorithmSelectorCache.__call__", lambda of: _selecting(of, graphs))
+        hooks.on(_AUTOTUNER, "check_autotune_cache", lambda of: _narrowing(of, graphs))
+        yield graphs
+
+
+@contextmanager
+def recorded_inductor(recorder: Recorder) -> Iterator[None]:
+    """Records what Inductor generates within the block, and on a GPU what it loads and measures."""
+    with ExitStack() as stack:
+        graphs = stack.enter_context(_annotated(recorder))
+        if recorder.options.target is not None:  # without a GPU, it compiles every kernel in this process
+            yield
+            return
+        results, benchmarks = InductorResults(recorder, graphs), InductorBenchmarks(recorder)
+        hooks = _Hooks(stack)
+        hooks.on(_AUTOTUNER, "CachingAutotuner.precompile", lambda of: _recording(of, results))
+        hooks.on(_AUTOTUNER, "CachingAutotuner.bench", benchmarks.timed)
+        hooks.on(_AUTOTUNER, "CachingAutotuner.autotune_to_one_config", benchmarks.autotuned)
+        hooks.on(_AUTOTUNER, "CachingAutotuner.coordinate_descent_tuning", benchmarks.descended)
+        hooks.when_imported(_SELECTOR, lambda module: _save_feedback(module, benchmarks, stack))
+        yield
+
+
+class _Hooks:
+    """Replaces functions of modules that may not be imported yet, until the stack is closed."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack, self._open = stack, True
+        stack.callback(self._close)
+
+    def when_imported(self, module: str, action: Callable[[Any], None]) -> None:
+        """Calls `action` with the module, now or right after its import."""
+
+        def act() -> None:
+            if self._open:
+                action(sys.modules[module])
+
+        if module in sys.modules:
+            act()
+        else:
+            after_import((module,), act)
+
+    def on(self, module: str, path: str, wrap: Wrap) -> None:
+        """Replaces the function at `path` ("Class.method") of a module, if this version of torch has it."""
+        self.when_imported(module, lambda found: self._replace(found, path, wrap))
+
+    @never_raises
+    def _replace(self, module: Any, path: str, wrap: Wrap) -> None:
+        *classes, name = path.split(".")
+        owner = functools.reduce(lambda of, each: getattr(of, each, None), classes, module)
+        before = vars(owner).get(name) if owner is not None else None
+        if isinstance(before, classmethod):
+            self._stack.enter_context(patched(owner, name, classmethod(wrap(before.__func__))))
+        elif before is not None:
+            self._stack.enter_context(patched(owner, name, wrap(before)))
+
+    def _close(self) -> None:
+        self._open = False
+
+
+def _compiling(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`compile_fx(model_, ...)`, which compiles a graph of the program."""
+
+    @functools.wraps(original)
+    def compile_fx(*args: Any, **kwargs: Any) -> Any:
+        with graphs.compiling(args[0] if args else kwargs.get("model_")):
+            return original(*args, **kwargs)
+
+    return compile_fx
+
+
+def _loading(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`PyCodeCache.load_by_key_path(key, path, linemap, attrs)`; only an output code has attributes."""
+
+    @functools.wraps(original)
+    def load_by_key_path(cls: Any, key: str, path: str, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(("linemap", "attrs"), args, strict=False)) | kwargs
+        module: AbstractContextManager[None] = ExitStack()  # type: ignore[assignment]
+        if given.get("attrs") is not None:
+            module = graphs.loading(path, given.get("linemap") or ())
+        with module:
+            return original(cls, key, path, *args, **kwargs)
+
+    return load_by_key_path
+
+
+def _adding(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`AsyncCompile.triton(kernel_name, source_code)`."""
+
+    @functools.wraps(original)
+    def triton(self: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
+        graphs.add_kernel(kernel_name, source_code)
+        return original(self, kernel_name, source_code, *args, **kwargs)
+
+    return triton
+
+
+def _selecting(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`AlgorithmSelectorCache.__call__(name, choices, ...)`, which measures the choices of max-autotune."""
+
+    @functools.wraps(original)
+    def select(self: Any, name: str, choices: Any, *args: Any, **kwargs: Any) -> Any:
+        graphs.add_choices(choices)
+        return original(self, name, choices, *args, **kwargs)
+
+    return select
+
+
+def _narrowing(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`check_autotune_cache(configs, filename, ...)`, which returns the configs to compile."""
+
+    @functools.wraps(original)
+    def check_autotune_cache(configs: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(configs, filename, *args, **kwargs)
+        if len(result[0]) < len(configs):
+            graphs.add_narrowed(filename, len(configs))
+        return result
+
+    return check_autotune_cache
+
+
+def _recording(original: Callable[..., None], results: InductorResults) -> Callable[..., None]:
+    """`CachingAutotuner.precompile`, after which every config has a kernel."""
+
+    @functools.wraps(original)
+    def precompile(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        results.record(self)
+
+    return precompile
+
+
+@never_raises
+def _save_feedback(selector: Any, benchmarks: InductorBenchmarks, stack: ExitStack) -> None:
+    """Has max-autotune report the times of its choices, until the stack is closed."""
+    if not hasattr(selector, "add_feedback_saver"):
+        return
+    feedback = benchmarks.add_choices
+    selector.add_feedback_saver(feedback)
+    cache = getattr(selector, "get_algorithm_selector_cache", None)
+    savers = getattr(cache() if cache else None, "feedback_saver_fns", None)
+    if isinstance(savers, list):
+        stack.callback(lambda: savers.remove(feedback) if feedback in savers else None)

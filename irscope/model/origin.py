@@ -1,0 +1,102 @@
+"""What a kernel that a framework generated computes: nodes of the program's graph and lines of its Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from irscope.model.text import base_name, pluralize
+
+# The entry of `Variant.metadata` that has the origin; Triton's own metadata has no such name.
+ORIGIN = "origin"
+# Nodes and places that one line names.
+_MOST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramLine:
+    """A line of the user's program; `text` is the line itself, `function` the function that it is in."""
+
+    file: str
+    line: int
+    function: str = ""
+    text: str = ""
+
+    @property
+    def place(self) -> str:
+        """The file without its folder, and the line: "model.py:31"."""
+        return f"{base_name(self.file)}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The origin of a generated kernel.
+
+    `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its
+    nodes that the kernel computes by their names in the program's graph, `operators` the operators that
+    these became ("aten.relu"), `lines` the lines of the program that they came from. `configs` is how many
+    configs there were if the generator's cache had chosen one of them, so that the others were not compiled.
+    """
+
+    graph: str = ""
+    nodes: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    lines: tuple[ProgramLine, ...] = ()
+    configs: int | None = None
+
+    @property
+    def summary(self) -> str:
+        """One line: "relu, sum_1 (aten.relu, aten.sum) of model.py:31, in graph 0/0 forward"."""
+        operators = f" ({_listed(self.operators)})" if self.operators else ""
+        parts = [f"{_listed(self.nodes)}{operators}".strip()]
+        if self.lines:
+            parts.append(f"of {_listed(list(dict.fromkeys(line.place for line in self.lines)))}")
+        if self.graph:
+            parts.append(f"in graph {self.graph}")
+        return " ".join(filter(None, parts))
+
+    @property
+    def choice(self) -> str:
+        """Why there are fewer configs than the generator has; "" if there are not."""
+        if self.configs is None:
+            return ""
+        return f"Inductor's autotune cache chose this one of {pluralize(self.configs, 'config')}"
+
+
+def origin_to_json(origin: Origin) -> dict[str, Any]:
+    """The origin as the entry of a variant's metadata."""
+    return {name: value for name, value in asdict(origin).items() if value}
+
+
+def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:
+    """The origin in a variant's metadata, without whatever is malformed; None if there is none."""
+    found = metadata.get(ORIGIN)
+    if not isinstance(found, Mapping):
+        return None
+    graph, configs, lines = found.get("graph"), found.get("configs"), found.get("lines")
+    return Origin(
+        graph=graph if isinstance(graph, str) else "",
+        nodes=_texts(found.get("nodes")),
+        operators=_texts(found.get("operators")),
+        lines=tuple(filter(None, map(_program_line, lines if isinstance(lines, list) else ()))),
+        configs=configs if isinstance(configs, int) else None,
+    )
+
+
+def _program_line(found: Any) -> ProgramLine | None:
+    if not isinstance(found, Mapping):
+        return None
+    file, line, *texts = (found.get(name) for name in ("file", "line", "function", "text"))
+    if not isinstance(file, str) or not isinstance(line, int):
+        return None
+    return ProgramLine(file, line, *(text if isinstance(text, str) else "" for text in texts))
+
+
+def _texts(found: Any) -> tuple[str, ...]:
+    return tuple(text for text in found if isinstance(text, str)) if isinstance(found, list) else ()
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST
+    return ", ".join(names[:_MOST]) + (f" and {more} more" if more > 0 else "")
