@@ -42,6 +42,22 @@ class TunedNames:
     names: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class GeneratedFrom:
+    """What a front end generated a kernel's text from.
+
+    `config` are the values of the front end's own config; `constants` are the constants of the kernel, its
+    parameters and globals, that follow from these: they are not an argument of the program.
+    """
+
+    config: Mapping[str, Value]
+    constants: Mapping[str, Value]
+
+
+# A kernel (a JITFunction) -> what it was generated from; None if another front end made it.
+FindOrigin = Callable[[Any], GeneratedFrom | None]
+
+
 @dataclass
 class RecordedCompilation:
     """A compilation: Triton's source, options and target, and the variant that results.
@@ -77,6 +93,8 @@ class Recorder:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     excluded: set[str] = field(default_factory=set)
     _finished: set[str] = field(default_factory=set)
+    _find_origin: list[FindOrigin] = field(default_factory=list)
+    _versions: dict[str, str] = field(default_factory=dict)
     _loaded: int = 0
     _full: bool = False
 
@@ -96,10 +114,12 @@ class Recorder:
                 return self.known[key], False
             if self._at_limit():
                 return None, False
+            origin = self._origin(source.fn)
+            tuned = tuned if origin is None else TunedNames(autotuned=True)
             variant = NewVariant(
                 _target(target),
-                _specialization(source, options, tuned),
-                _config(source, options, target, tuned),
+                _specialization(source, options, tuned, origin),
+                _config(source, options, target, tuned, origin),
                 cache_key=environment,
             )
             self._send_toolchain(variant.target)
@@ -107,6 +127,20 @@ class Recorder:
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
             self.known[key] = found
         return found, True
+
+    def add_configs(self, find: FindOrigin) -> None:
+        """Adds a front end that has configs of its own; it is asked when a kernel is recorded."""
+        self._find_origin.append(find)
+
+    def add_version(self, name: str, text: str) -> None:
+        """Adds a version, or a limit of the capture, to the toolchain of the variants from now on."""
+        self._versions[name] = text
+        if self._count():
+            self.send(ToolchainUsed(dict(self._versions)))
+
+    def _origin(self, function: Any) -> GeneratedFrom | None:
+        origins = (find(function) for find in self._find_origin)
+        return next((origin for origin in origins if origin is not None), None)
 
     def is_recorded(self, hash_: str) -> bool:
         """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""
@@ -149,7 +183,8 @@ class Recorder:
 
     def _send_toolchain(self, target: Target) -> None:
         if not self._count():
-            self.send(ToolchainUsed({**versions((target,)), **_assumed(self.options)}))
+            self._versions = {**versions((target,)), **_assumed(self.options), **self._versions}
+            self.send(ToolchainUsed(dict(self._versions)))
 
     def why_empty(self) -> str:
         """Why nothing was recorded; "" if something was."""
@@ -202,7 +237,9 @@ def _target(target: Any) -> Target:
     return Target(target.backend, str(target.arch), target.warp_size)
 
 
-def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argument, ...]:
+def _specialization(
+    source: Any, options: Any, tuned: TunedNames, origin: GeneratedFrom | None
+) -> tuple[Argument, ...]:
     """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
     function = source.fn
     arguments = []
@@ -210,15 +247,23 @@ def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argum
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
             value = source.constants.get((index,))
-            if not _in_config(parameter, value, options, tuned):
+            if not _in_config(parameter, value, options, tuned) and not _follows(parameter.name, value, origin):
                 arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
         else:
             arguments.append(Argument(parameter.name, type_, _key(source.attrs.get((index,)))))
     for (name, _), (value, _) in function.used_global_vals.items():
-        arguments.append(_constant(f"global {name}", value))
+        if not _follows(name, value, origin):
+            arguments.append(_constant(f"global {name}", value))
     return tuple(arguments)
+
+
+def _follows(name: str, value: Any, origin: GeneratedFrom | None) -> bool:
+    """Whether a constant follows from the config that the kernel was generated from."""
+    if origin is None or name not in origin.constants:
+        return False
+    return origin.constants[name] == plain_value(value)
 
 
 def _constant(name: str, value: Any) -> Argument:
@@ -257,15 +302,23 @@ def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> s
     return f"({', '.join(parts)})"
 
 
-def _config(source: Any, options: Any, target: Any, tuned: TunedNames) -> Config:
-    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default."""
+def _config(
+    source: Any, options: Any, target: Any, tuned: TunedNames, origin: GeneratedFrom | None
+) -> Config:
+    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default.
+
+    If a front end generated the kernel from a config of its own, the values of that instead of the constants.
+    """
+    chosen = dict(_option_values(options, target))
+    if origin is not None:
+        own = ((name, value) for name, value in origin.config.items() if name not in chosen)
+        return Config((*own, *chosen.items()))
     constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
     values: dict[str, Value] = {
         parameter.name: plain_value(value)
         for parameter, value in constants
         if source.signature[parameter.name] == "constexpr" and _in_config(parameter, value, options, tuned)
     }
-    chosen = dict(_option_values(options, target))
     return Config((*((name, values[name]) for name in values if name not in chosen), *chosen.items()))
 
 
