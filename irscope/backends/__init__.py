@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.backends.backend import MAX_THREADS_PER_BLOCK, Backend, Device, ReferenceDevice
 from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
+from irscope.frontends import SOURCE_STAGES
 from irscope.model import COMMON_STAGES, Stage, Target
 
 if TYPE_CHECKING:
@@ -37,13 +38,17 @@ __all__ = [
 ]
 
 BACKENDS: tuple[Backend, ...] = (CUDA, HIP)
-STAGES: tuple[Stage, ...] = (*COMMON_STAGES, *(stage for backend in BACKENDS for stage in backend.stages))
+STAGES: tuple[Stage, ...] = (
+    *SOURCE_STAGES,
+    *COMMON_STAGES,
+    *(stage for backend in BACKENDS for stage in backend.stages),
+)
 # Every target that Triton 3.6 to 3.9 cross-compiles for.
 TARGETS: tuple[Target, ...] = tuple(target for backend in BACKENDS for target in backend.targets)
 
 _BY_NAME = {backend.name: backend for backend in BACKENDS}
 _STAGE_BY_NAME = {stage.name: stage for stage in STAGES}
-_STAGES_FOR = {backend.name: (*COMMON_STAGES, *backend.stages) for backend in BACKENDS}
+_STAGES_FOR = {backend.name: (*SOURCE_STAGES, *COMMON_STAGES, *backend.stages) for backend in BACKENDS}
 
 
 def backend_named(name: str) -> Backend:
@@ -82,7 +87,7 @@ def stage_named(name: str) -> Stage:
 
 
 def stages_for(backend: str) -> tuple[Stage, ...]:
-    """The stages that `backend` can have, in pipeline order."""
+    """The stages that variants for `backend` can have, in pipeline order: first those of all front ends."""
     return _STAGES_FOR[backend]
 
 

@@ -13,6 +13,7 @@ from irscope.backends.elf import code_digest
 from irscope.facts.artifacts import TtgirScan, VariantArtifacts, reused_stages
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
 from irscope.facts.occupancy import launch_problem, threads_of
+from irscope.frontends import is_source_stage
 from irscope.model import Stage, Status
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
@@ -282,7 +283,7 @@ def _stage_size(stage: Stage) -> FactKind:
     )  # fmt: skip
 
 
-_COMPILED = [stage for stage in STAGES if stage.name not in ("source", "glir") and not stage.derived_from]
+_COMPILED = [stage for stage in STAGES if not is_source_stage(stage.name) and not stage.derived_from]
 STAGE_SECONDS = tuple(map(_stage_seconds, _COMPILED))
 STAGE_SIZES = tuple(_stage_size(stage) for stage in _COMPILED if stage.backend)
 

@@ -16,6 +16,7 @@ _MODULES = {
     "ptx": "irscope.languages.ptx",
     "sass": "irscope.languages.sass",
     "amdgcn": "irscope.languages.amdgcn",
+    "python": "irscope.languages.python",
 }
 LANGUAGES = tuple(_MODULES)
 

@@ -25,11 +25,8 @@ class Stage:
         return self.language is None
 
 
-# The stages of every backend. `source` is the module as Triton's front end made it, before any pass; `glir`
-# is Gluon's.
+# The stages of every backend, below those of the front ends.
 COMMON_STAGES: tuple[Stage, ...] = (
-    Stage("source", "mlir"),
-    Stage("glir", "mlir"),
     Stage("ttir", "mlir"),
     Stage("ttgir", "mlir"),
     Stage("llir", "llvm"),

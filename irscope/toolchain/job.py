@@ -144,5 +144,7 @@ class Outcome:
     def added_to(self, variant: NewVariant) -> NewVariant:
         """`variant` with everything in this outcome."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        # A compilation that ended before its key was computed keeps what was known of the key.
-        return replace(variant, **values | {"cache_key": {**variant.cache_key, **self.cache_key}})
+        # A compilation that ended before its key was computed keeps what was known of the key, and one that
+        # failed its source stages.
+        known = {name: {**getattr(variant, name), **values[name]} for name in ("cache_key", "artifacts")}
+        return replace(variant, **values | known)

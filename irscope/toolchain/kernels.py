@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
+from irscope.frontends import FRONTENDS
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
 from irscope.toolchain.python_files import load_file
@@ -36,7 +39,7 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     found = {
         key: kernel
         for key, value in load_file(path).items()
-        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
+        if (kernel := _kernel_in(value, path)) is not None
     }
     if not found:
         raise UserError(f"{path}: no @triton.jit function in it")
@@ -132,6 +135,24 @@ def unwrap(value: Any) -> FoundKernel | None:
         elif isinstance(value, Heuristics):
             heuristics = {**value.values, **heuristics}
         value = _decorated(value)
+    return None
+
+
+def _kernel_in(value: Any, path: Path) -> FoundKernel | None:
+    """The kernel that an object of the file at `path` stands for; None if it is another file's."""
+    kernel = unwrap(value)
+    if kernel is None:
+        return _kernel_of_frontend(value)  # its Triton may be in a file that it was generated to
+    return kernel if _defined_in(kernel.function, path) else None
+
+
+def _kernel_of_frontend(value: Any) -> FoundKernel | None:
+    """The kernel that an object of another front end compiles to; None if it is of none."""
+    for frontend in FRONTENDS:
+        if frontend.unwrap and frontend.package in sys.modules:
+            kernel = resolve_name(frontend.unwrap)(value)
+            if kernel is not None:
+                return unwrap(kernel)
     return None
 
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Protocol
 
 from pygments.lexer import Lexer
-from pygments.lexers.python import PythonLexer
 from pygments.token import Token, _TokenType
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -159,7 +158,7 @@ def _lex(piece: str, language: str) -> tuple[_Run, ...]:
 
 @cache
 def _lexer(language: str) -> Lexer:
-    return PythonLexer() if language == "python" else lexer_for(language)
+    return lexer_for(language)
 
 
 @cache

@@ -17,14 +17,12 @@ from irscope.backends import STAGES
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
+from irscope.frontends import is_source_stage
 from irscope.model import Variant, format_value
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
-
-# The front end's modules show what was asked for, not what the compiler made of it.
-_FRONT_END = ("source", "glir")
 
 
 class Comparison:
@@ -92,7 +90,7 @@ class Comparison:
         return [
             name
             for name in text_stages(self.a)
-            if name in self.a.artifacts and name in self.b.artifacts and name not in _FRONT_END
+            if name in self.a.artifacts and name in self.b.artifacts and not is_source_stage(name)
         ]
 
     @cached_property

@@ -6,9 +6,8 @@ import enum
 from collections.abc import Sequence
 
 from irscope.diff.rows import Change, Row, StageDiff
+from irscope.frontends import is_source_stage
 
-# The front end's modules show what was requested, not what the compiler made of it.
-_FRONT_END = ("source", "glir")
 # What follows from a block size.
 _FROM_SHAPES = Change.SHAPE | Change.CONSTANT
 
@@ -39,7 +38,7 @@ def rows_at(detail: Detail, rows: Sequence[Row], left: Sequence[str], right: Seq
 
 def differs_materially(diff: StageDiff) -> bool:
     """Whether a stage of the compiler differs in more than shapes and constants."""
-    return diff.structural and diff.stage not in _FRONT_END and not diff.constants_only
+    return diff.structural and not is_source_stage(diff.stage) and not diff.constants_only
 
 
 def _raw(row: Row, left: Sequence[str], right: Sequence[str]) -> Row:

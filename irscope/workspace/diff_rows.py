@@ -15,6 +15,7 @@ from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document
 from irscope.languages.language_registry import line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
+from irscope.languages.python import LANGUAGE as PYTHON
 from irscope.model.text import display_line, pluralize
 
 Span = tuple[int, int]
@@ -105,8 +106,8 @@ def hunk_range(rows: Sequence[Row], left: bool) -> str:
 
 
 def source_line_counts(diff: StageDiff) -> list[LineChange]:
-    """The instructions per source line that changed; none for MLIR, whose operations the rows show."""
-    return [] if diff.left.language == MLIR.name else by_source_line(diff)
+    """The instructions per source line that changed; none for MLIR and Python: their rows show it."""
+    return [] if diff.left.language in (MLIR.name, PYTHON.name) else by_source_line(diff)
 
 
 def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:

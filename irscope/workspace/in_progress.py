@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from irscope.backends import stages_for
+from irscope.frontends import TRITON, is_source_stage
 from irscope.model import Artifact, Kernel, Variant
 from irscope.store.encoding import digest
 
 WAITING = "waiting"
 COMPILING = "compiling"
-# Gluon's own stage, which a Triton kernel does not have.
-_GLUON = "glir"
 
 
 class InProgress:
@@ -58,8 +57,10 @@ class InProgress:
 
     @staticmethod
     def expected_stages(variant: Variant) -> list[str]:
-        """The stages that a variant will have unless it fails: those of its backend."""
-        return [stage.name for stage in stages_for(variant.target.backend) if stage.name != _GLUON]
+        """The stages that a variant will have unless it fails: Triton's and those of its backend."""
+        names = [stage.name for stage in stages_for(variant.target.backend)]
+        own = {stage.name for stage in TRITON.stages}
+        return [name for name in names if name in own or not is_source_stage(name)]
 
     def content(self, variant: Variant, stage: str) -> bytes | None:
         """The content of a stage that the capture does not have yet; None if it is not kept here."""
@@ -108,7 +109,8 @@ class SourceAges:
 
 def _next_stage(variant: Variant) -> str:
     """The stage after those that the variant has; "" after the last one."""
-    names = [stage.name for stage in stages_for(variant.target.backend) if not stage.derived_from]
+    derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
+    names = [name for name in InProgress.expected_stages(variant) if name not in derived]
     last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
     return names[last + 1] if last + 1 < len(names) else ""
 

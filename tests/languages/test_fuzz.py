@@ -11,7 +11,7 @@ import pytest
 from irscope.backends import STAGES
 from irscope.languages.language_registry import parse
 
-FOLDER = Path(__file__).parents[1] / "data" / "stages"
+DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}
 CASES = 10_000
 # Short pieces make many cases affordable; the text around the damage does not matter.
@@ -21,7 +21,7 @@ PIECE = 1_500
 def pieces() -> dict[str, list[str]]:
     """Pieces of real stages by language."""
     found: dict[str, list[str]] = {}
-    for path in sorted(FOLDER.iterdir()):
+    for path in [*sorted((DATA / "stages").iterdir()), *sorted((DATA / "sources").iterdir())]:
         language = LANGUAGES[path.name.rpartition(".")[2]]
         text = path.read_text()
         found.setdefault(language, []).extend(text[i : i + PIECE] for i in range(0, len(text), PIECE))

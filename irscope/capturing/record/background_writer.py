@@ -155,7 +155,7 @@ class BackgroundWriter:
         measurements = self._measurements.setdefault(done.number, _Measurements())
         variant = replace(
             done.variant,
-            artifacts=done.variant.artifacts or _read(done),
+            artifacts={**done.variant.artifacts, **_read(done)},
             launches=tuple(measurements.launches),
             benchmarks=tuple(measurements.benchmarks),
         )

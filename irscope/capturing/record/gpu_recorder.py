@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from irscope.capturing.compile.worker import failure_of
 from irscope.capturing.messages import LaunchRecorded, VariantDone
-from irscope.capturing.record.inductor import recorded_inductor
+from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.launches import launch_of
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
 from irscope.capturing.record.triton_hooks import intercepted_compilations, recorded_benchmarks
@@ -189,7 +189,7 @@ def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
         stack.enter_context(intercepted_compilations(gpu_recorder.on_jit, gpu_recorder.on_direct))
         stack.enter_context(_load_hook(gpu_recorder.on_loaded))
         stack.enter_context(recorded_benchmarks(recorder))
-        stack.enter_context(recorded_inductor(recorder))
+        stack.enter_context(recorded_frontends(recorder))
         yield
 
 

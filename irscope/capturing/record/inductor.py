@@ -11,37 +11,32 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from irscope.capturing.after_import import after_import
 from irscope.capturing.importers.compilation import RawCompilation, assemble
 from irscope.capturing.importers.find_source import PythonFiles
 from irscope.capturing.importers.triton_folders import EntryFolder, read_cache_entry
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
+from irscope.frontends import INDUCTOR
 from irscope.toolchain.kernels import plain_value
 from irscope.toolchain.patching import never_raises, patched
 
-_AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
+_AUTOTUNER = INDUCTOR.package
 
 
 @contextmanager
 def recorded_inductor(recorder: Recorder) -> Iterator[None]:
-    """Records what Inductor's autotuners load within the block."""
-    with ExitStack() as stack:
-
-        def install() -> None:
-            autotuner = sys.modules[_AUTOTUNER].CachingAutotuner
-            precompile = _recording(autotuner.precompile, InductorResults(recorder))
-            stack.enter_context(patched(autotuner, "precompile", precompile))
-
-        if _AUTOTUNER in sys.modules:
-            install()
-        else:
-            after_import((_AUTOTUNER,), install)
+    """Records what Inductor's autotuners load within the block; call it when their module is imported."""
+    if recorder.options.target is not None:  # without a GPU, every kernel is compiled in this process
+        yield
+        return
+    autotuner = sys.modules[_AUTOTUNER].CachingAutotuner
+    precompile = _recording(autotuner.precompile, InductorResults(recorder))
+    with patched(autotuner, "precompile", precompile):
         yield
 
 

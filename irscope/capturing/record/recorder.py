@@ -34,6 +34,10 @@ _NO_CONFIG = frozenset(
 )  # fmt: skip
 
 
+# A kernel (a JITFunction) -> the texts of its source stages by name; none if another front end made it.
+FindSources = Callable[[Any], Mapping[str, str]]
+
+
 @dataclass(frozen=True)
 class TunedNames:
     """The names that an autotuner's config or a heuristic has set for a compilation."""
@@ -95,6 +99,7 @@ class Recorder:
     _finished: set[str] = field(default_factory=set)
     _find_origin: list[FindOrigin] = field(default_factory=list)
     _versions: dict[str, str] = field(default_factory=dict)
+    _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
     _full: bool = False
 
@@ -121,6 +126,7 @@ class Recorder:
                 _specialization(source, options, tuned, origin),
                 _config(source, options, target, tuned, origin),
                 cache_key=environment,
+                artifacts=self.sources_of(source.fn),
             )
             self._send_toolchain(variant.target)
             number, kernel = self._count(), self._kernel(source.fn)
@@ -141,6 +147,18 @@ class Recorder:
     def _origin(self, function: Any) -> GeneratedFrom | None:
         origins = (find(function) for find in self._find_origin)
         return next((origin for origin in origins if origin is not None), None)
+
+    def add_sources(self, find: FindSources) -> None:
+        """Adds a front end that knows the source stages of kernels; it is asked when one is recorded."""
+        self._find_sources.append(find)
+
+    def sources_of(self, function: Any) -> dict[str, bytes]:
+        """The source stages of a kernel (a JITFunction) by name, in UTF-8."""
+        return {
+            stage: text.encode("utf-8", "replace")
+            for find in self._find_sources
+            for stage, text in find(function).items()
+        }
 
     def is_recorded(self, hash_: str) -> bool:
         """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""

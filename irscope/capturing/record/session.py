@@ -25,6 +25,7 @@ from irscope.capturing.messages import (
 )
 from irscope.capturing.record.deferred import DeferredCompilations
 from irscope.capturing.record.forked import compile_forked
+from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.gpu_recorder import recording_on_gpu
 from irscope.capturing.record.launches import written_parameters
 from irscope.capturing.record.recorder import (
@@ -129,6 +130,7 @@ def _recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iter
         stack.callback(deferred.remove_kernels, stub.get_current_device())
         stack.callback(_compile_pending, deferred, recorder.options, link)
         stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, link)))
+        stack.enter_context(recorded_frontends(recorder))
         yield ForkHooks(deferred.clear, lambda: _compile_pending(deferred, recorder.options, link))
 
 

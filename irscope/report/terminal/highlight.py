@@ -5,7 +5,6 @@ from __future__ import annotations
 from pygments import highlight
 from pygments.formatters import TerminalFormatter
 from pygments.lexer import Lexer
-from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
@@ -50,6 +49,4 @@ def highlighted(text: str, language: str) -> str:
 
 
 def _lexer(language: str) -> Lexer:
-    if language == "python":
-        return PythonLexer()
     return TextLexer() if language == "text" else lexer_for(language)

@@ -1,0 +1,32 @@
+"""Defines a front end: the source stages that it puts above TTIR, and its hooks into a capture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.model import Stage
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """A language or library that makes Triton kernels; one per line of FRONTENDS.
+
+    A hook is "module:function", imported when it is first needed, so that a front end costs nothing until a
+    program imports it.
+
+      name: what it is called ("helion").
+      stages: its source stages in order, from the user's text to the module that Triton's passes begin with.
+      package: the module whose import means that a program uses it; "" if every program does.
+      record: a context manager, called with the `Recorder` of a program under `irscope run` and
+        `irscope.capture` right after `package` is imported, and left when the recording ends. Within it, it
+        may wrap what it needs, record kernels, and add source stages with `Recorder.add_sources`.
+      unwrap: called with an object of the user's file after `package` is imported; returns the Triton kernel
+        (`@triton.jit`, or decorated with `@triton.autotune`) that the object compiles to, None if it is not
+        of this front end. `irscope compile FILE::KERNEL` then compiles that kernel.
+    """
+
+    name: str
+    stages: tuple[Stage, ...] = ()
+    package: str = ""
+    record: str = ""
+    unwrap: str = ""
