@@ -153,12 +153,16 @@ class ToolchainUsed:
 
 @dataclass(frozen=True, slots=True)
 class KernelRecorded:
-    """A kernel; its variants refer to it by `number`."""
+    """A kernel; its variants refer to it by `number`.
+
+    Kernels of one `family` are generated from the same kernel of the user; "": only this one.
+    """
 
     number: int
     source: SourceFunction
     helpers: tuple[SourceFunction, ...]
     parameters: tuple[str, ...]
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class GeneratedKernels:
     def origin(self, function: Any) -> GeneratedFrom | None:
         """The config that a kernel (a JITFunction) was generated from; None if Helion did not generate it."""
         source = self._source(function)
-        return None if source is None else GeneratedFrom(source.config, source.constants)
+        return None if source is None else GeneratedFrom(source.config, source.constants, source.text)
 
     def _source(self, function: Any) -> HelionSource | None:
         return self._sources.get(function.fn.__code__.co_filename)

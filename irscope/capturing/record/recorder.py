@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -51,11 +51,13 @@ class GeneratedFrom:
     """What a front end generated a kernel's text from.
 
     `config` are the values of the front end's own config; `constants` are the constants of the kernel, its
-    parameters and globals, that follow from these: they are not an argument of the program.
+    parameters and globals, that follow from these: they are not an argument of the program. Kernels of one
+    `family` are the same kernel to the user, under different configs.
     """
 
     config: Mapping[str, Value]
     constants: Mapping[str, Value]
+    family: str
 
 
 # A kernel (a JITFunction) -> what it was generated from; None if another front end made it.
@@ -98,6 +100,7 @@ class Recorder:
     excluded: set[str] = field(default_factory=set)
     _finished: set[str] = field(default_factory=set)
     _find_origin: list[FindOrigin] = field(default_factory=list)
+    _generated: dict[tuple[SourceFunction, tuple[SourceFunction, ...]], int] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
     _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
@@ -129,7 +132,7 @@ class Recorder:
                 artifacts=self.sources_of(source.fn),
             )
             self._send_toolchain(variant.target)
-            number, kernel = self._count(), self._kernel(source.fn)
+            number, kernel = self._count(), self._kernel(source.fn, origin)
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned)
             self.known[key] = found
         return found, True
@@ -219,29 +222,51 @@ class Recorder:
         self.by_kernel.clear()
         self._kernels.clear()
         self._sources.clear()
+        self._generated.clear()
         self._kernel_count = 0
         self.excluded.clear()
         self._finished.clear()
         self._loaded = 0
         self._full = False
 
-    def _kernel(self, function: Any) -> int:
+    def _kernel(self, function: Any, origin: GeneratedFrom | None) -> int:
         """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
         key = f"{function.cache_key} {function.fn.__qualname__}"
         if key not in self._kernels:
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
-            self._kernels[key] = self._new_kernel(source_function(function), helpers, names)
+            source = source_function(function)
+            if origin is None:
+                self._kernels[key] = self._new_kernel(source, helpers, names)
+            else:
+                self._kernels[key] = self._generated_kernel(source, helpers, names, origin)
         return self._kernels[key]
 
+    def _generated_kernel(
+        self,
+        source: SourceFunction,
+        helpers: tuple[SourceFunction, ...],
+        parameters: tuple[str, ...],
+        origin: GeneratedFrom,
+    ) -> int:
+        """The number of a generated kernel: equal texts in different files are the same kernel."""
+        same = (replace(source, file="", line=0), helpers)
+        if same not in self._generated:
+            self._generated[same] = self._new_kernel(source, helpers, parameters, origin.family)
+        return self._generated[same]
+
     def _new_kernel(
-        self, source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
+        self,
+        source: SourceFunction,
+        helpers: tuple[SourceFunction, ...],
+        parameters: tuple[str, ...],
+        family: str = "",
     ) -> int:
         number = self._kernel_count
         self._kernel_count += 1
         # A kernel from a cache comes without its helpers: it joins the last one with its source.
         self._sources[source] = number
-        self.send(KernelRecorded(number, source, helpers, parameters))
+        self.send(KernelRecorded(number, source, helpers, parameters, family))
         return number
 
 
