@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from irscope.analysis.generated_code import user_line
 from irscope.analysis.source_map import SourcePlace, kernel_place
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
@@ -71,7 +72,7 @@ def _source_line(place: SourcePlace, kernel: Kernel) -> str:
         lines, index = function.text.split("\n"), place.line - function.line
         same_file = place.file_name == SourcePlace(function.file, 0).file_name
         if same_file and 0 <= index < len(lines):
-            source = lines[index].strip()[:60]
+            source = (user_line(lines, index) or lines[index].strip())[:60]
             # The first line of several.
             return f"{source}..." if source.endswith(("(", "[", "{")) else source
     return ""

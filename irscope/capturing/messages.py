@@ -18,6 +18,10 @@ from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
 
 
+# How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
+DEFAULT_CONFIGS = 10
+
+
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
     """A request to compile.
@@ -96,7 +100,8 @@ class RunOptions:
     kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
     variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
-    that reads them ("moe.py:96"; "": any other line).
+    that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
+    autotuner that are compiled without a GPU.
     """
 
     target: Target | None
@@ -107,6 +112,7 @@ class RunOptions:
     seconds: float = 300.0
     passes: bool = False
     assumed: Mapping[str, Value] = field(default_factory=dict)
+    configs: int = DEFAULT_CONFIGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +153,16 @@ class ToolchainUsed:
 
 @dataclass(frozen=True, slots=True)
 class KernelRecorded:
-    """A kernel; its variants refer to it by `number`."""
+    """A kernel; its variants refer to it by `number`.
+
+    Kernels of one `family` are generated from the same kernel of the user; "": only this one.
+    """
 
     number: int
     source: SourceFunction
     helpers: tuple[SourceFunction, ...]
     parameters: tuple[str, ...]
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

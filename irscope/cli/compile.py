@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from irscope.cli import options
+from irscope.model import UserError
 
 NAME = "compile"
 SUMMARY = "compile a kernel under each of its configs and store every stage"
@@ -28,16 +29,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares FILE.py[::KERNEL] and what to compile it for."""
     parser.add_argument("kernel", metavar="FILE.py[::KERNEL]", help="the file and the @triton.jit function")
     options.add_compilation(parser)
+    options.add_helion_configs(parser, "default: the kernel's own configs, or Helion's default")
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
     options.add_output(parser, "KERNEL.irscope")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; returns 1 if a variant failed."""
+    from irscope.capturing.compile.helion import helion_kernel
     from irscope.capturing.compile.sweep import compile_plan, planned
+    from irscope.cli.compile_helion import compile_helion_kernel
     from irscope.cli.progress import compilation_bar
 
     request = options.sweep_request(args, args.kernel)
+    if (kernel := helion_kernel(request.file, request.kernel)) is not None:
+        path, code = compile_helion_kernel(args, request, kernel)
+        if path.exists():
+            _add_derived(path, args.sass)
+        return code
+    if args.configs is not None:
+        raise UserError("--configs applies only to a Helion kernel")
     start = time.monotonic()
     with planned(request, args.jobs) as (plan, workers):
         path = args.output or Path(f"{plan.source.name}.irscope")

@@ -164,6 +164,16 @@ def add_compilation(parser: Arguments) -> None:
     add_passes(parser)
 
 
+def add_helion_configs(parser: Arguments, default: str) -> None:
+    """--configs; `default` describes how many are compiled without it."""
+    parser.add_argument(
+        "--configs",
+        metavar="N",
+        type=int,
+        help=f"compile N of the configs that Helion's autotuner would measure first ({default})",
+    )
+
+
 def add_workers(parser: Arguments) -> None:
     """-j and --timeout."""
     parser.add_argument(
@@ -291,6 +301,18 @@ def _assignment(text: str) -> tuple[str, str]:
     if not (equals and name.strip().isidentifier()):
         raise UserError(f"'{text}' is not NAME=VALUE")
     return name.strip(), value
+
+
+def assigned_texts(texts: Sequence[str]) -> dict[str, str]:
+    """The value of each NAME=VALUE as it was written. Raises UserError if one is something else."""
+    return dict(map(_assignment, texts))
+
+
+def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
+    from irscope.workspace import split_signature
+
+    return {name: split_signature(values) for name, values in assigned_texts(texts).items()}
 
 
 def _axes(texts: list[str]) -> dict[str, tuple[Value, ...]]:

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture at most N variants per kernel")
+    options.add_helion_configs(parser, "default: 10; without a GPU")
     options.add_workers(parser)
     options.add_passes(parser)
     options.add_output(parser, "SCRIPT.irscope")
@@ -104,9 +105,9 @@ def _program(args: argparse.Namespace) -> Program:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from irscope.capturing.messages import RunOptions
+    from irscope.capturing.messages import DEFAULT_CONFIGS, RunOptions
 
-    options.check_positive(args, "-j", "--max-variants")
+    options.check_positive(args, "-j", "--max-variants", "--configs")
     target = options.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
     assumed = dict(map(_assumption, args.assume))
@@ -121,6 +122,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         args.timeout,
         passes=args.passes,
         assumed=assumed,
+        configs=args.configs or DEFAULT_CONFIGS,
     )
 
 

@@ -27,7 +27,12 @@ INDUCTOR = Frontend(
     record="irscope.capturing.record.inductor:recorded_inductor",
 )
 # The function that the user wrote; the kernel's Python is the Triton that Helion generates from it.
-HELION = Frontend("helion", (Stage("helion", "python"),), package="helion")
+HELION = Frontend(
+    "helion",
+    (Stage("helion", "python"),),
+    package="helion",
+    record="irscope.capturing.record.helion:recorded_helion",
+)
 
 # The stages of a front end that generates Triton are above those of Triton.
 FRONTENDS: tuple[Frontend, ...] = (HELION, INDUCTOR, TRITON, GLUON)

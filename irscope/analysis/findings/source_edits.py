@@ -3,7 +3,8 @@
     line 31: the load of x_ptr no longer has a mask
 
 Only edits that changed TTIR are reported, each once however many operations it changed. There are none if A
-and B were compiled from the same source.
+and B were compiled from the same source. Triton that Helion generated from one function under two configs
+is one finding.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from irscope.analysis.python_edit_text import describe
 from irscope.analysis.python_edits import Edit, Statement, edits, lines_reached
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
+from irscope.frontends import HELION
 from irscope.languages.document import Document
 from irscope.model import SourceFunction
 from irscope.model.text import pluralize
@@ -27,6 +29,9 @@ _STAGE = "ttir"
 _WEIGHT = Severity.SEMANTICS.weight()
 # Order rarely matters.
 _MOVE_WEIGHT = Severity.LAYOUT.weight()
+# What a front end generated is explained by the config.
+_GENERATED_WEIGHT = Severity.MEMORY.weight()
+_GENERATING = HELION.stages[0].name
 # Nobody reads a rewritten kernel statement by statement.
 _MOST = 8
 
@@ -89,6 +94,9 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
     if not shown:
         # The order of statements can be that of the values that a loop carries.
         shown = [one for one in found if one.edit.moved]
+    if shown and _generated_from_one_source(pair):
+        yield _generated(shown, left, right)
+        return
     for one in shown[:_MOST]:
         evidence_a = tuple(left[place] for place in one.places() if place in left)
         evidence_b = tuple(right[place] for place in one.places() if place in right)
@@ -97,6 +105,25 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
         yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
+
+
+def _generated_from_one_source(pair: PairContext) -> bool:
+    """Whether Helion generated both kernels from the same function, under different configs."""
+    first, second = (variant.artifacts.get(_GENERATING) for variant in (pair.a, pair.b))
+    return first is not None and second is not None and first.digest == second.digest
+
+
+def _generated(
+    found: Sequence[_FunctionEdit], left: Mapping[_Place, Evidence], right: Mapping[_Place, Evidence]
+) -> Finding:
+    """All edits as one finding: nobody made them, and the kernel computes the same."""
+    places = [place for one in found for place in one.places()]
+    evidence_a, evidence_b = (tuple(side[p] for p in places if p in side) for side in (left, right))
+    first = next((one.edit.after for one in found if one.edit.after), None)
+    where = f", the first at line {first.line}" if first else ""
+    number = pluralize(len(found), "statement")
+    text = f"Helion generated other Triton for this config: {number} changed{where}"
+    return Finding(text, _GENERATED_WEIGHT, "source edit", evidence_a, evidence_b)
 
 
 def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, SourceFunction]]:

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from irscope.toolchain.compiler import StageMemory
 
 
+# 3.9 warns that this default will change. Setting the variable would silence the warning too, but it is part
+# of the cache key, so the user's own runs would no longer find these compilations.
+FP_FUSION_WARNING = "TRITON_DEFAULT_FP_FUSION is unset"
+
+
 def main(descriptor: int) -> None:
     """Serves the pipe until the parent closes it."""
     pipe = Connection(descriptor)
@@ -116,9 +121,7 @@ def _message(error: BaseException) -> str:
 
 def prepare() -> None:
     """Configures Triton for all compilations in this process."""
-    # 3.9 warns that this default will change. Setting the variable would silence the warning too, but it is
-    # part of the cache key, so the user's own runs would no longer find these compilations.
-    warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION is unset")
+    warnings.filterwarnings("ignore", message=FP_FUSION_WARNING)
     from triton import knobs
 
     from irscope.toolchain.triton_cache import remember_triton_key

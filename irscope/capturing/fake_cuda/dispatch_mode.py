@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from irscope.capturing.fake_cuda.function_mode import function_mode, without_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import (
+    is_tracing,
     on_cpu,
     set_empty,
     set_filled,
@@ -49,6 +50,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         """Computes an operator of ATen, or returns an uninitialized result of the right shape."""
         kwargs = kwargs or {}
+        if is_tracing(args):
+            return func(*args, **kwargs)
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from irscope.capturing.fake_cuda.tensor_tags import (
     fake_pointer,
     is_cuda,
+    is_tracing,
     on_cpu,
     set_on_cpu,
     set_unknown,
@@ -51,6 +52,8 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Answers for the GPU, or else computes on the CPU."""
+        if is_tracing(args):
+            return func(*args, **(kwargs or {}))
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 
 # Why a storage's values are unknown: they depend on a kernel, or nothing was written to it.
@@ -20,6 +21,17 @@ def is_cuda(device: Any) -> bool:
     if isinstance(device, str):
         return device.partition(":")[0] == "cuda"
     return isinstance(device, int) and not isinstance(device, bool)
+
+
+def is_tracing(args: tuple[Any, ...]) -> bool:
+    """Whether a call belongs to a compiler that traces with tensors without values, which know their device.
+
+    These are torch's FakeTensors, and the meta tensors inside of them. The program's own tensors answer as
+    always while a compiler looks at them.
+    """
+    if args and isinstance(args[0], torch.Tensor):
+        return isinstance(args[0], FakeTensor) or args[0].is_meta
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
 def _storage(tensor: torch.Tensor) -> Any:

@@ -76,6 +76,8 @@ class BackgroundWriter:
         self.written = WrittenCounts()
         self._toolchain, self._triton, self._first_id = 0, "", 1
         self._kernels: dict[int, int] = {}
+        # What counts as one kernel, by the kernel's id in the capture.
+        self._families: dict[int, str | int] = {}
         self._measurements: dict[int, _Measurements] = {}
         self._thread = threading.Thread(target=self._serve, args=(open_,), name="irscope", daemon=True)
         self._thread.start()
@@ -125,9 +127,10 @@ class BackgroundWriter:
                 self._add(record, writer)
             case LaunchRecorded() | BenchmarkRecorded():
                 self._measure(record, writer)
-            case KernelRecorded(number, source, helpers, parameters):
+            case KernelRecorded(number, source, helpers, parameters, family):
                 self._kernels[number] = writer.add_kernel(source, helpers, parameters)
-                self.written.kernels = len(set(self._kernels.values()))
+                self._families[self._kernels[number]] = family or self._kernels[number]
+                self.written.kernels = len(set(self._families.values()))
             case ToolchainUsed(versions):
                 self._triton = versions["triton"]
                 self._toolchain = writer.add_toolchain(versions, self._command)

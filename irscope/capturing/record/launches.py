@@ -22,17 +22,18 @@ def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
     `given` has three grid sizes, six values of Triton's own, and the arguments.
     """
     arguments = zip(function.params, given[9:], strict=False)
-    described = tuple((p.name, _described(value)) for p, value in arguments if not p.is_constexpr)
-    return Launch(tuple(int(size) for size in given[:3]), described)
+    named = tuple((p.name, described(value)) for p, value in arguments if not p.is_constexpr)
+    return Launch(tuple(int(size) for size in given[:3]), named)
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """A run-time argument as text: see `model.Launch`."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         sizes = ", ".join(map(str, value.shape))
         strides = f" strides {list(value.stride())}" if _is_strided(value) else ""
         return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]{strides}"
     if hasattr(value, "base") and hasattr(value, "block_shape"):
-        return f"tensordesc {_described(value.base)} in blocks of {list(value.block_shape)}"
+        return f"tensordesc {described(value.base)} in blocks of {list(value.block_shape)}"
     return str(value) if isinstance(value, bool | int | float | None) else type(value).__name__
 
 

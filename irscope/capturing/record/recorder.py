@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -44,6 +44,24 @@ class TunedNames:
 
     autotuned: bool = False
     names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class GeneratedFrom:
+    """What a front end generated a kernel's text from.
+
+    `config` are the values of the front end's own config; `constants` are the constants of the kernel, its
+    parameters and globals, that follow from these: they are not an argument of the program. Kernels of one
+    `family` are the same kernel to the user, under different configs.
+    """
+
+    config: Mapping[str, Value]
+    constants: Mapping[str, Value]
+    family: str
+
+
+# A kernel (a JITFunction) -> what it was generated from; None if another front end made it.
+FindOrigin = Callable[[Any], GeneratedFrom | None]
 
 
 @dataclass
@@ -93,6 +111,9 @@ class Recorder:
     excluded: set[str] = field(default_factory=set)
     annotate: Annotate = _unchanged
     _finished: dict[str, int] = field(default_factory=dict)
+    _find_origin: list[FindOrigin] = field(default_factory=list)
+    _generated: dict[tuple[SourceFunction, tuple[SourceFunction, ...]], int] = field(default_factory=dict)
+    _versions: dict[str, str] = field(default_factory=dict)
     _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
     _full: bool = False
@@ -113,19 +134,35 @@ class Recorder:
                 return self.known[key], False
             if self._at_limit():
                 return None, False
+            origin = self._origin(source.fn)
+            tuned = tuned if origin is None else TunedNames(autotuned=True)
             variant = NewVariant(
                 _target(target),
-                _specialization(source, options, tuned),
-                _config(source, options, target, tuned),
+                _specialization(source, options, tuned, origin),
+                _config(source, options, target, tuned, origin),
                 cache_key=environment,
                 artifacts=self.sources_of(source.fn),
             )
             self._send_toolchain(variant.target)
             variant, files = self.annotate(source.fn, variant)
-            number, kernel = self._count(), self._kernel(source.fn)
+            number, kernel = self._count(), self._kernel(source.fn, origin)
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
             self.known[key] = found
         return found, True
+
+    def add_configs(self, find: FindOrigin) -> None:
+        """Adds a front end that has configs of its own; it is asked when a kernel is recorded."""
+        self._find_origin.append(find)
+
+    def add_version(self, name: str, text: str) -> None:
+        """Adds a version, or a limit of the capture, to the toolchain of the variants from now on."""
+        self._versions[name] = text
+        if self._count():
+            self.send(ToolchainUsed(dict(self._versions)))
+
+    def _origin(self, function: Any) -> GeneratedFrom | None:
+        origins = (find(function) for find in self._find_origin)
+        return next((origin for origin in origins if origin is not None), None)
 
     def add_sources(self, find: FindSources) -> None:
         """Adds a front end that knows the source stages of kernels; it is asked when one is recorded."""
@@ -192,7 +229,8 @@ class Recorder:
 
     def _send_toolchain(self, target: Target) -> None:
         if not self._count():
-            self.send(ToolchainUsed({**versions((target,)), **_assumed(self.options)}))
+            self._versions = {**versions((target,)), **_assumed(self.options), **self._versions}
+            self.send(ToolchainUsed(dict(self._versions)))
 
     def why_empty(self) -> str:
         """Why nothing was recorded; "" if something was."""
@@ -209,29 +247,51 @@ class Recorder:
         self.by_kernel.clear()
         self._kernels.clear()
         self._sources.clear()
+        self._generated.clear()
         self._kernel_count = 0
         self.excluded.clear()
         self._finished.clear()
         self._loaded = 0
         self._full = False
 
-    def _kernel(self, function: Any) -> int:
+    def _kernel(self, function: Any, origin: GeneratedFrom | None) -> int:
         """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
         key = f"{function.cache_key} {function.fn.__qualname__}"
         if key not in self._kernels:
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
-            self._kernels[key] = self._new_kernel(source_function(function), helpers, names)
+            source = source_function(function)
+            if origin is None:
+                self._kernels[key] = self._new_kernel(source, helpers, names)
+            else:
+                self._kernels[key] = self._generated_kernel(source, helpers, names, origin)
         return self._kernels[key]
 
+    def _generated_kernel(
+        self,
+        source: SourceFunction,
+        helpers: tuple[SourceFunction, ...],
+        parameters: tuple[str, ...],
+        origin: GeneratedFrom,
+    ) -> int:
+        """The number of a generated kernel: equal texts in different files are the same kernel."""
+        same = (replace(source, file="", line=0), helpers)
+        if same not in self._generated:
+            self._generated[same] = self._new_kernel(source, helpers, parameters, origin.family)
+        return self._generated[same]
+
     def _new_kernel(
-        self, source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
+        self,
+        source: SourceFunction,
+        helpers: tuple[SourceFunction, ...],
+        parameters: tuple[str, ...],
+        family: str = "",
     ) -> int:
         number = self._kernel_count
         self._kernel_count += 1
         # A kernel from a cache comes without its helpers: it joins the last one with its source.
         self._sources[source] = number
-        self.send(KernelRecorded(number, source, helpers, parameters))
+        self.send(KernelRecorded(number, source, helpers, parameters, family))
         return number
 
 
@@ -245,7 +305,9 @@ def _target(target: Any) -> Target:
     return Target(target.backend, str(target.arch), target.warp_size)
 
 
-def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argument, ...]:
+def _specialization(
+    source: Any, options: Any, tuned: TunedNames, origin: GeneratedFrom | None
+) -> tuple[Argument, ...]:
     """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
     function = source.fn
     arguments = []
@@ -253,15 +315,23 @@ def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argum
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
             value = source.constants.get((index,))
-            if not _in_config(parameter, value, options, tuned):
+            if not _in_config(parameter, value, options, tuned) and not _follows(parameter.name, value, origin):
                 arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
         else:
             arguments.append(Argument(parameter.name, type_, _key(source.attrs.get((index,)))))
     for (name, _), (value, _) in function.used_global_vals.items():
-        arguments.append(_constant(f"global {name}", value))
+        if not _follows(name, value, origin):
+            arguments.append(_constant(f"global {name}", value))
     return tuple(arguments)
+
+
+def _follows(name: str, value: Any, origin: GeneratedFrom | None) -> bool:
+    """Whether a constant follows from the config that the kernel was generated from."""
+    if origin is None or name not in origin.constants:
+        return False
+    return origin.constants[name] == plain_value(value)
 
 
 def _constant(name: str, value: Any) -> Argument:
@@ -300,15 +370,23 @@ def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> s
     return f"({', '.join(parts)})"
 
 
-def _config(source: Any, options: Any, target: Any, tuned: TunedNames) -> Config:
-    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default."""
+def _config(
+    source: Any, options: Any, target: Any, tuned: TunedNames, origin: GeneratedFrom | None
+) -> Config:
+    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default.
+
+    If a front end generated the kernel from a config of its own, the values of that instead of the constants.
+    """
+    chosen = dict(_option_values(options, target))
+    if origin is not None:
+        own = ((name, value) for name, value in origin.config.items() if name not in chosen)
+        return Config((*own, *chosen.items()))
     constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
     values: dict[str, Value] = {
         parameter.name: plain_value(value)
         for parameter, value in constants
         if source.signature[parameter.name] == "constexpr" and _in_config(parameter, value, options, tuned)
     }
-    chosen = dict(_option_values(options, target))
     return Config((*((name, values[name]) for name in values if name not in chosen), *chosen.items()))
 
 

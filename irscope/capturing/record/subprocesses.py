@@ -12,7 +12,7 @@ import base64
 import os
 import pickle
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from irscope.capturing.after_import import after_import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from irscope.capturing.messages import Answer, Question, Record, SubprocessOptions
     from irscope.capturing.record.background_writer import BackgroundWriter
     from irscope.capturing.record.program import PipeLink
@@ -81,6 +83,23 @@ def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
     register_after_fork(fork_hooks, start)
 
 
+_uncaptured = False
+
+
+@contextmanager
+def uncaptured_subprocesses() -> Iterator[None]:
+    """The processes that this one starts or forks within the block are not captured."""
+    global _uncaptured
+    announced, before = os.environ.pop(_VARIABLE, None), _uncaptured
+    _uncaptured = True
+    try:
+        yield
+    finally:
+        _uncaptured = before
+        if announced is not None:
+            os.environ[_VARIABLE] = announced
+
+
 class OwnCapture:
     """A link to a capture that this process itself writes; the first record creates it."""
 
@@ -94,6 +113,8 @@ class OwnCapture:
         """Writes a record. A note does not create a capture."""
         from irscope.capturing.messages import Note
 
+        if self._left_out():
+            return
         writer = self._writer if isinstance(record, Note) else self._open()
         if writer is not None:
             writer.put(record)
@@ -103,6 +124,8 @@ class OwnCapture:
         from irscope.capturing.messages import Finished
         from irscope.capturing.record.background_writer import summary
 
+        if self._left_out():
+            return None
         if not isinstance(question, Finished):
             writer = self._open()
             return None if writer is None else writer.ask(question)
@@ -111,6 +134,10 @@ class OwnCapture:
             self._writer = None
             print(f"irscope: {summary(_relative(self._path), written)}", file=sys.stderr)
         return None
+
+    def _left_out(self) -> bool:
+        """Whether this process was forked within a block of `uncaptured_subprocesses`."""
+        return _uncaptured and self._process != os.getpid()
 
     def _open(self) -> BackgroundWriter | None:
         from irscope.capturing.record.background_writer import BackgroundWriter
