@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from irscope.model import Benchmark, Failure, Launch, SourceFunction, Target, Value
+from irscope.model import Benchmark, Expression, Failure, Launch, SourceFunction, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
 
@@ -30,8 +30,8 @@ class SweepRequest:
     file: Path
     kernel: str | None
     signature: str | None
-    constants: Mapping[str, Value]
-    axes: Mapping[str, tuple[Value, ...]]
+    constants: Mapping[str, Value | Expression]
+    axes: Mapping[str, tuple[Value | Expression, ...]]
     targets: tuple[Target, ...]
     reasons: bool = False
     passes: bool = False
@@ -100,7 +100,7 @@ class RunOptions:
     """
 
     target: Target | None
-    sweep: Mapping[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
+    sweep: Mapping[tuple[str, str], tuple[Value | Expression, ...]] = field(default_factory=dict)
     kernels: str = "*"
     most: int | None = None
     processes: int | None = None

@@ -22,7 +22,7 @@ from irscope.capturing.importers.triton_folders import EntryFolder, read_cache_e
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
-from irscope.toolchain.kernels import plain_value
+from irscope.toolchain.constants import plain_value
 from irscope.toolchain.patching import never_raises, patched
 
 _AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
