@@ -14,8 +14,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.backends import backend_of
-from irscope.model import OPTION_NAMES, Argument, SourceFunction, Variant
+from irscope.model import (
+    OPTION_NAMES,
+    Argument,
+    ListValue,
+    ObjectValue,
+    SourceFunction,
+    Value,
+    Variant,
+    format_value,
+)
 from irscope.model.environment import ENVIRONMENT, OPTION
+from irscope.model.object_values import literal
 
 # The kinds of input, in the order of telling.
 KINDS = (
@@ -102,15 +112,31 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
     attributes = _attributes(key["attributes"], variant.kernel.parameters)
     constants = {name[len("constant ") :]: text for name, text in key.items() if name.startswith("constant ")}
     types = {name[len("type ") :]: text for name, text in key.items() if name.startswith("type ")}
-    chosen = _constexprs(variant)
+    chosen, objects = _constexprs(variant), _objects(variant)
     values = {}
     for name in dict.fromkeys([*types, *(path.partition(".")[0] for path in [*constants, *attributes])]):
         fixed = [_fixed(path, name, text) for path, text in constants.items() if belongs(path, name)]
         listed = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
         type_ = "" if fixed and types.get(name) == "constexpr" else types.get(name, "")
         kind = "constexpr" if name in chosen else "argument"
-        values[CacheKeyInput(kind, name)] = " ".join(filter(None, [type_, *fixed, *listed]))
+        text = objects.get(name) or " ".join(filter(None, [type_, *fixed, *listed]))
+        values[CacheKeyInput(kind, name)] = text
     return values
+
+
+def constexpr_values(variant: Variant) -> dict[str, Value]:
+    """The value of each constexpr that the variant records."""
+    given = {each.name: each.value for each in variant.specialization if each.type == "constexpr"}
+    return given | dict(variant.config.values)
+
+
+def _objects(variant: Variant) -> dict[str, str]:
+    """The layouts and tuples among the constexprs as text, by name."""
+    return {
+        name: format_value(value)
+        for name, value in constexpr_values(variant).items()
+        if isinstance(value, ObjectValue | ListValue | tuple)
+    }
 
 
 def _fixed(path: str, name: str, text: str) -> str:
@@ -154,7 +180,7 @@ def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
         if option:
             values[CacheKeyInput("option", name)] = str(value)
         if name in declared or not (option or name in INVENTED):
-            values[CacheKeyInput("constexpr", name)] = str(value)
+            values[CacheKeyInput("constexpr", name)] = _text(value)
         elif name in INVENTED:
             values[CacheKeyInput(INVENTED[name], name)] = str(value)
     return values | {CacheKeyInput("environment", name): value for name, value in variant.environment.items()}
@@ -165,9 +191,13 @@ def environment_known(variant: Variant) -> bool:
     return any(name.startswith((ENVIRONMENT, OPTION)) for name in variant.cache_key)
 
 
+def _text(value: Value) -> str:
+    return literal(value) if isinstance(value, tuple) else str(value)
+
+
 def _words(argument: Argument) -> str:
     if argument.type == "constexpr":
-        return str(argument.value)
+        return _text(argument.value)
     words = {"D": "divisible by 16", "S": "within 2 GiB"}
     return " ".join([argument.type, *(words[letter] for letter in argument.key or "" if letter in words)])
 

@@ -11,12 +11,14 @@ from irscope.analysis.cache_key import (
     CacheKeyInput,
     belongs,
     cache_key_inputs,
+    constexpr_values,
     environment_known,
     has_key,
 )
 from irscope.backends import backend_of
 from irscope.model import Variant
 from irscope.model.environment import OPTION_VARIABLES, variable_value
+from irscope.model.object_values import changed_parameters
 
 # Options that the backends derive from the architecture (parse_options and the defaults in
 # triton/backends/*/compiler.py of 3.6 to 3.9).
@@ -49,7 +51,8 @@ class ChangedInput:
     """An input that differs. `a` and `b` are its values as text, None if a side does not have the input.
 
     The value of a source is the start of its sha256. `components` are the components of Triton's cache
-    key that differ because of it, `following` the inputs that differ only because of it.
+    key that differ because of it, `following` the inputs that differ only because of it. If it is a
+    layout or another object, `parameters` are those in which the two differ: name, A's value, B's value.
     """
 
     input: CacheKeyInput
@@ -57,6 +60,7 @@ class ChangedInput:
     b: str | None
     components: tuple[str, ...] = ()
     following: tuple[CacheKeyInput, ...] = ()
+    parameters: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +92,26 @@ def recompilation(a: Variant, b: Variant) -> Recompilation:
         following.setdefault(cause, []).extend(names)
     followers = {name for names in following.values() for name in names}
     reasons = [
-        ChangedInput(name, ours.get(name), theirs.get(name), following=tuple(sorted(following.get(name, ()))))
+        ChangedInput(
+            name,
+            ours.get(name),
+            theirs.get(name),
+            following=tuple(sorted(following.get(name, ()))),
+            parameters=_changed_parameters(name, a, b),
+        )
         for name in sorted(differing, key=lambda name: KINDS.index(name.kind))
         if name not in followers
     ]
     if not whole:
         return Recompilation(tuple(reasons), False, tuple(_not_compared(a, b)))
     return Recompilation(tuple(_explained(reasons, a, b)), True)
+
+
+def _changed_parameters(name: CacheKeyInput, a: Variant, b: Variant) -> tuple[tuple[str, str, str], ...]:
+    if name.kind != "constexpr":
+        return ()
+    ours, theirs = (constexpr_values(variant).get(name.name) for variant in (a, b))
+    return tuple(changed_parameters(ours, theirs))
 
 
 def _without_environment(values: dict[CacheKeyInput, str]) -> dict[CacheKeyInput, str]:
@@ -298,6 +315,8 @@ def key_sentence(why: Recompilation, number: int) -> str:
 
 
 def _arrow(reason: ChangedInput) -> str:
+    if reason.parameters:
+        return ", ".join(f"{name} {a} -> {b}" for name, a, b in reason.parameters)
     a, b = value_text(reason.input, reason.a), value_text(reason.input, reason.b)
     if a == b and reason.a is not None and reason.b is not None:
         # The texts differ only after the cut.

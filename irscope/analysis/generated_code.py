@@ -1,7 +1,7 @@
 """The user's line that a line of generated Triton came from, as Helion's comments say.
 
-    # src[matmul.py:14]: acc = torch.addmm(acc, x[tile_m, tile_k], y[tile_k, tile_n])
-    load = tl.load(x + (indices_0[:, None] * 1024 + indices_2[None, :] * 1), None)
+# src[matmul.py:14]: acc = torch.addmm(acc, x[tile_m, tile_k], y[tile_k, tile_n])
+load = tl.load(x + (indices_0[:, None] * 1024 + indices_2[None, :] * 1), None)
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from irscope.model import Benchmark, Failure, Launch, SourceFunction, Target, Value
+from irscope.model import Benchmark, Expression, Failure, Launch, SourceFunction, Target, Value
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
-
 
 # How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
 DEFAULT_CONFIGS = 10
@@ -34,8 +33,8 @@ class SweepRequest:
     file: Path
     kernel: str | None
     signature: str | None
-    constants: Mapping[str, Value]
-    axes: Mapping[str, tuple[Value, ...]]
+    constants: Mapping[str, Value | Expression]
+    axes: Mapping[str, tuple[Value | Expression, ...]]
     targets: tuple[Target, ...]
     reasons: bool = False
     passes: bool = False
@@ -105,7 +104,7 @@ class RunOptions:
     """
 
     target: Target | None
-    sweep: Mapping[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
+    sweep: Mapping[tuple[str, str], tuple[Value | Expression, ...]] = field(default_factory=dict)
     kernels: str = "*"
     most: int | None = None
     processes: int | None = None

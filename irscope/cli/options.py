@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from irscope.capturing.messages import SweepRequest
-    from irscope.model import Target, Value
+    from irscope.model import Expression, Target, Value
     from irscope.report.terminal.styles import Paint
     from irscope.workspace import CaptureWriter
 
@@ -222,7 +222,7 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     Raises UserError if they are invalid.
     """
     from irscope.capturing.messages import SweepRequest
-    from irscope.model import parse_value
+    from irscope.model import parse_argument
 
     check_positive(args, "-j")
     file, _, name = kernel.partition("::")
@@ -230,7 +230,7 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
         file=_kernel_file(file),
         kernel=name or None,
         signature=args.signature,
-        constants={name: parse_value(value) for name, value in map(_assignment, args.const)},
+        constants={name: parse_argument(value) for name, value in map(_assignment, args.const)},
         axes=_axes(args.config),
         targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
         reasons=args.reasons,
@@ -310,19 +310,19 @@ def assigned_texts(texts: Sequence[str]) -> dict[str, str]:
 
 def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
     """The values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
-    from irscope.workspace import split_signature
+    from irscope.model.text import split_entries
 
-    return {name: split_signature(values) for name, values in assigned_texts(texts).items()}
+    return {name: split_entries(values) for name, values in assigned_texts(texts).items()}
 
 
-def _axes(texts: list[str]) -> dict[str, tuple[Value, ...]]:
+def _axes(texts: list[str]) -> dict[str, tuple[Value | Expression, ...]]:
     """The values of each `--config`, by name. Raises UserError if a name has none."""
-    from irscope.model import UserError, parse_value
-    from irscope.workspace import split_signature
+    from irscope.model import UserError, parse_argument
+    from irscope.model.text import split_entries
 
-    axes: dict[str, tuple[Value, ...]] = {}
+    axes: dict[str, tuple[Value | Expression, ...]] = {}
     for name, values in map(_assignment, texts):
-        axes[name] = tuple(parse_value(value) for value in split_signature(values))
+        axes[name] = tuple(map(parse_argument, split_entries(values)))
         if not axes[name]:
             raise UserError(f"--config {name}=: specify at least one value")
     return axes

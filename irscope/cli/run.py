@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.model import UserError, Value, parse_value
+from irscope.model import Expression, UserError, Value, parse_argument, parse_value
+from irscope.model.text import split_entries
 
 if TYPE_CHECKING:
     from irscope.capturing.messages import Program, RunOptions
@@ -135,12 +136,10 @@ def _assumption(text: str) -> tuple[str, Value]:
     return f"{file}:{int(line)}", parse_value(value)
 
 
-def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value, ...]]:
-    from irscope.workspace import split_signature
-
+def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value | Expression, ...]]:
     kernel, colon, rest = text.partition(":")
     name, equals, values = rest.partition("=")
-    parsed = tuple(parse_value(value) for value in split_signature(values))
+    parsed = tuple(map(parse_argument, split_entries(values)))
     if not (colon and equals and parsed and name.strip().isidentifier()):
         raise UserError(f"--sweep {text}: not KERNEL:NAME=V1,V2")
     return (kernel, name.strip()), parsed

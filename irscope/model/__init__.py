@@ -1,11 +1,20 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
 from irscope.model.errors import UserError
+from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue
 from irscope.model.origin import Origin, ProgramLine
 from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
 from irscope.model.target import Target
-from irscope.model.tuning_config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
+from irscope.model.tuning_config import (
+    OPTION_NAMES,
+    Config,
+    Dtype,
+    Value,
+    format_value,
+    parse_argument,
+    parse_value,
+)
 from irscope.model.variant import (
     Argument,
     Artifact,
@@ -27,9 +36,13 @@ __all__ = [
     "Benchmark",
     "Config",
     "Dtype",
+    "Expression",
     "Failure",
     "Kernel",
     "Launch",
+    "ListValue",
+    "NamedValue",
+    "ObjectValue",
     "Origin",
     "Pass",
     "ProgramLine",
@@ -43,5 +56,6 @@ __all__ = [
     "Value",
     "Variant",
     "format_value",
+    "parse_argument",
     "parse_value",
 ]

@@ -17,6 +17,7 @@ _UNSAFE = re.compile(
 )
 # Characters that Markdown takes for markup within a sentence (CommonMark 2.4).
 _MARKUP = re.compile(r"([\\`*_\[\]<|~$])")
+_OPENING, _CLOSING = "([{<", ")]}>"
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 
 
@@ -62,6 +63,25 @@ def clipped(text: str, width: int) -> str:
 def base_name(path: str) -> str:
     """The file's name in a path of any system: captures move between machines."""
     return path.replace("\\", "/").rpartition("/")[2]
+
+
+def split_entries(text: str) -> list[str]:
+    """The entries of a list that a user wrote: splits at commas outside of brackets and quotes."""
+    entries, depth, quote, start = [], 0, "", 0
+    for index, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+        elif character == "," and depth == 0:
+            entries.append(text[start:index].strip())
+            start = index + 1
+    rest = text[start:].strip()
+    return [*entries, rest] if rest or entries else []
 
 
 def code(text: str) -> str:

@@ -7,6 +7,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue, literal
+
 # The arguments of `triton.Config` other than the kernel's meta-parameters.
 OPTION_NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -39,7 +41,7 @@ _DTYPE_ALIASES = {
     "float64": "fp64", "double": "fp64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
     "float8_e5m2": "fp8e5", "float8_e4m3fn": "fp8e4nv", "bool": "int1",
 }  # fmt: skip
-_DTYPE_TEXT = re.compile(r"(?:tl|torch|triton\.language)\.(\w+)")
+_DTYPE_TEXT = re.compile(r"(?:tl|gl|torch|triton\.language)\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,14 @@ class Dtype:
         return f"tl.{self.name}"
 
 
-Value = int | float | bool | str | None | Dtype
+Value = int | float | bool | str | Dtype | ObjectValue | NamedValue | ListValue | tuple["Value", ...] | None
 
 
 def parse_value(text: str) -> Value:
     """The constexpr value that `text` writes: `64`, `0.5`, `True`, `None`, `tl.float16`, `"ieee"`, `ieee`.
 
-    Numbers, bools, None and quoted strings are Python literals; `tl.` or `torch.` names an element
-    type; anything else is a string, unchanged.
+    Numbers, bools, None, quoted strings, lists and tuples are Python literals; `tl.` or `torch.` names an
+    element type; anything else is a string, unchanged.
     """
     text = text.strip()
     if match := _DTYPE_TEXT.fullmatch(text):
@@ -72,7 +74,24 @@ def parse_value(text: str) -> Value:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-    return value if isinstance(value, int | float | str | None) else text
+    return _literal_value(value, text)
+
+
+def _literal_value(value: object, text: str) -> Value:
+    """A Python literal as a constexpr value; `text` if it is of another type."""
+    if value is None or isinstance(value, int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return tuple(_literal_value(item, str(item)) for item in value)
+    if isinstance(value, list):
+        return ListValue(tuple(_literal_value(item, str(item)) for item in value))
+    return text
+
+
+def parse_argument(text: str) -> Value | Expression:
+    """The constexpr value that a user wrote: `parse_value`, or an Expression if `text` is not a literal."""
+    value = parse_value(text)
+    return Expression(text.strip()) if isinstance(value, str) and value == text.strip() else value
 
 
 def format_value(value: Value) -> str:
@@ -81,7 +100,7 @@ def format_value(value: Value) -> str:
         return repr(value)
     if isinstance(value, str) and parse_value(value) != value:
         return repr(value)
-    return str(value)
+    return literal(value) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

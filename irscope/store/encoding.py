@@ -6,7 +6,19 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from irscope.model import Argument, Benchmark, Config, Dtype, Failure, Launch, SourceFunction, Value
+from irscope.model import (
+    Argument,
+    Benchmark,
+    Config,
+    Dtype,
+    Failure,
+    Launch,
+    ListValue,
+    NamedValue,
+    ObjectValue,
+    SourceFunction,
+    Value,
+)
 
 # Level 6 costs 5 ms for the 650 kB of one matmul variant; 9 saves 3 % for twice that, 15 saves 7 % for 8
 # times, 19 saves 9 % for 33 times.
@@ -63,27 +75,57 @@ def dumps(value: Any) -> str:
 
 
 def value_to_json(value: Value) -> Any:
-    """A constexpr value; element types become {"dtype": NAME}."""
-    return {"dtype": value.name} if isinstance(value, Dtype) else value
+    """A constexpr value; those that JSON does not have become objects whose key says what they are."""
+    match value:
+        case Dtype(name):
+            return {"dtype": name}
+        case NamedValue(name, source):
+            return {"named": name, **({"source": source} if source else {})}
+        case ListValue(items):
+            return {"list": list(map(value_to_json, items))}
+        case tuple():
+            return {"tuple": list(map(value_to_json, value))}
+        case ObjectValue(type_, arguments, options):
+            document = {"object": type_, "arguments": _pairs_to_json(arguments)}
+            return {**document, **({"options": _pairs_to_json(options)} if options else {})}
+    return value
+
+
+def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
+    return [[name, value_to_json(value)] for name, value in pairs]
 
 
 def value_from_json(value: Any) -> Value:
     """Reverses `value_to_json`. Raises ValueError for anything else."""
-    if isinstance(value, dict) and isinstance(value.get("dtype"), str):
-        return Dtype(value["dtype"])
-    if value is None or isinstance(value, int | float | str):
-        return value
-    raise ValueError(f"not a constexpr value: {value!r}")
+    match value:
+        case None | int() | float() | str():
+            return value
+        case {"dtype": str(name)}:
+            return Dtype(name)
+        case {"named": str(name)}:
+            return NamedValue(name, checked(value.get("source", "")))
+        case {"list": list(items)}:
+            return ListValue(tuple(map(value_from_json, items)))
+        case {"tuple": list(items)}:
+            return tuple(map(value_from_json, items))
+        case {"object": str(type_), "arguments": list(arguments)}:
+            options = value.get("options", [])
+            return ObjectValue(type_, _pairs_from_json(arguments), _pairs_from_json(options))
+    raise ValueError(f"not a constexpr value: {value!r:.80}")
+
+
+def _pairs_from_json(pairs: list[Any]) -> tuple[tuple[str, Value], ...]:
+    return tuple((checked(name), value_from_json(value)) for name, value in pairs)
 
 
 def config_to_json(config: Config) -> str:
     """A config as a JSON list of [name, value], in order."""
-    return dumps([[name, value_to_json(value)] for name, value in config.values])
+    return dumps(_pairs_to_json(config.values))
 
 
 def config_from_json(text: str) -> Config:
     """Reverses `config_to_json`."""
-    return Config(tuple((checked(name), value_from_json(value)) for name, value in json.loads(text)))
+    return Config(_pairs_from_json(json.loads(text)))
 
 
 def specialization_to_json(arguments: tuple[Argument, ...]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from irscope.model import UserError, Variant, format_value
+from irscope.model.text import split_entries
 from irscope.model.varying import varying
 
 
@@ -91,4 +92,7 @@ def find_variant(variants: Sequence[Variant], text: str) -> Variant:
 def _fits(variant: Variant, name: str, text: str) -> bool:
     own = {f"{key}={value}" for key, value in _parts(variant).items()}
     own |= {variant.kernel.name, str(variant.target)}
-    return all(piece in own for piece in re.split(r"[,\s]+", text.strip())) or text in name
+    pieces = [
+        piece for entry in split_entries(text) for piece in ([entry] if entry in own else entry.split())
+    ]
+    return all(piece in own for piece in pieces) or text in name

@@ -16,6 +16,7 @@ from typing import Any
 from irscope.backends import CUDA
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
+from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import (
     CacheHit,
     CacheKeyComputed,
@@ -27,7 +28,7 @@ from irscope.toolchain.job import (
     PtxasLogged,
     StageCompiled,
 )
-from irscope.toolchain.kernels import find_kernel, triton_value
+from irscope.toolchain.kernels import FoundKernel, find_kernel
 from irscope.toolchain.pass_instrumentation import instrument_stage
 from irscope.toolchain.patching import patched
 from irscope.toolchain.stub_driver import gpu_target
@@ -71,18 +72,32 @@ class StageMemory:
 
 def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     """Compiles `job` as Triton's JIT would. Raises whatever Triton raises."""
-    source, options = source_of(find_kernel(job.file, job.kernel).function, job)
+    found = find_kernel(job.file, job.kernel)
+    for text in job.expressions:
+        found.constants.evaluate(text)
+    source, options = source_of(found, job)
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 
 
-def source_of(function: Any, job: Job) -> tuple[Any, Any]:
+def source_of(found: FoundKernel, job: Job) -> tuple[Any, Any]:
     """The JIT's input for `job`: an ASTSource of the kernel and the backend's parsed options."""
-    from triton.compiler import ASTSource, make_backend
+    from triton.compiler import make_backend
 
-    backend = make_backend(gpu_target(job.target))
-    options, signature, constexprs, attrs = pack_arguments(function, job, backend)
-    return ASTSource(function, signature, constexprs, attrs), options
+    function, backend = found.function, make_backend(gpu_target(job.target))
+    options, signature, constexprs, attrs = pack_arguments(function, found.constants, job, backend)
+    return _source_class(function)(function, signature, constexprs, attrs), options
+
+
+def _source_class(function: Any) -> Any:
+    """The class of the sources of Triton's kernels, or of Gluon's."""
+    if function.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        return GluonASTSource
+    from triton.compiler import ASTSource
+
+    return ASTSource
 
 
 def compile_source(
@@ -123,7 +138,7 @@ def plain_metadata(metadata: Any) -> dict[str, Any]:
     return plain
 
 
-def pack_arguments(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
+def pack_arguments(function: Any, constants: Constants, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
     """Options, signature, constants and attributes, assembled by the JIT's own `_pack_args`."""
     given = {argument.name: argument for argument in job.specialization}
     values = dict(job.config.values)
@@ -136,9 +151,9 @@ def pack_arguments(function: Any, job: Job, backend: Any) -> tuple[Any, Any, Any
             specialization.append((argument.type, argument.key))
             continue
         if parameter.name in values:
-            value = triton_value(values[parameter.name])
+            value = constants.real(values[parameter.name])
         else:
-            value = triton_value(argument.value) if argument is not None else parameter.default
+            value = constants.real(argument.value) if argument is not None else parameter.default
         bound[parameter.name] = value
         specialization.append(("constexpr", value))
     # The JIT passes all keyword arguments of a launch on: `num_warps` sets the option, and a parameter of

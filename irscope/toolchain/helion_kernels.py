@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Dtype, UserError, parse_value
-from irscope.toolchain.signature import split_signature
+from irscope.model.text import split_entries
 
-_TENSOR = re.compile(r"(?P<dtype>[a-z]\w*)\s*\[(?P<sizes>[\d,\s]*)\](?:\s*strides\s*\[(?P<strides>[\d,\s]*)\])?")
+_TENSOR = re.compile(
+    r"(?P<dtype>[a-z]\w*)\s*\[(?P<sizes>[\d,\s]*)\](?:\s*strides\s*\[(?P<strides>[\d,\s]*)\])?"
+)
 _NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
 # torch's names of Triton's element types.
 _TORCH_NAMES = {
@@ -89,7 +91,7 @@ def example_arguments(kernel: Any, signature: str, constants: Mapping[str, str])
     `strides [1, 512]` if it is not contiguous), `[fp16[8], fp16[9]]` a list, anything else a value. Raises
     UserError if it does not fit the kernel.
     """
-    entries = split_signature(signature)
+    entries = split_entries(signature)
     named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))} | dict(constants)
     positional = [_argument(entry) for entry in entries if not _NAMED.fullmatch(entry)]
     try:
@@ -114,7 +116,7 @@ def _argument(text: str) -> Any:
             return torch.empty(sizes, dtype=dtype, device="cuda")
         return torch.empty_strided(sizes, strides, dtype=dtype, device="cuda")
     if text[:1] in ("[", "(") and text[-1:] in ("]", ")"):
-        items = [_argument(item) for item in split_signature(text[1:-1])]
+        items = [_argument(item) for item in split_entries(text[1:-1])]
         return items if text[0] == "[" else tuple(items)
     value = parse_value(text)
     return _dtype(value.name) if isinstance(value, Dtype) else value
@@ -137,7 +139,7 @@ def config_value(text: str) -> Any:
     """A value of Helion's config as a user writes it, or as irscope shows it: `[64, 32]`, `[pointer]`, `4`."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
-        return [config_value(item) for item in split_signature(text[1:-1])]
+        return [config_value(item) for item in split_entries(text[1:-1])]
     return parse_value(text)
 
 

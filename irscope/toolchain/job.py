@@ -20,6 +20,7 @@ class Job:
     gets the whole group compiles the later stages once. `reasons` records the coalescing pass's debug
     output, `passes` each compiler pass; both make the passes run even if Triton's cache has the variant.
     `environment` has the components of Triton's cache key that are known before the compilation.
+    `expressions` are the texts from which constexpr values were evaluated.
     """
 
     file: Path
@@ -31,6 +32,7 @@ class Job:
     reasons: bool = False
     passes: bool = False
     environment: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

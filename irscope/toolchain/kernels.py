@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from irscope.frontends import FRONTENDS
-from irscope.model import Config, Dtype, SourceFunction, UserError, Value
-from irscope.model.tuning_config import DTYPE_NAMES
+from irscope.model import Config, SourceFunction, UserError
+from irscope.toolchain.constants import Constants
 from irscope.toolchain.python_files import load_file
 from irscope.toolchain.signature import SignatureItem
 
@@ -26,9 +26,11 @@ class FoundKernel:
     `function` is Triton's JITFunction without the decorators around it; `configs` are those of
     `@triton.autotune` (empty if not autotuned); `heuristics` maps parameter names to the functions of
     `@triton.heuristics`; `pruned` is true if the autotuner has a prune function or performance model.
+    `constants` has the objects in the configs.
     """
 
     function: Any
+    constants: Constants
     configs: tuple[Config, ...] = ()
     heuristics: Mapping[str, Any] = field(default_factory=dict)
     pruned: bool = False
@@ -54,18 +56,18 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     return next(iter(roots.values()))
 
 
-def parameters(function: Any) -> tuple[SignatureItem, ...]:
-    """The parameters of a JITFunction."""
+def parameters(found: FoundKernel) -> tuple[SignatureItem, ...]:
+    """The parameters of a kernel."""
     return tuple(
         SignatureItem(
             name=parameter.name,
             constexpr=parameter.is_constexpr,
             has_default=parameter.has_default,
-            default=plain_value(parameter.default) if parameter.has_default else None,
+            default=found.constants.plain(parameter.default) if parameter.has_default else None,
             specialized=not parameter.do_not_specialize,
             aligned=not parameter.do_not_specialize_on_alignment,
         )
-        for parameter in function.params
+        for parameter in found.function.params
     )
 
 
@@ -88,28 +90,6 @@ def source_function(function: Any) -> SourceFunction:
     return SourceFunction(function.fn.__name__, file, first, "".join(lines))
 
 
-def plain_value(value: Any) -> Value:
-    """A constexpr value as the model's type: element types of tl and torch become a Dtype.
-
-    Any other type becomes its text.
-    """
-    value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    name = str(value).rpartition(".")[2]
-    name = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}.get(name, name)
-    return Dtype(name) if name in DTYPE_NAMES else str(value)
-
-
-def triton_value(value: Value) -> Any:
-    """The model's value as Triton's type: a Dtype becomes a `tl.dtype`."""
-    if isinstance(value, Dtype):
-        import triton.language as tl
-
-        return tl.dtype(value.name)
-    return value
-
-
 # More decorators around each other than any kernel has: a bound on a chain that may have a cycle.
 _MOST_DECORATORS = 16
 
@@ -123,14 +103,16 @@ def unwrap(value: Any) -> FoundKernel | None:
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
-    configs: tuple[Config, ...] = ()
+    configs: list[Any] = []
     heuristics: dict[str, Any] = {}
     pruned = False
     for _ in range(_MOST_DECORATORS):
         if isinstance(value, JITFunction):
-            return FoundKernel(value, configs, heuristics, pruned)
+            constants = Constants(value)
+            known = tuple(_config(config, constants) for config in configs)
+            return FoundKernel(value, constants, known, heuristics, pruned)
         if isinstance(value, Autotuner):
-            configs = tuple(_config(config) for config in value.configs)
+            configs = value.configs
             pruned = bool(value.perf_model) or value.early_config_prune is not None
         elif isinstance(value, Heuristics):
             heuristics = {**value.values, **heuristics}
@@ -164,8 +146,8 @@ def _decorated(value: Any) -> Any:
     return next((function for function in found if function is not None), None)
 
 
-def _config(config: Any) -> Config:
-    kwargs = {name: plain_value(value) for name, value in config.all_kwargs().items()}
+def _config(config: Any, constants: Constants) -> Config:
+    kwargs = {name: constants.plain(value) for name, value in config.all_kwargs().items()}
     # Nearly every config has the default of one CTA: omit it.
     return Config(tuple((k, v) for k, v in kwargs.items() if (k, v) != ("num_ctas", 1)))
 

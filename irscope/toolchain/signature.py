@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from irscope.backends import backend_of
 from irscope.model import Argument, Target, Value, parse_value
 from irscope.model.errors import ArgumentError
-from irscope.model.text import pluralize
+from irscope.model.text import pluralize, split_entries
 
 _SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
 _NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
-_OPENING, _CLOSING = "([{<", ")]}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +32,9 @@ class SignatureItem:
     aligned: bool = True
 
 
-def split_signature(text: str) -> list[str]:
-    """The entries of a signature: splits at commas outside of brackets and quotes."""
-    entries, depth, quote, start = [], 0, "", 0
-    for index, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in _OPENING:
-            depth += 1
-        elif character in _CLOSING:
-            depth -= 1
-        elif character == "," and depth == 0:
-            entries.append(text[start:index].strip())
-            start = index + 1
-    rest = text[start:].strip()
-    return [*entries, rest] if rest or entries else []
-
-
 def split_named(text: str, names: frozenset[str]) -> tuple[str, dict[str, Value]]:
     """The signature without its entries `NAME=VALUE` for these names, and their values."""
-    entries = [(entry, _NAMED.fullmatch(entry)) for entry in split_signature(text)]
+    entries = [(entry, _NAMED.fullmatch(entry)) for entry in split_entries(text)]
     rest = [entry for entry, match in entries if match is None or match[1] not in names]
     return ", ".join(rest), {m[1]: parse_value(m[2]) for _, m in entries if m is not None and m[1] in names}
 
@@ -67,7 +47,7 @@ def bind_signature(
     Entries are positional, or `NAME=ENTRY`. Positional entries cover every parameter, or every one except
     the constexprs, or every one not in `given` (those have values from elsewhere). Raises ArgumentError.
     """
-    entries = split_signature(text)
+    entries = split_entries(text)
     named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))}
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in named if name not in names]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model.environment import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
+from irscope.toolchain.constants import plain_value
 
 # The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.
 _SIDECAR = "irscope.json"
@@ -34,7 +35,7 @@ def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
     components |= {f"type {name}": str(type_) for name, type_ in source.signature.items()}
     names = function.arg_names
     components |= {
-        "constant " + ".".join([names[path[0]], *map(str, path[1:])]): str(value)
+        "constant " + ".".join([names[path[0]], *map(str, path[1:])]): _constant_text(value)
         for path, value in source.constants.items()
     }
     components |= {OPTION + name: str(value) for name, value in sorted(vars(options).items())}
@@ -43,6 +44,12 @@ def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
         f"global {name}": repr(value) for (name, _), (value, _) in function.used_global_vals.items()
     }
     return components
+
+
+def _constant_text(value: Any) -> str:
+    """A constant in the key. Of a function, Triton's key has the source (ASTSource.hash)."""
+    source = getattr(value, "cache_key", None)
+    return str(value) if source is None else f"{plain_value(value)} (source {source[:12]})"
 
 
 def environment_components(options: Any) -> dict[str, str]:

@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.python_files import module_file as module_file
-    from irscope.toolchain.signature import split_signature as split_signature
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
     from irscope.workspace.checks import CheckResult as CheckResult
@@ -217,7 +216,6 @@ _EXPORTS = {
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
-    "irscope.toolchain.signature": "split_signature",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
     "irscope.workspace.comparison": "Comparison",

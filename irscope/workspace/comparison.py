@@ -19,6 +19,7 @@ from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
 from irscope.frontends import is_source_stage
 from irscope.model import Variant, format_value
+from irscope.model.object_values import changed_parameters
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
@@ -71,8 +72,17 @@ class Comparison:
 
     @property
     def config_text(self) -> str:
-        """The config values that differ: `BLOCK_M 64 -> 128, num_warps unset -> 8`; "" if none."""
-        return ", ".join(f"{name} {a or 'unset'} -> {b or 'unset'}" for name, a, b in self.config_changes)
+        """The config values that differ: `BLOCK_M 64 -> 128, num_warps unset -> 8`; "" if none.
+
+        Of layouts and other objects, the parameters that differ: `LAYOUT.order [1, 0] -> [0, 1]`.
+        """
+        values = [variant.settings for variant in self.variants]
+        texts = []
+        for name, left, right in self.config_changes:
+            parts = changed_parameters(*(side.get(name) for side in values))
+            changes = [(f"{name}.{parameter}", a, b) for parameter, a, b in parts] or [(name, left, right)]
+            texts += [f"{of} {a or 'unset'} -> {b or 'unset'}" for of, a, b in changes]
+        return ", ".join(texts)
 
     def describe(self, index: int) -> str:
         """A (0) or B (1) in one line: `#1 BLOCK_M=64  matmul_kernel  cuda:90`."""

@@ -70,6 +70,7 @@ def _compiled(path: Path, choice):
     from triton.runtime.cache import get_cache_key
 
     from irscope.toolchain.compiler import pack_arguments
+    from irscope.toolchain.constants import Constants
     from irscope.toolchain.job import Job
     from irscope.toolchain.kernels import find_kernel
     from irscope.toolchain.stub_driver import gpu_target
@@ -86,7 +87,7 @@ def _compiled(path: Path, choice):
     function = find_kernel(path, "kernel").function
     backend = make_backend(gpu_target(target))
     job = Job(path, "kernel", target, arguments, config, 0)
-    options, signature, constants, attributes = pack_arguments(function, job, backend)
+    options, signature, constants, attributes = pack_arguments(function, Constants(function), job, backend)
     source = ASTSource(function, signature, constants, attributes)
     options = backend.parse_options(vars(options))
     made = replace(

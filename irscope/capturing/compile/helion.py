@@ -35,7 +35,9 @@ class HelionRequest:
     def text(self) -> str:
         """The request as the argument of the program."""
         file = str(self.file.absolute())
-        values = {name: getattr(self, name) for name in ("kernel", "signature", "constants", "axes", "configs")}
+        values = {
+            name: getattr(self, name) for name in ("kernel", "signature", "constants", "axes", "configs")
+        }
         return json.dumps({"file": file, **values})
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from itertools import product
 from typing import Any
@@ -12,21 +14,26 @@ from typing import Any
 import irscope
 from irscope.backends import CUDA
 from irscope.capturing.messages import Plan, SweepRequest
-from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
+from irscope.model import OPTION_NAMES, Argument, Config, Expression, Target, UserError, Value, parse_argument
 from irscope.model.errors import ArgumentError
 from irscope.toolchain.compiler import launch_options
+from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import (
     FoundKernel,
     called_functions,
     find_kernel,
     parameters,
-    plain_value,
     source_function,
 )
 from irscope.toolchain.signature import SignatureItem, bind_signature, specialize, split_named
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import environment_components
+
+# tensordesc<fp16[128, 64], gl.NVMMASharedLayout(128, 16)>: the part before the layout, and the layout.
+_GLUON_DESCRIPTOR = re.compile(
+    r"(tensordesc(?:_im2col)?<\w+\[[\d, ]+\](?:,\s*input_rank=\d+)?),\s*(\w[\w.]*\(.*\))>"
+)
 
 
 def make_plan(request: SweepRequest) -> Plan:
@@ -36,9 +43,12 @@ def make_plan(request: SweepRequest) -> Plan:
 
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     """The jobs of a request for this kernel. Raises UserError if the request does not fit it."""
-    known = parameters(found.function)
+    known = parameters(found)
     request = _with_launch_keywords(request, known)
-    configs = _apply_axes(found.configs, request.axes)
+    expressions = _expressions(request)
+    plain = partial(_plain, found.constants)
+    axes = {name: tuple(plain("config", name, v) for v in values) for name, values in request.axes.items()}
+    configs = _apply_axes(found.configs, axes)
     _check_names(request, found, known, configs)
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
@@ -50,7 +60,13 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
             "signature", f"'{twice[0]}' also has a value from a config, a const or a heuristic: drop one"
         )
     constants = {p.name: p.default for p in known if p.constexpr and p.has_default and p.name not in given}
-    constants |= request.constants
+    constants |= {name: plain("const", name, value) for name, value in request.constants.items()}
+    for name, (type_, hint) in entries.items():
+        entries[name] = _with_layout(found.constants, name, type_), hint
+    for name in [p.name for p in known if p.constexpr and p.name in entries]:
+        value = parse_argument(entries.pop(name)[0])
+        constants[name] = plain("signature", name, value)
+        expressions += (value.text,) if isinstance(value, Expression) else ()
     jobs: list[Job] = []
     groups: dict[tuple[Any, ...], int] = {}
     for target in request.targets:
@@ -63,7 +79,9 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
             group = groups.setdefault((target, rest), len(groups))
             name = found.function.fn.__name__
             flags = request.reasons, request.passes
-            jobs.append(Job(request.file, name, target, arguments, full, group, *flags, environment))
+            jobs.append(
+                Job(request.file, name, target, arguments, full, group, *flags, environment, expressions)
+            )
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
@@ -120,14 +138,36 @@ def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...
     names = options & {parameter.name for parameter in known if parameter.constexpr}
     if not names:
         return request
-    signature, values = split_named(request.signature or "", names)
-    values |= {name: value for name, value in request.constants.items() if name in names}
+    signature, named = split_named(request.signature or "", names)
+    values = named | {name: value for name, value in request.constants.items() if name in names}
     return replace(
         request,
         signature=None if request.signature is None else signature,
         constants={name: value for name, value in request.constants.items() if name not in names},
         axes={name: (value,) for name, value in values.items()} | dict(request.axes),
     )
+
+
+def _expressions(request: SweepRequest) -> tuple[str, ...]:
+    """The texts that stand for values in a request."""
+    values = [*request.constants.values(), *(value for axis in request.axes.values() for value in axis)]
+    return tuple(dict.fromkeys(value.text for value in values if isinstance(value, Expression)))
+
+
+def _with_layout(constants: Constants, name: str, type_: str) -> str:
+    """The type of an argument; the layout in a type of Gluon's tensor descriptors as the JIT writes it."""
+    match = _GLUON_DESCRIPTOR.fullmatch(type_)
+    if match is None:
+        return type_
+    layout = constants.real(_plain(constants, "signature", name, Expression(match[2])))
+    return f"{match[1]},{layout!r}>"
+
+
+def _plain(constants: Constants, argument: str, name: str, value: Value | Expression) -> Value:
+    try:
+        return constants.plain(value)
+    except UserError as error:
+        raise ArgumentError(argument, f"{name}={error}") from error
 
 
 def _apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
@@ -193,7 +233,8 @@ def _with_heuristics(found: FoundKernel, config: Config, arguments: tuple[Argume
         if name in known:
             continue
         try:
-            known[name] = values[name] = plain_value(heuristic(dict(known)))
+            given = {of: found.constants.real(value) for of, value in known.items()}
+            known[name] = values[name] = found.constants.plain(heuristic(given))
         except KeyError as error:
             raise ArgumentError(
                 "const",

@@ -30,7 +30,7 @@ from irscope.model import Failure, Target, UserError, Value
 from irscope.store.writer import CaptureWriter
 from irscope.toolchain.compiler import source_of
 from irscope.toolchain.job import Job
-from irscope.toolchain.kernels import unwrap
+from irscope.toolchain.kernels import FoundKernel, unwrap
 from irscope.toolchain.stub_driver import gpu_target
 
 # A device number that no GPU has; see session.recording.
@@ -107,7 +107,7 @@ def compile_kernel(
     if found is None:
         raise UserError(f"{kernel!r} is not a @triton.jit function")
     function = found.function
-    axes = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in config.items()}
+    axes = {name: _values(value) for name, value in config.items()}
     file = Path(function.fn.__code__.co_filename)
     plan = plan_for(found, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
     failures: dict[int, Failure] = {}
@@ -116,7 +116,7 @@ def compile_kernel(
     try:
         writer.put(ToolchainUsed(plan.versions))
         writer.put(KernelRecorded(0, plan.source, plan.helpers, plan.parameters))
-        for recorded, outcome in compile_forked(_compilations(function, plan), processes, seconds):
+        for recorded, outcome in compile_forked(_compilations(found, plan), processes, seconds):
             writer.put(VariantDone(recorded.number, 0, outcome.added_to(recorded.variant)))
             reused += outcome.cached and outcome.failure is None
             if outcome.failure is not None:
@@ -127,11 +127,16 @@ def compile_kernel(
     return CompileResult(len(plan.jobs) - len(failures), len(failures), reused, first, plan.notes)
 
 
-def _compilations(function: Any, plan: Plan) -> list[RecordedCompilation]:
-    return [_compilation(function, number, job) for number, job in enumerate(plan.jobs)]
+def _values(value: Any) -> tuple[Any, ...]:
+    """The values of a config entry: those in a list or tuple, or one value, which may be a named tuple."""
+    return tuple(value) if type(value) in (list, tuple) else (value,)
 
 
-def _compilation(function: Any, number: int, job: Job) -> RecordedCompilation:
-    source, options = source_of(function, job)
+def _compilations(found: FoundKernel, plan: Plan) -> list[RecordedCompilation]:
+    return [_compilation(found, number, job) for number, job in enumerate(plan.jobs)]
+
+
+def _compilation(found: FoundKernel, number: int, job: Job) -> RecordedCompilation:
+    source, options = source_of(found, job)
     target, variant = gpu_target(job.target), unfinished_variant(job)
     return RecordedCompilation(number, 0, source, options, target, variant, TunedNames())

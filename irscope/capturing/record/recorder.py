@@ -20,9 +20,10 @@ from irscope.capturing.messages import (
     ToolchainUsed,
     VariantDone,
 )
-from irscope.model import OPTION_NAMES, Argument, Config, SourceFunction, Target, Value
+from irscope.model import OPTION_NAMES, Argument, Config, Expression, SourceFunction, Target, Value
 from irscope.store.writer import NewVariant
-from irscope.toolchain.kernels import called_functions, plain_value, source_function, triton_value
+from irscope.toolchain.constants import Constants, plain_value
+from irscope.toolchain.kernels import called_functions, source_function
 from irscope.toolchain.triton_cache import environment_components
 
 # Options that do not configure the kernel: where the code runs and how it is checked.
@@ -315,7 +316,9 @@ def _specialization(
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
             value = source.constants.get((index,))
-            if not _in_config(parameter, value, options, tuned) and not _follows(parameter.name, value, origin):
+            if not _in_config(parameter, value, options, tuned) and not _follows(
+                parameter.name, value, origin
+            ):
                 arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
@@ -409,7 +412,7 @@ def _defaults(target: Any) -> Any:
 
 
 def unknown_names(
-    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
+    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value | Expression, ...]]
 ) -> Iterator[str]:
     """A line per name in a sweep of this kernel that is neither a `tl.constexpr` of it nor an option."""
     name = recorded.source.fn.fn.__name__
@@ -421,7 +424,7 @@ def unknown_names(
 
 
 def swept(
-    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value, ...]]
+    recorded: RecordedCompilation, sweep: Mapping[tuple[str, str], tuple[Value | Expression, ...]]
 ) -> Iterator[tuple[Any, Any, TunedNames]]:
     """The source, options and tuned names of a compilation with each combination of its kernel's values."""
     from itertools import product
@@ -431,15 +434,16 @@ def swept(
     source, options = recorded.source, vars(recorded.options)
     name = source.fn.fn.__name__
     axes = {of: values for (kernel, of), values in sweep.items() if kernel == name}
+    known = Constants(source.fn)
     indexes = {parameter.name: parameter.num for parameter in source.fn.params if parameter.is_constexpr}
     for values in product(*axes.values()) if axes else ():
         constants, changed = dict(source.constants), dict(options)
         for of, value in zip(axes, values, strict=True):
             # A launch's keyword sets both, if a parameter has the name of an option.
             if of in indexes:
-                constants[(indexes[of],)] = triton_value(value)
+                constants[(indexes[of],)] = known.real(value)
             if of in options or of not in indexes:
-                changed[of] = value
+                changed[of] = known.real(value)
         new_source = type(source)(source.fn, source.signature, constants, source.attrs)
         tuned = TunedNames(recorded.tuned.autotuned, recorded.tuned.names | set(axes))
         yield new_source, make_backend(recorded.target).parse_options(changed), tuned

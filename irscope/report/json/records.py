@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.model import Dtype, Kernel, Status, Value, Variant
+from irscope.model import Kernel, Status, Value, Variant, format_value
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -17,9 +17,9 @@ def to_json(document: dict[str, Any]) -> str:
 
 def json_value(value: Value | Status) -> int | float | bool | str | None:
     """The value of a constexpr or a fact; values that JSON cannot represent become strings."""
-    if isinstance(value, Dtype | Status) or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, Status) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
-    return value
+    return value if value is None or isinstance(value, int | float | str) else format_value(value)
 
 
 def variants_by_kernel(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:

@@ -41,6 +41,7 @@ def _reason(reason: ChangedInput) -> dict[str, Any]:
         "a": reason.a,
         "b": reason.b,
         "text": reason_text(reason),
+        "parameters": [{"name": name, "a": a, "b": b} for name, a, b in reason.parameters],
         "components": list(reason.components),
         "following": [f"{name.kind} {name.name}".rstrip() for name in reason.following],
     }

@@ -20,7 +20,7 @@ from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.capturing.messages import Note
 from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs, annotated
 from irscope.capturing.record.recorder import Recorder
-from irscope.toolchain.kernels import plain_value
+from irscope.toolchain.constants import plain_value
 from irscope.toolchain.patching import never_raises
 
 
