@@ -12,7 +12,7 @@ from typing import Any
 
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
-from irscope.toolchain.python_files import load_file
+from irscope.toolchain.python_files import import_file, load_file
 from irscope.toolchain.signature import SignatureItem
 
 
@@ -38,6 +38,9 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
         for key, value in load_file(path).items()
         if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
     }
+    problem = import_file(path).error
+    if problem is not None and (name not in found if name else not found):
+        raise problem
     if not found:
         raise UserError(f"{path}: no @triton.jit function in it")
     if name is not None:

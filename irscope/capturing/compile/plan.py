@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import irscope
@@ -24,6 +25,7 @@ from irscope.toolchain.kernels import (
     plain_value,
     source_function,
 )
+from irscope.toolchain.python_files import import_file
 from irscope.toolchain.signature import SignatureItem, bind_signature, specialize, split_named
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import environment_components
@@ -31,7 +33,8 @@ from irscope.toolchain.triton_cache import environment_components
 
 def make_plan(request: SweepRequest) -> Plan:
     """The jobs of a request. Raises UserError if the request does not fit the file."""
-    return plan_for(find_kernel(request.file, request.kernel), request)
+    plan = plan_for(find_kernel(request.file, request.kernel), request)
+    return replace(plan, notes=(*plan.notes, *_import_notes(request.file)))
 
 
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
@@ -207,6 +210,13 @@ def _notes(found: FoundKernel) -> tuple[str, ...]:
     if found.pruned:
         return ("every config is compiled: the autotuner's pruning needs real arguments and did not run",)
     return ()
+
+
+def _import_notes(file: Path) -> tuple[str, ...]:
+    """Says which statements of the file or its packages were left out because they fail."""
+    skipped = import_file(file).skipped
+    more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
+    return (f"imported without what fails: {skipped[0]}{more}",) if skipped else ()
 
 
 def _missing_signature(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
