@@ -129,6 +129,8 @@ class _Function:
         elif name == "make_block_ptr":
             shapes += node.args[4:5]
         self.uses.shapes |= {p for shape in shapes for p in self._sources(shape)}
+        flags = [keywords.get(key) for key in ("warp_specialize", "flatten", "disallow_acc_multi_buffer")]
+        self.uses.conditions |= {one.id for one in flags if isinstance(one, ast.Name)} & self._names
         dtypes = [*node.args[1:2], keywords.get("dtype")] if name == "zeros" else [keywords.get("dtype")]
         self.uses.dtypes |= {one.id for one in dtypes if isinstance(one, ast.Name)} & self._names
 
@@ -157,25 +159,20 @@ class _Function:
     def _base(self, node: ast.expr, visited: frozenset[str] = frozenset()) -> set[str]:
         """The parameters that an address may start from."""
         match node:
-            case ast.Name(id=name) if name in self._names:
-                return {name}
-            case ast.Name(id=name) if name not in visited:
-                values = self._assigned.get(name, [])
-                return {base for value in values for base in self._base(value, visited | {name})}
+            case ast.Name(id=name):
+                values = [] if name in self._names or name in visited else self._assigned.get(name, [])
+                bases = {base for value in values for base in self._base(value, visited | {name})}
+                return bases | ({name} & self._names)
             case ast.BinOp(op=ast.Add() | ast.Sub()):
                 left, right = self._base(node.left, visited), self._base(node.right, visited)
                 by_name = {name for name in left | right if _named_pointer(name)}
                 return by_name or left or right
-            case ast.IfExp():
-                return self._base(node.body, visited) | self._base(node.orelse, visited)
+            case ast.IfExp(body=left, orelse=right):
+                return self._base(left, visited) | self._base(right, visited)
             case ast.Subscript(value=value):
                 return self._base(value, visited)
-            case ast.Call(args=[_, left, right]) if _last_name(node.func) == "where":
-                return self._base(left, visited) | self._base(right, visited)
-            case ast.Call(args=[first, *_]) if _last_name(node.func) in _SAME_BASE:
-                return self._base(first, visited)
-            case ast.Call(func=ast.Attribute(value=value, attr="to"), args=[type_]):
-                return set() if isinstance(type_, ast.Call) else self._base(value, visited)
+            case ast.Call():
+                return {name for part in _same_base(node) for name in self._base(part, visited)}
         return set()
 
     def _loaded(self, node: ast.expr) -> set[str]:
@@ -234,6 +231,14 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield name, node.value
         case ast.NamedExpr(target=ast.Name(id=name), value=value):
             yield name, value
+
+
+def _same_base(call: ast.Call) -> list[ast.expr]:
+    """The arguments of a call whose base address the result has; `x.to(tl.pointer_type(...))` makes one."""
+    name = _last_name(call.func)
+    if name == "to" and isinstance(call.func, ast.Attribute):
+        return [] if any(isinstance(argument, ast.Call) for argument in call.args) else [call.func.value]
+    return call.args[1:3] if name == "where" else call.args[:1] if name in _SAME_BASE else []
 
 
 def _argument(call: ast.Call) -> ast.expr | None:

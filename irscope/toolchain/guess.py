@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from irscope.toolchain.argument_uses import Resolve, Uses, argument_nodes, uses_of
@@ -36,6 +36,10 @@ _SMALL = re.compile(
     r"group|heads?|num_|^(H|G|B|HQ|HV|NG|N_?H)$|splits?|stages|warps|ratio|rep", re.IGNORECASE
 )
 
+_OPTIONS = {"num_warps": "4", "num_stages": "2", "num_ctas": "1"}
+# With more sizes than this, blocks of 64 in each dimension are too large.
+_MOST_LARGE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -54,9 +58,10 @@ def guess(function: ast.FunctionDef, resolve: Resolve) -> Guess:
     defaults = _defaults(function)
     types, constants = {}, {}
     shapes = [name for name, node in defaults.items() if _is_constexpr(node[0]) and name in uses.shapes]
+    last = _last_strides(defaults)
     for name, (argument, default) in defaults.items():
         if not _is_constexpr(argument):
-            types[name] = _type(name, uses, argument, default)
+            types[name] = "1" if name in last else _type(name, uses, argument, default)
         elif default is None and name not in uses.called:
             constants[name] = _constant(name, uses, len(shapes))
     return Guess(types, constants)
@@ -74,6 +79,15 @@ def _is_constexpr(argument: ast.arg) -> bool:
     return argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)
 
 
+def _last_strides(names: Iterable[str]) -> set[str]:
+    """The last of the strides of each tensor (stride_am, stride_ak), which is 1 for most tensors."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        if "stride" in name.lower():
+            groups.setdefault(name[:-1], []).append(name)
+    return {strides[-1] for strides in groups.values() if len(strides) > 1}
+
+
 def _type(name: str, uses: Uses, argument: ast.arg, default: ast.expr | None) -> str:
     if name in uses.descriptors:
         block = ", ".join(["1"] * (uses.descriptors[name] - 2) + ["64"] * min(uses.descriptors[name], 2))
@@ -87,7 +101,7 @@ def _type(name: str, uses: Uses, argument: ast.arg, default: ast.expr | None) ->
     if annotation == "float" or isinstance(value, float) or name in uses.floats:
         return "fp32"
     floating = _FLOAT_NUMBER.search(name) and not _INT_NUMBER.search(name) and annotation != "int"
-    return "fp32" if floating else "i32" if isinstance(value, bool) else "i32:16"
+    return "fp32" if floating else "i32" if isinstance(value, bool) or "seed" in name else "i32:16"
 
 
 def _pointee(name: str, uses: Uses) -> str:
@@ -103,12 +117,15 @@ def _constant(name: str, uses: Uses, shapes: int) -> str:
         return f'"{uses.strings[name]}"'
     if name in uses.dtypes or name.lower().endswith("dtype"):
         return "tl.float32" if "acc" in name.lower() else "tl.float16"
-    if name.lower() in ("num_warps", "num_stages", "num_ctas"):
-        return {"num_warps": "4", "num_stages": "2", "num_ctas": "1"}[name.lower()]
+    if name.lower() in _OPTIONS:
+        return _OPTIONS[name.lower()]
     if name in uses.shapes:
-        return "1024" if shapes == 1 else "64" if shapes <= 3 else "32"
-    if name in uses.conditions or _FLAG.search(name):
-        return "False"
+        return "1024" if shapes == 1 else "64" if shapes <= _MOST_LARGE else "32"
+    return "False" if name in uses.conditions or _FLAG.search(name) else _number(name)
+
+
+def _number(name: str) -> str:
     if _FLOAT_NUMBER.search(name) and not _INT_NUMBER.search(name):
         return "1e-06" if "eps" in name.lower() else "0.5"
-    return "4" if _SMALL.search(name) else "64" if _EXTENT.search(name) or "BLOCK" in name.upper() else "4"
+    large = not _SMALL.search(name) and (_EXTENT.search(name) or "BLOCK" in name.upper())
+    return "64" if large else "4"

@@ -135,7 +135,7 @@ def _import_packages(path: Path, skipped: list[str]) -> None:
         try:
             if folder in map(Path, importlib.import_module(name).__path__):
                 continue
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
             skipped.append(f"{folder.name}/__init__.py: {one_line(error)}")
         module = _new_module(folder / "__init__.py", name)
         module.__path__ = [str(folder)]

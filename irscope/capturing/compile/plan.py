@@ -12,6 +12,7 @@ from typing import Any
 
 import irscope
 from irscope.backends import CUDA
+from irscope.capturing.compile.suggestion import missing_constexprs, missing_signature, missing_values
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.model.errors import ArgumentError
@@ -46,7 +47,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
     if request.signature is None and any(not p.constexpr for p in known):
-        raise ArgumentError("signature", _missing_signature(request, found, known))
+        raise ArgumentError("signature", missing_signature(request, found, known, given))
     entries = bind_signature(request.signature or "", known, given)
     if twice := [name for name in entries if name in given]:
         raise ArgumentError(
@@ -174,14 +175,10 @@ def _check_complete(
     found: FoundKernel, known: tuple[SignatureItem, ...], config: Config, arguments: tuple[Argument, ...]
 ) -> None:
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
+    if missing := missing_constexprs(known, frozenset(have)):
+        raise ArgumentError("config", missing_values(found, missing))
     for parameter in known:
         if parameter.name not in have and not parameter.has_default:
-            if parameter.constexpr:
-                kernel = found.function.fn.__name__
-                raise ArgumentError(
-                    "config",
-                    f"no value for the constexpr '{parameter.name}' of {kernel}: add it here or to const",
-                )
             raise ArgumentError("signature", f"no type for argument '{parameter.name}'")
 
 
@@ -217,12 +214,3 @@ def _import_notes(file: Path) -> tuple[str, ...]:
     skipped = import_file(file).skipped
     more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
     return (f"imported without what fails: {skipped[0]}{more}",) if skipped else ()
-
-
-def _missing_signature(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
-    runtime = [parameter.name for parameter in known if not parameter.constexpr]
-    example = ", ".join("*fp32:16" if "ptr" in name else "i32:16" for name in runtime)
-    return (
-        f"{request.file}::{found.function.fn.__name__} needs one type for each of {', '.join(runtime)}; "
-        f'for example "{example}"'
-    )
