@@ -15,7 +15,7 @@ from typing import Any
 from irscope.frontends import FRONTENDS
 from irscope.model import Config, SourceFunction, UserError
 from irscope.toolchain.constants import Constants
-from irscope.toolchain.python_files import load_file
+from irscope.toolchain.python_files import import_file, load_file
 from irscope.toolchain.signature import SignatureItem
 
 
@@ -43,6 +43,9 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
         for key, value in load_file(path).items()
         if (kernel := _kernel_in(value, path)) is not None
     }
+    problem = import_file(path).error
+    if problem is not None and (name not in found if name else not found):
+        raise problem
     if not found:
         raise UserError(f"{path}: no @triton.jit function in it")
     if name is not None:

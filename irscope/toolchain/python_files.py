@@ -13,6 +13,7 @@ import linecache
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -26,6 +27,8 @@ _DEFINING = (ast.FunctionDef, ast.ClassDef)
 _ASSIGNING = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Try)
 # Lines of a notebook that IPython, and not Python, understands.
 _MAGIC = ("%", "!", "?")
+# Modules that another name installs.
+_DISTRIBUTIONS = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "yaml": "pyyaml"}
 
 
 def module_file(name: str) -> Path | None:
@@ -39,61 +42,107 @@ def module_file(name: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-@cache
-def load_file(path: Path) -> Mapping[str, Any]:
-    """Imports the file at `path` and returns its names.
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """The names of an imported file.
 
-    Raises UserError if the file is missing or its import fails.
+    `skipped` says which statements failed and were left out, of the file or of a package that it is in; if
+    some of the file were, `error` is why Python cannot import it as it is.
+    """
+
+    names: Mapping[str, Any]
+    skipped: tuple[str, ...] = ()
+    error: UserError | None = None
+
+
+def load_file(path: Path) -> Mapping[str, Any]:
+    """The names of the file at `path`; see `import_file`."""
+    return import_file(path).names
+
+
+@cache
+def import_file(path: Path) -> LoadedFile:
+    """Imports the file at `path`.
+
+    If its import fails, its imports, definitions and assignments are executed one by one, without those that
+    fail. Raises UserError if the file is missing or is not Python.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such Python file")
+    skipped: list[str] = []
     try:
         if path.suffix == NOTEBOOK:
-            return _run_notebook(path)
-        return vars(_import_in_package(path) if _package_of(path) else _import_alone(path))
-    except ModuleNotFoundError as error:
-        hint = "; pip install 'irscope[run]'" if error.name == "torch" else ""
-        raise UserError(f"{path}: needs the module '{error.name}', which is not installed{hint}") from error
+            return LoadedFile(_run_notebook(path))
+        return LoadedFile(vars(_import(path, skipped)), tuple(skipped))
     except UserError:
         raise
-    except BaseException as error:  # user code may raise anything, SystemExit included
-        raise UserError(f"{path}: importing it fails: {_one_line(error)}{_run_instead(path)}") from error
+    except (SyntaxError, SystemExit, KeyboardInterrupt) as error:
+        raise _import_error(path, error, skipped) from error
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        told = _import_error(path, error, skipped)
+        module = _new_module(path, _free_name(path, ".".join(_module_name(path))))
+        skipped += _run_definitions(module, path.read_text(encoding="utf-8"), path)
+        return LoadedFile(vars(module), tuple(skipped), told)
 
 
-def _import_alone(path: Path) -> ModuleType:
-    """Imports a file under its own name, as if its folder were the script's."""
-    _add_to_path(path.parent)
-    return _execute(path, path.stem)
-
-
-def _import_in_package(path: Path) -> ModuleType:
+def _import(path: Path, skipped: list[str]) -> ModuleType:
     """Imports a file under its name in its package, so that its relative imports work.
 
-    A package whose own code fails (a library checks its other dependencies there) is imported empty. A file
-    that still cannot be imported may need no package: it is imported alone as the last resort.
+    A file that cannot be imported so may need no package: it is imported alone as the last resort.
     """
-    package = _package_of(path)
-    root = path.resolve().parents[len(package)]
-    name = ".".join([*package, *([] if path.stem == "__init__" else [path.stem])])
-    _add_to_path(root)
+    if not _package_of(path):
+        return _import_alone(path)
     try:
-        for depth in range(1, len(package) + 1):
-            _import_package(".".join(package[:depth]), root.joinpath(*package[:depth]))
-        return _execute(path, name)
+        _import_packages(path, skipped)
+        return _execute(path, ".".join(_module_name(path)))
     except Exception:
         with suppress(Exception):
             return _import_alone(path)
         raise
 
 
-def _import_package(name: str, folder: Path) -> None:
-    """Imports a package, or an empty one in its place if its code fails."""
-    with suppress(Exception, SystemExit):
-        if folder in map(Path, importlib.import_module(name).__path__):
-            return
-    empty = ModuleType(name)
-    empty.__path__ = [str(folder)]
-    sys.modules[name] = empty
+def _import_alone(path: Path) -> ModuleType:
+    """Imports a file under its own name, as if its folder were the script's."""
+    _add_to_path(path.parent)
+    return _execute(path, _free_name(path, path.stem))
+
+
+def _free_name(path: Path, name: str) -> str:
+    """`name`, or a similar one if another file's module has it (a kernel's file may be called math.py)."""
+    return (
+        name
+        if name not in sys.modules or _is_at(sys.modules[name], path)
+        else f"{name}_of_{path.parent.stem}"
+    )
+
+
+def _is_at(module: ModuleType, path: Path) -> bool:
+    """Whether a module is the one of the file at `path`."""
+    return Path(getattr(module, "__file__", None) or "").resolve() == path.resolve()
+
+
+def _import_packages(path: Path, skipped: list[str]) -> None:
+    """Imports the packages that a file is in.
+
+    One whose own code fails (a library checks its other dependencies there) is imported without the
+    statements that fail.
+    """
+    package = _package_of(path)
+    root = path.resolve().parents[len(package)]
+    _add_to_path(root)
+    for depth in range(1, len(package) + 1):
+        name, folder = ".".join(package[:depth]), root.joinpath(*package[:depth])
+        try:
+            if folder in map(Path, importlib.import_module(name).__path__):
+                continue
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+            skipped.append(f"{folder.name}/__init__.py: {one_line(error)}")
+        module = _new_module(folder / "__init__.py", name)
+        module.__path__ = [str(folder)]
+        if (folder / "__init__.py").is_file():
+            _run_definitions(
+                module, (folder / "__init__.py").read_text(encoding="utf-8"), folder / "__init__.py"
+            )
 
 
 def _package_of(path: Path) -> tuple[str, ...]:
@@ -105,13 +154,34 @@ def _package_of(path: Path) -> tuple[str, ...]:
     return names if all(map(str.isidentifier, names)) else ()
 
 
+def _module_name(path: Path) -> tuple[str, ...]:
+    return (*_package_of(path), *([] if path.stem == "__init__" else [path.stem]))
+
+
 def _execute(path: Path, name: str) -> ModuleType:
+    """The module `name` of the file at `path`, which its package may have imported already."""
+    imported = sys.modules.get(name)
+    if imported is not None and _is_at(imported, path):
+        return imported
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _new_module(path: Path, name: str) -> ModuleType:
+    """An empty module for the file at `path`."""
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    module.__package__ = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    sys.modules[name] = module
     return module
 
 
@@ -122,23 +192,30 @@ def _add_to_path(folder: Path) -> None:
 
 
 def _run_notebook(path: Path) -> Mapping[str, Any]:
-    """The names that a notebook's imports, definitions and assignments give, also within `if` and `try`.
-
-    Other statements do not run. A statement that fails is skipped, unless it is a definition: without a GPU,
-    a notebook cannot run as a whole.
-    """
+    """The names that a notebook gives without the statements that only a GPU can run."""
     source = _notebook_source(path)
     linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
-    module = ModuleType(path.stem)
-    module.__file__ = str(path)
-    sys.modules[path.stem] = module
+    module = _new_module(path, path.stem)
+    _run_definitions(module, source, path)
+    return vars(module)
+
+
+def _run_definitions(module: ModuleType, source: str, path: Path) -> list[str]:
+    """Executes the imports, definitions and assignments of a file, within `if` and `try` too, one by one.
+
+    Other statements do not run: without a GPU or another module, the file cannot run as a whole. Returns a
+    line for each statement that failed.
+    """
+    failed = []
     for statement in ast.parse(source, str(path)).body:
         if not isinstance(statement, _DEFINING + _ASSIGNING):
             continue
         code = compile(ast.Module([statement], []), str(path), "exec")
-        with suppress(*(() if isinstance(statement, _DEFINING) else (Exception,))):
-            exec(code, vars(module))  # noqa: S102 - the user asked to import the notebook
-    return vars(module)
+        try:
+            exec(code, vars(module))  # noqa: S102 - the user asked to import the file
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            failed.append(f"{path.name}:{statement.lineno}: {one_line(error)}")
+    return failed
 
 
 def _notebook_source(path: Path) -> str:
@@ -147,17 +224,41 @@ def _notebook_source(path: Path) -> str:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: not a Jupyter notebook: {_one_line(error)}") from error
+        raise UserError(f"{path}: not a Jupyter notebook: {one_line(error)}") from error
     lines = [line for code in codes if not code.startswith("%%") for line in [*code.split("\n"), ""]]
     return "\n".join(f"# {line}" if line.lstrip().startswith(_MAGIC) else line for line in lines)
 
 
+def _import_error(path: Path, error: BaseException, packages: list[str]) -> UserError:
+    """Why a file cannot be imported, and the command that may help."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return UserError(
+            f"{path}: needs the module '{error.name}', which is not installed{_install(error.name, path)}"
+        )
+    # A package that is imported in part is a likelier cause than what fails after it.
+    cause = f" (after {packages[0]})" if packages else ""
+    return UserError(f"{path}: importing it fails: {one_line(error)}{cause}{_run_instead(path)}")
+
+
+def _install(module: str, path: Path) -> str:
+    """The command that installs a module; empty if it should be a part of the file's own package."""
+    name = module.partition(".")[0]
+    if name in _package_of(path)[:1] or importlib.util.find_spec(name) is not None:
+        return ""
+    return (
+        "; pip install 'irscope[run]'"
+        if name == "torch"
+        else f"; pip install {_DISTRIBUTIONS.get(name, name)}"
+    )
+
+
 def _run_instead(path: Path) -> str:
     """The command that captures what a program launches from this file."""
-    name = ".".join([*_package_of(path), path.stem])
+    name = ".".join(_module_name(path))
     return f"; if a program of yours uses it, capture that: irscope run PROGRAM.py, or irscope run -m {name}"
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """The type and text of an exception, as one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -9,10 +9,12 @@ from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import irscope
 from irscope.backends import CUDA
+from irscope.capturing.compile.suggestion import missing_constexprs, missing_signature, missing_values
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Expression, Target, UserError, Value, parse_argument
 from irscope.model.errors import ArgumentError
@@ -26,6 +28,7 @@ from irscope.toolchain.kernels import (
     parameters,
     source_function,
 )
+from irscope.toolchain.python_files import import_file
 from irscope.toolchain.signature import SignatureItem, bind_signature, specialize, split_named
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import environment_components
@@ -38,7 +41,8 @@ _GLUON_DESCRIPTOR = re.compile(
 
 def make_plan(request: SweepRequest) -> Plan:
     """The jobs of a request. Raises UserError if the request does not fit the file."""
-    return plan_for(find_kernel(request.file, request.kernel), request)
+    plan = plan_for(find_kernel(request.file, request.kernel), request)
+    return replace(plan, notes=(*plan.notes, *_import_notes(request.file)))
 
 
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
@@ -53,7 +57,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
     if request.signature is None and any(not p.constexpr for p in known):
-        raise ArgumentError("signature", _missing_signature(request, found, known))
+        raise ArgumentError("signature", missing_signature(request, found, known, given))
     entries = bind_signature(request.signature or "", known, given)
     if twice := [name for name in entries if name in given]:
         raise ArgumentError(
@@ -211,14 +215,10 @@ def _check_complete(
     found: FoundKernel, known: tuple[SignatureItem, ...], config: Config, arguments: tuple[Argument, ...]
 ) -> None:
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
+    if missing := missing_constexprs(known, frozenset(have)):
+        raise ArgumentError("config", missing_values(found, missing))
     for parameter in known:
         if parameter.name not in have and not parameter.has_default:
-            if parameter.constexpr:
-                kernel = found.function.fn.__name__
-                raise ArgumentError(
-                    "config",
-                    f"no value for the constexpr '{parameter.name}' of {kernel}: add it here or to const",
-                )
             raise ArgumentError("signature", f"no type for argument '{parameter.name}'")
 
 
@@ -250,10 +250,8 @@ def _notes(found: FoundKernel) -> tuple[str, ...]:
     return ()
 
 
-def _missing_signature(request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...]) -> str:
-    runtime = [parameter.name for parameter in known if not parameter.constexpr]
-    example = ", ".join("*fp32:16" if "ptr" in name else "i32:16" for name in runtime)
-    return (
-        f"{request.file}::{found.function.fn.__name__} needs one type for each of {', '.join(runtime)}; "
-        f'for example "{example}"'
-    )
+def _import_notes(file: Path) -> tuple[str, ...]:
+    """Says which statements of the file or its packages were left out because they fail."""
+    skipped = import_file(file).skipped
+    more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
+    return (f"imported without what fails: {skipped[0]}{more}",) if skipped else ()

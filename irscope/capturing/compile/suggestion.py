@@ -1,0 +1,78 @@
+"""The command to type for a kernel whose argument types or constexprs are missing, with guesses filled in."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from collections.abc import Sequence
+
+from irscope.capturing.messages import SweepRequest
+from irscope.toolchain.guess import Guess, guess
+from irscope.toolchain.kernels import FoundKernel, called_functions
+from irscope.toolchain.signature import SignatureItem
+
+# Kernels with more arguments than this get their types by name, so that one is easy to find and change.
+_MOST_BY_POSITION = 4
+_DEFAULT_TARGETS = ["cuda:90"]
+
+
+def guess_arguments(found: FoundKernel) -> Guess:
+    """The guess for a kernel, from its text and that of the functions that it calls."""
+    helpers = {helper.fn.__name__: helper for helper in called_functions(found.function)}
+
+    def resolve(node: ast.expr) -> ast.FunctionDef | None:
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        return _definition(helpers[name]) if name in helpers else None
+
+    return guess(_definition(found.function), resolve)
+
+
+def missing_signature(
+    request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
+) -> str:
+    """Says which arguments need a type, and the command with a guess for each."""
+    guessed, kernel = guess_arguments(found), f"{request.file}::{found.function.fn.__name__}"
+    runtime = [parameter.name for parameter in known if not parameter.constexpr]
+    named = len(runtime) > _MOST_BY_POSITION
+    entries = (f"{name}={guessed.types[name]}" if named else guessed.types[name] for name in runtime)
+    words = ["irscope", "compile", kernel, "--signature", ", ".join(entries)]
+    words += [word for name, value in request.constants.items() for word in ("--const", f"{name}={value}")]
+    words += [
+        word
+        for name, values in request.axes.items()
+        for word in ("--config", f"{name}={','.join(map(str, values))}")
+    ]
+    words += _config_words(missing_constexprs(known, given | frozenset(request.constants)), guessed)
+    targets = [str(target) for target in request.targets]
+    if targets != _DEFAULT_TARGETS:
+        words += [word for target in targets for word in ("--target", target)]
+    return f"{kernel} needs a type for each of {', '.join(runtime)}; a guess to check: {_command(words)}"
+
+
+def missing_values(found: FoundKernel, names: Sequence[str]) -> str:
+    """Says which constexprs need a value, and the options with a guess for each."""
+    words = _command(_config_words(names, guess_arguments(found)))
+    what = "constexpr" if len(names) == 1 else "constexprs"
+    kernel = found.function.fn.__name__
+    return f"no value for the {what} {', '.join(names)} of {kernel}; a guess to check: {words}"
+
+
+def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) -> list[str]:
+    """The constexprs that have neither a value nor a default."""
+    return [one.name for one in known if one.constexpr and not one.has_default and one.name not in given]
+
+
+def _config_words(names: Sequence[str], guessed: Guess) -> list[str]:
+    """Options that set constexprs; VALUE where there is no guess."""
+    texts = (f"{name}={guessed.constants.get(name, 'VALUE')}" for name in names)
+    return [word for text in texts for word in ("--config", text)]
+
+
+def _definition(function: object) -> ast.FunctionDef:
+    """The syntax tree of a JITFunction's text."""
+    node: ast.FunctionDef = function.parse().body[0]  # type: ignore[attr-defined]
+    return node
+
+
+def _command(words: Sequence[str]) -> str:
+    return " ".join(f'"{word}"' if " " in word or "*" in word else shlex.quote(word) for word in words)
