@@ -180,3 +180,35 @@ model(torch.randn(2, 4, device="cuda")).sum().backward()
 sys.stdout.write(f"sum of ranks {{ranks.item()}}\\n")
 dist.destroy_process_group()
 """
+
+# Kernels that only a benchmark launches, a body for every size and line, and what benchmarks use around them.
+BENCHMARKS = f"""{KERNELS}
+import triton.profiler as proton
+from triton._C.libtriton import nvidia
+
+blas = nvidia.cublas.CublasLt(torch.empty(1024, dtype=torch.uint8, device="cuda"))
+product = torch.zeros(4, 4, device="cuda")
+blas.matmul(product, product, product)
+print(product)
+proton.start("profile", hook="triton")
+proton.deactivate()
+
+
+@triton.testing.perf_report(
+    triton.testing.Benchmark(
+        x_names=["block"], x_vals=[16, 32], line_arg="warps", line_vals=[2, 4], line_names=["two", "four"],
+        ylabel="GB/s", plot_name="scale", args={{"factor": 2.0}},
+    )
+)
+def benchmark(block, warps, factor):
+    proton.activate(0)
+    drawn = torch.rand(1 << 24, device="cuda")
+    with proton.scope("scale"):
+        run = lambda: scale[(1,)](drawn, 4096, factor, BLOCK=block, num_warps=warps)
+        ms, low, high = triton.testing.do_bench(run, quantiles=[0.5, 0.2, 0.8])
+    return ms, low, high
+
+
+print(benchmark.run(print_data=True, show_plots=True))
+proton.finalize()
+"""

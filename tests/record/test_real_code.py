@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def test_the_programs_own_operators_see_fake_cuda_tensors(run: Run, tmp_path: Pa
 def test_the_programs_own_operators_run_on_tensors_of_any_size(run: Run, tmp_path: Path):
     run(patterns.LARGE_OPERATORS)
     assert blocks(tmp_path / "script.irscope") == [16, 32, 64]
+
+
+def test_benchmarks_launch_their_kernels_for_every_size_and_line(run: Run, tmp_path: Path):
+    printed, messages = run(patterns.BENCHMARKS)
+    assert printed == ["tensor(not computed without a GPU, size=(4, 4))", "None"]
+    assert re.fullmatch(r"irscope: script.py:\d+: benchmarks call each function once and .*", messages[0])
+    with CaptureReader(tmp_path / "script.irscope") as capture:
+        configs = [variant.config for variant in capture.variants()]
+    assert [(config.get("BLOCK"), config.get("num_warps")) for config in configs] == [
+        (16, 2), (16, 4), (32, 2), (32, 4),
+    ]  # fmt: skip
 
 
 def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):

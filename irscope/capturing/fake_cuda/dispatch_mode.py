@@ -7,6 +7,7 @@ Operators that the program registers for CUDA are registered for the CPU too. Ne
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -61,18 +62,30 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             return True
         if tainted and _shaped_by_values(func, tensors):
             raise NeedsGpuError
+        if _name(func) in _DRAWN_NEW and math.prod(args[0]) > LARGEST_COMPUTED:
+            result = _uninitialized(func, args, kwargs)
+            set_unknown(result)
+            return result
         views = any(returned.alias_info is not None for returned in func._schema.returns)
         skipped = not views and _large(tensors) and not self._operators.implements(func)
         if skipped and (result := _uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
-        if written and _skipped_in_place(func, args):
-            set_unknown(args[0])
-            return args[0]
+        if written and (_skipped_in_place(func, args) or self._skips_update(func, written, tensors)):
+            set_unknown(written)
+            return written[0] if func._schema.returns else None
         with without_function_mode():
             result = func(*args, **kwargs)
         _tag_values(func, result, written, tainted)
         return result
+
+    def _skips_update(self, func: Any, written: list[torch.Tensor], tensors: list[torch.Tensor]) -> bool:
+        """Whether this is in-place arithmetic on large tensors of real numbers, such as an optimizer's."""
+        if _name(func) in _FILLING or func.namespace != "aten" or self._operators.implements(func):
+            return False
+        updates = all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
+        outputs = any(argument.is_out for argument in func._schema.arguments)
+        return updates and not outputs and _large(tensors) and all(t.is_floating_point() for t in written)
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
@@ -128,6 +141,7 @@ _VALUE_FREE = frozenset(
 )
 # Operators that draw every element at random: skipped on large tensors, except integers, used as indices.
 _DRAWN = frozenset(["normal_", "uniform_", "exponential_", "log_normal_"])
+_DRAWN_NEW = frozenset(["rand", "randn"])
 _FILLING = _DRAWN | {"zero_", "fill_", "copy_", "random_", "bernoulli_", "geometric_", "cauchy_"}
 
 

@@ -16,6 +16,7 @@ from irscope.backends import HIP
 from irscope.capturing.call_stack import short_path, user_frame
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
+from irscope.capturing.fake_cuda.native_handles import native_replacements
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     FakeEvent,
@@ -25,10 +26,10 @@ from irscope.capturing.fake_cuda.torch_devices import (
     capability,
     device_properties,
 )
+from irscope.capturing.fake_cuda.triton_benchmarks import benchmark_replacements
 from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
 from irscope.model import Target
 from irscope.toolchain.patching import patched
-from irscope.toolchain.stub_driver import call_once
 
 
 def _constant(value: Any) -> Callable[..., Any]:
@@ -208,28 +209,6 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
     return assert_close
 
 
-def _benchmark_replacements() -> Iterator[Replacement]:
-    """Triton's benchmark functions call once and measure nothing, and no autotuner caches their times."""
-    import triton.testing
-    from triton.runtime.autotuner import Autotuner
-
-    def check_disk_cache(self: Any, key: Any, configs: Any, bench: Callable[[], None]) -> bool:
-        bench()
-        return False
-
-    def do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
-        times = call_once(fn, quantiles or (0.5,))
-        return times if quantiles and len(times) > 1 else times[0]
-
-    def do_bench_cudagraph(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:
-        return do_bench(fn, quantiles=quantiles)
-
-    yield triton.testing, "do_bench", do_bench
-    yield triton.testing, "do_bench_cudagraph", do_bench_cudagraph
-    yield triton.testing.Mark, "run", _constant(None)
-    yield Autotuner, "check_disk_cache", check_disk_cache
-
-
 @contextmanager
 def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
@@ -237,7 +216,8 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
     replacements = (
         *_cuda_replacements(target),
         *_torch_replacements(operators, assumed),
-        *_benchmark_replacements(),
+        *benchmark_replacements(),
+        *native_replacements(),
     )
     with ExitStack() as stack:
         for owner, name, value in replacements:

@@ -90,8 +90,9 @@ class FakeEvent:
 class FakeStream:
     """A CUDA stream without work; also the context of `torch.cuda.stream` and `device`."""
 
-    cuda_stream = 0
-    device_index = 0
+    cuda_stream = stream_id = device_index = priority = 0
+    device_type = 1  # c10::DeviceType::CUDA
+    device = torch.device("cuda", 0)
     wait_stream = wait_event = synchronize = _nothing
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -112,6 +113,10 @@ class FakeStream:
     def query(self) -> bool:
         """True: all work has completed."""
         return True
+
+    def is_capturing(self) -> bool:
+        """False: a CUDA graph runs the code that it captures."""
+        return False
 
 
 class FakeGraph(FakeStream):

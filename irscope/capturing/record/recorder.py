@@ -29,7 +29,7 @@ from irscope.toolchain.triton_cache import environment_components
 # Options that do not configure the kernel: where the code runs and how it is checked.
 _NO_CONFIG = frozenset(
     [
-        "arch", "backend_name", "debug", "sanitize_overflow", "extern_libs", "instrumentation_mode",
+        "arch", "backend_name", "debug", "sanitize_overflow", "instrumentation_mode",
         "fpsan_homomorphic_casts", "warp_size",
     ]
 )  # fmt: skip
@@ -401,7 +401,12 @@ def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
     others = [name for name in given if name not in OPTION_NAMES[:2] and name not in _NO_CONFIG]
     for name in sorted(others, key=lambda name: name not in OPTION_NAMES):
         if given[name] != default.get(name):
-            yield name, plain_value(given[name])
+            yield name, _libraries(given[name]) if name == "extern_libs" else plain_value(given[name])
+
+
+def _libraries(value: Any) -> str:
+    """The value of the option extern_libs: "libdevice=FILE"."""
+    return ", ".join(f"{name}={file}" for name, file in value or ())
 
 
 @cache
