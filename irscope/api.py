@@ -76,7 +76,7 @@ class CaptureBlock:
 
     def open(self) -> Capture:
         """Opens the capture. Raises UserError if the file cannot be read."""
-        return Capture(self.path)
+        return Capture(self.path, writable=True)
 
     def __enter__(self) -> CaptureBlock:
         self._block.__enter__()
@@ -167,7 +167,7 @@ def compile(  # noqa: A001 - it is irscope.compile
             f"no variant compiled, {result.failed} failed; the first: {first.kind}: {first.summary}; "
             f"irscope.open({str(path)!r}) has each failure"
         )
-    return Capture(path)
+    return Capture(path, writable=True)
 
 
 def _html_table(section: TableSection) -> str:

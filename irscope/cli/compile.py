@@ -73,6 +73,6 @@ def _add_derived(path: Path, sass: bool) -> None:
     from irscope.workspace import Workspace
 
     if sass:
-        with Workspace(path) as workspace, ThreadPoolExecutor() as threads:
+        with Workspace(path, writable=True) as workspace, ThreadPoolExecutor() as threads:
             list(threads.map(workspace.derive_stages, workspace.variants))
     Workspace(path).store_facts()

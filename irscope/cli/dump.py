@@ -16,6 +16,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError, Variant
+from irscope.model.files import cannot_write, write_output
 from irscope.model.text import pluralize
 from irscope.report.dump_plan import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
@@ -103,7 +104,7 @@ class _Folder:
             path.mkdir(parents=True, exist_ok=True)
             occupied = any(path.iterdir())
         except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+            raise cannot_write(path, error) from error
         if occupied and not force:
             raise UserError(f"{path} is not empty; choose another folder with -o or add to it with --force")
         self.path = path
@@ -116,6 +117,6 @@ class _Folder:
             raise UserError(f"{file}: leads out of {self.path}; choose another folder with -o")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
         except OSError as error:
-            raise UserError(f"{file}: cannot be written: {error.strerror}") from error
+            raise cannot_write(file, error) from error
+        write_output(file, content, force=True)

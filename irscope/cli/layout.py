@@ -18,6 +18,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.files import write_output
 from irscope.workspace import (
     DrawingOptions,
     LayoutDrawing,
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         sys.stdout.write(text)
     else:
-        options.write_output(args.output, encoded(text), args.force)
+        write_output(args.output, encoded(text), args.force)
     return 0
 
 

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.tui.app import run as run_app
     from irscope.workspace import Workspace
 
-    with Workspace(path) as workspace:
+    with Workspace(path, writable=True) as workspace:
         return run_app(workspace, lesson=LessonPages(lesson, workspace))
 
 
@@ -109,7 +109,7 @@ def _print(lesson: Lesson, path: Path) -> None:
     from irscope.learn.render import markdown
     from irscope.workspace import Workspace
 
-    with Workspace(path) as workspace:
+    with Workspace(path, writable=True) as workspace:
         print(markdown(lesson, workspace), end="")
 
 
@@ -117,7 +117,7 @@ def _check(lesson: Lesson, path: Path) -> int:
     from irscope.learn.assertions import failed_assertions
     from irscope.workspace import Workspace
 
-    with Workspace(path) as workspace:
+    with Workspace(path, writable=True) as workspace:
         broken = list(failed_assertions(lesson, workspace))
     claims = sum(len(step.assertions) for step in lesson.steps)
     for line in broken:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
+    from _typeshed import SupportsWrite
+
 
 def _commands() -> Iterator[tuple[str, str, str]]:
     """Name, module and summary of each command: every module here that defines NAME and SUMMARY.
@@ -49,28 +51,51 @@ class Parser(argparse.ArgumentParser):
         """Exits with code 2."""
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Writes the help. Raises OSError if that fails, which argparse ignores."""
+        (file or sys.stdout).write(self.format_help())
+
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command in `argv` (default: the process's arguments) and returns the exit code.
 
-    0: done; 1: done, but a variant failed or a check did not hold; 2: wrong use or unreadable input; 130:
-    interrupted; 141: the reader of the output exited.
+    0: done; 1: done, but a variant failed or a check did not hold; 2: wrong use, unreadable input or output
+    that cannot be written; 70: a bug in irscope; 130: interrupted; 141: the reader of the output exited.
     """
+    _open_standard_streams()
     words = _with_command(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         # A character that the terminal cannot encode must not end the program.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     try:
-        code = _run(words)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python would flush the buffered output at exit and raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        try:
+            code = _run(words)
+        finally:  # also after --help
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # noqa: BLE001 - the last resort
+        from irscope.cli.last_resort import discard_output, report
+
+        code = 141 if isinstance(error, BrokenPipeError) else report(error, " ".join(words))
+        discard_output()
     return code
+
+
+def _open_standard_streams() -> None:
+    """Opens the standard streams that are closed, so that no file gets their numbers.
+
+    Writing to a closed output then fails as writing to a full disk does; messages go nowhere.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY), number)
+            stream = open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 def _run(words: list[str]) -> int:

@@ -111,19 +111,6 @@ def print_json(document: dict[str, object]) -> None:
     sys.stdout.write(to_json(document))
 
 
-def write_output(path: Path, content: bytes, force: bool) -> None:
-    """Writes a file. Raises UserError if it exists (unless `force`) or cannot be written."""
-    from irscope.model import UserError
-
-    try:
-        with path.open("wb" if force else "xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UserError(f"{path} exists; choose another name with -o or replace it with --force") from error
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
-
-
 # Arguments about compiling into a capture.
 
 

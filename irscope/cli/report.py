@@ -15,6 +15,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.files import write_output
 from irscope.workspace import Workspace, encoded
 
 NAME = "report"
@@ -73,6 +74,6 @@ def run(args: argparse.Namespace) -> int:
     if output == _STDOUT:
         sys.stdout.write(text)
     else:
-        options.write_output(output, encoded(text), args.force)
+        write_output(output, encoded(text), args.force)
         print(f"{output}: {output.stat().st_size:,} bytes", file=sys.stderr)
     return 0

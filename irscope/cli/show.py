@@ -14,6 +14,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.files import write_output
 from irscope.model.text import printable
 from irscope.workspace import Workspace, check_stage
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
         content = strip_debug(content.decode("utf-8", "replace"), stage.language).encode()
     if args.output:
-        options.write_output(args.output, content, args.force)
+        write_output(args.output, content, args.force)
     elif stage.language is None:
         if sys.stdout.isatty():
             raise UserError(f"{stage.name} is binary: write it to a pipe, or to a file with -o")

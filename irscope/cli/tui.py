@@ -66,7 +66,7 @@ def _compile(args: argparse.Namespace) -> int:
     options.open_writer(args, path).close()
     sweep = LiveSweep(request, path, args.jobs, args.timeout)
     try:
-        with Workspace(path) as workspace:
+        with Workspace(path, writable=True) as workspace:
             try:
                 code = _show(workspace, sweep)
             finally:

@@ -23,8 +23,16 @@ from irscope.model import (
 # Level 6 costs 5 ms for the 650 kB of one matmul variant; 9 saves 3 % for twice that, 15 saves 7 % for 8
 # times, 19 saves 9 % for 33 times.
 _ZSTD_LEVEL = 6
-# Captures are untrusted, so a frame may not claim to be larger than this. Real stages are below 200 MB.
-MAX_BLOB_BYTES = 1 << 30
+# Captures are untrusted: a stage has at most 32 MiB, or 100 times the bytes that it is stored in (real ones
+# have 5 to 40 times), and never more than 256 MiB and 2,000,000 lines. Real stages are below 200 MB.
+_ANY_BYTES = 32 << 20
+_MAX_RATIO = 100
+MAX_BLOB_BYTES = 256 << 20
+_MAX_LINES = 2_000_000
+# A compiler's message is kept whole up to this many characters; real ones stay below 100,000.
+MAX_TEXT = 4 << 20
+# Larger integers are no constexpr and no size of anything; some operations on them take quadratic time.
+_MAX_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +66,58 @@ def compress(content: bytes, level: int = _ZSTD_LEVEL) -> bytes:
 
 
 def decompress(frame: bytes, size: int) -> bytes:
-    """The content of `frame`. Raises ValueError if it is damaged or not `size` bytes long."""
+    """The content of `frame`.
+
+    Raises ValueError if it is damaged, not `size` bytes long, or larger than a stage can be; nothing larger
+    is allocated.
+    """
     import zstandard
 
+    if size > min(MAX_BLOB_BYTES, max(_ANY_BYTES, _MAX_RATIO * len(frame))):
+        raise ValueError(f"a stage of {size:,} bytes, stored in {len(frame):,}, is larger than stages are")
     try:
-        if size > MAX_BLOB_BYTES or zstandard.frame_content_size(frame) != size:
+        if zstandard.frame_content_size(frame) != size:
             raise ValueError("a stored stage does not have the size that the capture states")
-        return zstandard.ZstdDecompressor().decompress(frame)
+        content = zstandard.ZstdDecompressor().decompress(frame)
     except zstandard.ZstdError as error:
         raise ValueError(f"a stored stage is damaged: {error}") from error
+    if size > _MAX_LINES and content.count(b"\n") > _MAX_LINES:
+        raise ValueError(f"a stage has more than {_MAX_LINES:,} lines")
+    return content
+
+
+def capped(text: str, limit: int = MAX_TEXT) -> str:
+    """`text`; of more than `limit` characters the first and last, and how many are left out between them."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    left_out = f"[irscope left out {len(text) - 2 * half:,} of {len(text):,} characters]"
+    return f"{text[:half]}\n{left_out}\n{text[-half:]}"
 
 
 def dumps(value: Any) -> str:
     """`value` as compact JSON with sorted keys, so that equal values are equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def loads(text: str) -> Any:
+    """The JSON value in `text`. Raises ValueError for anything else, or an integer of more than 128 bits."""
+    return _DECODER.decode(text)
+
+
+def _integer(text: str) -> int:
+    value = int(text) if len(text) <= _MAX_BITS // 3 else 1 << _MAX_BITS
+    if value.bit_length() >= _MAX_BITS:
+        raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer)
+
+
+def storable(text: str | None, limit: int = MAX_TEXT) -> str | None:
+    r"""A compiler's text as a column: capped, and `\udc80` for a surrogate, which SQLite cannot store."""
+    return None if text is None else capped(text, limit).encode("utf-8", "backslashreplace").decode()
 
 
 def value_to_json(value: Value) -> Any:
@@ -125,7 +171,7 @@ def config_to_json(config: Config) -> str:
 
 def config_from_json(text: str) -> Config:
     """Reverses `config_to_json`."""
-    return Config(_pairs_from_json(json.loads(text)))
+    return Config(_pairs_from_json(loads(text)))
 
 
 def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
@@ -136,7 +182,7 @@ def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
 def specialization_from_json(text: str) -> tuple[Argument, ...]:
     """Reverses `specialization_to_json`."""
     arguments = []
-    for name, type_, key, value in json.loads(text):
+    for name, type_, key, value in loads(text):
         arguments.append(Argument(checked(name), checked(type_), optional(key), value_from_json(value)))
     return tuple(arguments)
 
@@ -148,12 +194,12 @@ def functions_to_json(functions: tuple[SourceFunction, ...]) -> str:
 
 def function_from_json(text: str) -> SourceFunction:
     """A source function from its JSON object."""
-    return _function(json.loads(text))
+    return _function(loads(text))
 
 
 def functions_from_json(text: str) -> tuple[SourceFunction, ...]:
     """Reverses `functions_to_json`."""
-    return tuple(map(_function, json.loads(text)))
+    return tuple(map(_function, loads(text)))
 
 
 def launches_to_json(launches: tuple[Launch, ...]) -> str:
@@ -168,7 +214,7 @@ def launches_from_json(text: str) -> tuple[Launch, ...]:
             tuple(map(int, row["grid"])),
             tuple((checked(name), checked(type_)) for name, type_ in row["arguments"]),
         )
-        for row in json.loads(text)
+        for row in loads(text)
     )
 
 
@@ -183,8 +229,13 @@ def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
         Benchmark(
             checked(row["key"]), float(row["ms"]), float(row["p20"]), float(row["p80"]), bool(row["chosen"])
         )
-        for row in json.loads(text)
+        for row in loads(text)
     )
+
+
+def failure_to_json(failure: Failure) -> str:
+    """A failure as a JSON object."""
+    return dumps(asdict(Failure(failure.kind, failure.summary, capped(failure.message))))
 
 
 def failure_from_json(text: str | None) -> Failure | None:
@@ -202,9 +253,14 @@ def seconds_from_json(text: str) -> dict[str, float]:
     return {name: float(value) for name, value in object_from_json(text).items()}
 
 
+def strings_list(text: str) -> tuple[str, ...]:
+    """A JSON list of strings."""
+    return tuple(map(checked, loads(text)))
+
+
 def object_from_json(text: str) -> dict[str, Any]:
     """A JSON object."""
-    value = json.loads(text)
+    value = loads(text)
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {text[:40]!r}")
     return value

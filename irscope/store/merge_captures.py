@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
+import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Artifact, UserError, Variant
+from irscope.model import Artifact, Variant
+from irscope.model.files import cannot_write, exists_already, output_target
+from irscope.store.connection import sidecars
 from irscope.store.encoding import Blob
+from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
 from irscope.store.writer import (
     CaptureWriter,
@@ -52,19 +56,23 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
     compiled has priority over one that failed. The file appears only when it is complete. Raises
     UserError, and leaves no file, if an input is damaged or `output` exists (unless `force`).
     """
-    if output.exists() and not force:
-        raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
-    _remove_abandoned(output)
-    unfinished = output.with_name(f"{output.name}.{os.getpid()}.part")
+    target = output_target(output)
+    if target.exists() and not force:
+        raise exists_already(output)
+    _remove_abandoned(target)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with ExitStack() as stack:
             captures = [stack.enter_context(CaptureReader(path)) for path in dict.fromkeys(inputs)]
             joined, read = _join(captures)
             with CaptureWriter.create(unfinished) as writer:
                 kernels = _write(writer, joined)
-        os.replace(unfinished, output)  # noqa: PTH105 - over an existing file, on every system
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written: {error.strerror}") from error
+            stack.callback(OutputLock(target, output).release)  # nobody writes what is replaced
+            for leftover in sidecars(target):
+                leftover.unlink(missing_ok=True)
+            unfinished.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        raise cannot_write(output, error) from error
     finally:
         remove_capture(unfinished)
     return Merged(len(joined), kernels, read)

@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sqlite3
-import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from irscope.backends import target_named
-from irscope.model import Artifact, Kernel, Pass, Toolchain, UserError, Variant
+from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.store import encoding
+from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
-from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
-_MAGIC = b"SQLite format 3\0"
-# The errors that a row of a damaged or hostile capture can cause; the reader turns each into a UserError.
-_DAMAGE = (sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-
-
-def check_capture(path: Path) -> None:
-    """Raises UserError if `path` is not a capture that this irscope can read."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-            size = os.fstat(file.fileno()).st_size
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(header) < 100 or not header.startswith(_MAGIC):
-        raise UserError(f"{path}: not an irscope capture")
-    # SQLite file format, 1.3: page size at 16 (1 means 65,536), pages at 28, user version at 60,
-    # application id at 68; all big-endian.
-    page_size, pages = (
-        struct.unpack_from(">H", header, 16)[0],
-        struct.unpack_from(">I", header, 28)[0],
-    )
-    version, application = struct.unpack_from(">I4xI", header, 60)
-    logged = Path(os.fspath(path) + "-wal").exists()
-    if application != APPLICATION_ID and not logged:
-        raise UserError(f"{path}: an SQLite database, but not an irscope capture")
-    if version > SCHEMA_VERSION:
-        raise UserError(
-            f"{path}: written by a newer irscope (capture format {version}, this one reads up to "
-            f"{SCHEMA_VERSION}); upgrade irscope"
-        )
-    if size < pages * (65536 if page_size == 1 else page_size) and not logged:
-        raise UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
+# The bytes of stages that one reader decompresses: this, and this much per byte of the file. Stages of real
+# captures are 15 times as large as the file; equal stages of several variants count for each.
+_BUDGET, _BUDGET_PER_BYTE = 1 << 30, 256
 
 
 class CaptureReader:
@@ -59,11 +25,9 @@ class CaptureReader:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        check_capture(self.path)
-        try:
-            self._db = _open(self.path)
-        except sqlite3.Error as error:
-            raise UserError(f"{self.path}: cannot be read: {error}") from error
+        self._db, self._deadline = connect_reader(self.path)
+        self._read: set[tuple[object, ...]] = set()
+        self._decompressed = 0
 
     def __enter__(self) -> CaptureReader:
         return self
@@ -85,7 +49,7 @@ class CaptureReader:
             with self._damage():
                 function = encoding.function_from_json(source)
                 functions = encoding.functions_from_json(helpers)
-                names = tuple(map(encoding.checked, json.loads(parameters)))
+                names = encoding.strings_list(parameters)
                 kernels[id_] = Kernel(id_, encoding.checked(name), function, functions, names)
         return kernels
 
@@ -113,14 +77,14 @@ class CaptureReader:
             (variant.id, stage),
         ):
             with self._damage():
-                return encoding.decompress(data, size)
+                return self._decompress((variant.id, stage), size, data)
         return None
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
         """The compiler passes in the order in which they ran; none if they were not recorded."""
         if self._version < _WITH_PASSES:
             return ()
-        rows = self._rows(
+        found = self._rows(
             "SELECT stage, name, seconds, digest, size FROM pass LEFT JOIN blob USING (digest)"
             " WHERE variant = ? ORDER BY place",
             (variant.id,),
@@ -133,13 +97,13 @@ class CaptureReader:
                     float(seconds),
                     None if digest is None else Artifact(stage, digest, int(size)),
                 )
-                for stage, name, seconds, digest, size in rows
+                for stage, name, seconds, digest, size in found
             )
 
     def content(self, artifact: Artifact) -> bytes:
         """The content of an artifact. Raises UserError if it is damaged."""
-        frame = self.blob(artifact)
-        return encoding.decompress(frame.frame, frame.size)
+        with self._damage():
+            return self._checked_blob(artifact)[1]
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
         """Triton's own linear layouts: type -> bases; None if they were not recorded."""
@@ -152,12 +116,8 @@ class CaptureReader:
 
     def blob(self, artifact: Artifact) -> Blob:
         """An artifact as stored. Raises UserError if it is damaged."""
-        for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
-            with self._damage():
-                if encoding.digest(encoding.decompress(data, size)) != artifact.digest:
-                    raise ValueError("the content of a stored stage does not match its hash")
-                return Blob(artifact.digest, size, data)
-        raise UserError(f"{self.path}: damaged: a stage is missing; copy the capture again")
+        with self._damage():
+            return self._checked_blob(artifact)[0]
 
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
         """The facts stored with this `version` of the analysis: variant id -> name -> value."""
@@ -173,11 +133,11 @@ class CaptureReader:
         return kept
 
     def _toolchains(self) -> dict[int, Toolchain]:
-        rows = self._rows("SELECT id, versions, command FROM toolchain")
+        found = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
             return {
                 id_: Toolchain(id_, encoding.strings_from_json(text), encoding.checked(command))
-                for id_, text, command in rows
+                for id_, text, command in found
             }
 
     @cached_property
@@ -185,46 +145,35 @@ class CaptureReader:
         ((version,),) = self._rows("PRAGMA user_version")
         return int(version)
 
-    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+    def _checked_blob(self, artifact: Artifact) -> tuple[Blob, bytes]:
+        """An artifact as stored, and its content. Raises ValueError if it is damaged."""
+        for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
+            content = self._decompress((artifact.digest,), size, data)
+            if encoding.digest(content) != artifact.digest:
+                raise ValueError("the content of a stored stage does not match its hash")
+            return Blob(artifact.digest, size, data), content
+        raise ValueError("a stage is missing")
+
+    def _decompress(self, name: tuple[object, ...], size: int, frame: bytes) -> bytes:
+        """The content of a frame. Raises ValueError beyond the budget; content read again costs nothing."""
+        content = encoding.decompress(frame, size)
+        if name not in self._read:
+            self._read.add(name)
+            self._decompressed += size
+            if self._decompressed > _BUDGET + _BUDGET_PER_BYTE * self._deadline.size:
+                raise ValueError(f"its stages have more than {self._decompressed:,} bytes")
+        return content
+
+    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[Any]:
         with self._damage():
-            return self._db.execute(query, parameters).fetchall()
+            yield from rows(self._db, self._deadline, query, parameters)
 
-    def _damage(self) -> _Damage:
-        return _Damage(self.path)
-
-
-class _Damage:
-    """Turns the errors that a damaged capture causes into a UserError."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, _DAMAGE):
-            raise UserError(f"{self.path}: damaged: {error}; copy the capture again") from error
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    """A read-only connection; checkpoints the log of a killed writer first, if that is allowed."""
-    uri = f"file:{quote(os.fspath(path))}"
-    db = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30, check_same_thread=False)
-    try:
-        db.execute("SELECT 1 FROM variant LIMIT 1").fetchone()
-    except sqlite3.OperationalError:
-        db.close()
-        db = sqlite3.connect(f"{uri}?mode=rw", uri=True, timeout=30, check_same_thread=False)
-        db.execute("SELECT 1 FROM variant LIMIT 1").fetchone()
-    db.row_factory = sqlite3.Row
-    db.execute("PRAGMA query_only = 1")
-    db.execute("PRAGMA trusted_schema = 0")
-    return db
+    def _damage(self) -> Damage:
+        return Damage(self.path)
 
 
 def _variant(
-    row: sqlite3.Row,
+    row: Mapping[str, Any],
     kernel: Kernel,
     toolchains: Mapping[int, Toolchain],
     artifacts: Mapping[str, Artifact],

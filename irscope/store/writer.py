@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,14 @@ from irscope.model import (
     Variant,
 )
 from irscope.model.environment import environment_of
+from irscope.model.files import cannot_write, output_target
 from irscope.store import encoding
+from irscope.store.connection import connect_writer, sidecars
 from irscope.store.encoding import Blob
-from irscope.store.reader import CaptureReader, check_capture
+from irscope.store.output_lock import OutputLock, lock_file
+from irscope.store.reader import CaptureReader
 from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from irscope.store.schema_check import statements
 
 _FORGET_VARIANT = (
     "DELETE FROM artifact WHERE variant = ?",
@@ -75,47 +79,45 @@ class CaptureWriter:
     """A capture open for writing. If the process is killed, every finished variant stays readable.
 
     Write-ahead logging lets others read while this writes; `close` checkpoints the log, which leaves a
-    single file.
+    single file. No other writer can open or replace the file until then.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: OutputLock) -> None:
         self.path = path
-        self._db = connection
+        self._db, self._lock = connection, lock
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
         """A new capture at `path`; replaces a capture without variants.
 
-        Raises UserError if the file exists (unless `force`) or cannot be created.
+        Raises UserError if the file exists (unless `force`), is being written or cannot be created.
         """
-        if path.exists() and not force and not holds_nothing(path):
-            raise UserError(
-                f"{path} exists; choose another name with -o, --force to replace it, or --resume to add to it"
-            )
-        try:
-            remove_capture(path)
-            db = _connect(path)
-            with db:
-                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                for statement in SCHEMA.split(";\n"):
-                    db.execute(statement)
-                _upgrade(db)
-        except (OSError, sqlite3.Error) as error:
-            raise UserError(f"{path}: cannot be written: {error}") from error
-        return cls(path, db)
+        target = output_target(path)
+        with _opening(path, target) as lock:
+            if target.exists() and not force and not holds_nothing(target):
+                raise UserError(
+                    f"{path} exists; choose another name with -o, --force to replace it, "
+                    "or --resume to add to it"
+                )
+            _create(target)
+            return cls(path, connect_writer(target), lock)
 
     @classmethod
     def resume(cls, path: Path) -> CaptureWriter:
-        """Opens the capture at `path` to add to it. Raises UserError if it is not a capture."""
-        check_capture(path)
-        try:
-            db = _connect(path)
-            with db:
-                _upgrade(db)
-                _add_environments(db)
-            return cls(path, db)
-        except sqlite3.Error as error:
-            raise UserError(f"{path}: cannot be written: {error}") from error
+        """Opens the capture at `path` to add to it. Raises UserError if it is not one or is being written."""
+        target = output_target(path)
+        if not target.exists():
+            raise UserError(f"{path}: cannot be read: No such file or directory")
+        with _opening(path, target) as lock:
+            db = connect_writer(target)
+            try:
+                with db:
+                    _upgrade(db)
+                    _add_environments(db)
+            except BaseException:
+                db.close()
+                raise
+            return cls(path, db, lock)
 
     def __enter__(self) -> CaptureWriter:
         return self
@@ -126,9 +128,12 @@ class CaptureWriter:
     def close(self) -> None:
         """Checkpoints the log into the file; open readers delay that until they close."""
         # This fails while a reader has the file open; SQLite then checkpoints when the last one closes.
-        with contextlib.suppress(sqlite3.OperationalError):
-            self._db.execute("PRAGMA journal_mode = DELETE")
-        self._db.close()
+        try:
+            with contextlib.suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode = DELETE")
+            self._db.close()
+        finally:
+            self._lock.release()
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
         """The id of this set of versions (name -> version) and command; adds it if it is new."""
@@ -175,7 +180,7 @@ class CaptureWriter:
         `id_` is the id for a new variant (default: the next); a replacement keeps the existing id.
         """
         name = self.identity(kernel, triton_version, new)
-        failure = None if new.failure is None else encoding.dumps(asdict(new.failure))
+        failure = None if new.failure is None else encoding.failure_to_json(new.failure)
         with self._db:
             old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (name,)).fetchone()
             if old:
@@ -196,9 +201,9 @@ class CaptureWriter:
                     encoding.dumps(dict(new.seconds)),
                     encoding.dumps(dict(new.cache_key)),
                     int(new.cached),
-                    new.log,
-                    new.output,
-                    new.reasons,
+                    encoding.storable(new.log),
+                    encoding.storable(new.output),
+                    encoding.storable(new.reasons, encoding.MAX_BLOB_BYTES),
                     encoding.launches_to_json(new.launches),
                     encoding.benchmarks_to_json(new.benchmarks),
                 ),
@@ -284,7 +289,7 @@ def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
 
 def holds_nothing(path: Path) -> bool:
     """Whether the file is a capture without variants that nobody is writing."""
-    if any(leftover.exists() for leftover in _sidecars(path)):
+    if any(leftover.exists() for leftover in sidecars(path)):
         return False
     with contextlib.suppress(UserError), CaptureReader(path) as capture:
         return not capture.variants()
@@ -293,8 +298,44 @@ def holds_nothing(path: Path) -> bool:
 
 def remove_capture(path: Path) -> None:
     """Removes a capture and SQLite's files next to it, if they exist."""
-    for leftover in (path, *_sidecars(path)):
+    for leftover in (Path(os.path.realpath(path)), *sidecars(path), lock_file(path)):
         leftover.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _opening(path: Path, target: Path) -> Iterator[OutputLock]:
+    """The lock of a capture that is being opened, released if that fails; errors become UserErrors."""
+    try:
+        lock = OutputLock(target, path)
+        try:
+            yield lock
+        except BaseException:
+            lock.release()
+            raise
+    except (OSError, sqlite3.Error) as error:
+        raise cannot_write(path, error) from error
+
+
+def _create(target: Path) -> None:
+    """An empty capture, which replaces `target` by an atomic rename in its folder."""
+    part = target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
+    try:
+        part.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as db:
+            # Half of a blob's last page is unused on average: small pages make a capture 12% smaller.
+            db.execute("PRAGMA page_size = 1024")
+            db.execute("PRAGMA synchronous = OFF")  # nothing is lost with an empty file
+            db.execute("BEGIN")
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            for statement in statements(SCHEMA + ADDED):
+                db.execute(statement)
+            db.execute("COMMIT")
+        for leftover in sidecars(target):
+            leftover.unlink(missing_ok=True)
+        part.replace(target)
+    finally:
+        remove_capture(part)
 
 
 def _kernel_columns(
@@ -308,22 +349,13 @@ def _kernel_columns(
     )
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=30)
-    # Half of a blob's last page is unused on average; small pages make the capture of a sweep 12% smaller.
-    db.execute("PRAGMA page_size = 1024")
-    db.execute("PRAGMA journal_mode = WAL")
-    # NORMAL: a killed process loses nothing; only a power failure can lose the last variants.
-    db.execute("PRAGMA synchronous = NORMAL")
-    return db
-
-
 def _upgrade(db: sqlite3.Connection) -> None:
-    """Adds the tables that an older version lacks."""
+    """Adds the tables that an older version lacks, or all or none of them if the process is killed."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
-        for statement in ADDED.split(";\n"):
-            db.execute(statement)
+        db.execute("BEGIN IMMEDIATE")
+        for statement in statements(ADDED):
+            db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
@@ -351,7 +383,3 @@ def _identity_with_environment(
         return None
     triton = encoding.strings_from_json(versions).get("triton", "")
     return _identity((digest, specialization, config, target, triton), environment)
-
-
-def _sidecars(path: Path) -> tuple[Path, ...]:
-    return tuple(Path(os.fspath(path) + suffix) for suffix in ("-wal", "-shm", "-journal"))

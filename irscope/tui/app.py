@@ -109,6 +109,10 @@ class IrscopeApp(App[None]):
         for problem in problems:
             self.notify(problem, title="Config file", severity="warning", markup=False)
 
+    def _fatal_error(self) -> None:
+        """Ends the app; `run` raises the error again, instead of pages of local variables."""
+        self._close_messages_no_wait()
+
     def on_unmount(self) -> None:
         """Ends the background thread."""
         self._background.close()
@@ -127,4 +131,6 @@ def run(workspace: Workspace, producer: Producer | None = None, lesson: LessonPa
         problem = f"{error}; the file is ignored"
     app = IrscopeApp(workspace, settings, problem, producer, lesson)
     app.run()
+    if app._exception is not None:
+        raise app._exception
     return app.return_code or 0

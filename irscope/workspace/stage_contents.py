@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, v
 if TYPE_CHECKING:
     from irscope.analysis.pass_history import PassStep
     from irscope.facts.fact import Fact
+    from irscope.workspace.derived_cache import DerivedCache
 
 Disassemble = Callable[[bytes], str]
 
@@ -25,29 +28,44 @@ Disassemble = Callable[[bytes], str]
 class StageContents:
     """Reads a capture's stages; several threads may use it.
 
-    Holds what had to be derived (SASS, Triton's layouts) until `close` stores it. Raises UserError if `path`
-    is not a capture.
+    Holds what had to be derived (SASS, Triton's layouts) until `close` stores it: in the capture if the
+    caller's own command wrote it (`writable`), else in the user's cache folder. Raises UserError if `path` is
+    not a capture.
     """
 
-    def __init__(self, path: Path | str, in_progress: InProgress, disassemble: Disassemble | None) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        in_progress: InProgress,
+        disassemble: Disassemble | None,
+        writable: bool = False,
+    ) -> None:
         self._reader = CaptureReader(path)
+        self._writable = writable
         self.path = self._reader.path
         self._in_progress = in_progress
         self._disassemble = disassemble or _nvdisasm
         self._lock = Lock()
         self._derived: dict[tuple[int, str], bytes] = {}
         self._layouts: dict[int, dict[str, Any]] = {}
+        self._made: dict[str, bytes] = {}  # by their names in the user's cache folder
 
     def close(self) -> None:
-        """Closes the file and stores what had to be derived in it.
+        """Closes the file and stores what had to be derived.
 
         A capture that is read-only or busy stays as it is: derived stages can be made again. Nothing is
-        written earlier, because a writer next to an open reader leaves SQLite's log as a second file.
+        written to it earlier, because a writer next to an open reader leaves SQLite's log as a second file.
         """
         with self._lock:
             self._reader.close()
-        if not self._derived and not self._layouts:
-            return
+        if self._writable and (self._derived or self._layouts):
+            self._store_in_capture()
+        elif self._made:
+            self._cache.write(self._made)
+        for kept in (self._derived, self._layouts, self._made):
+            kept.clear()
+
+    def _store_in_capture(self) -> None:
         from irscope.store import CaptureWriter  # here, because few commands derive anything
 
         with contextlib.suppress(UserError, sqlite3.Error), CaptureWriter.resume(self.path) as writer:
@@ -55,8 +73,12 @@ class StageContents:
                 writer.add_artifact(variant, stage, content)
             for variant, layouts in self._layouts.items():
                 writer.add_layouts(variant, layouts)
-        self._derived.clear()
-        self._layouts.clear()
+
+    @cached_property
+    def _cache(self) -> DerivedCache:
+        from irscope.workspace.derived_cache import DerivedCache
+
+        return DerivedCache()
 
     def variants(self) -> dict[int, Variant]:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
@@ -97,11 +119,24 @@ class StageContents:
         if variant.id in self._layouts:
             return self._layouts[variant.id]
         with self._lock:
-            return self._reader.layouts(variant)
+            stored = self._reader.layouts(variant)
+        if stored is None and (key := self._layouts_key(variant)) and (content := self._cache.read(key)):
+            with contextlib.suppress(ValueError):
+                stored = self._layouts[variant.id] = dict(json.loads(content))
+        return stored
 
     def add_layouts(self, variant: Variant, layouts: dict[str, Any]) -> None:
         """Adds Triton's own linear layouts of a variant."""
         self._layouts[variant.id] = layouts
+        if key := self._layouts_key(variant):
+            self._made[key] = json.dumps(layouts).encode()
+
+    def _layouts_key(self, variant: Variant) -> str | None:
+        from irscope.workspace.derived_cache import derived_key
+
+        version = variant.toolchain.versions.get("triton", "")
+        origin = self.read(variant, "ttgir") if version else None
+        return derived_key("layouts", origin, version, str(variant.target)) if origin else None
 
     def key(self, variant: Variant, stage: str) -> str | None:
         """An identifier of a stage's text: equal keys, equal text. None if the variant lacks the stage."""
@@ -137,9 +172,19 @@ class StageContents:
             return None
         key = (variant.id, stage)
         if key not in self._derived:
-            # SASS is the only derived stage.
-            self._derived[key] = encoded(self._disassemble(origin))
+            self._derived[key] = self._derive(stage, origin)
         return self._derived[key]
+
+    def _derive(self, stage: str, origin: bytes) -> bytes:
+        """A stage made from `origin`, or made before. SASS is the only derived stage."""
+        from irscope.workspace.derived_cache import derived_key
+
+        key = derived_key(stage, origin)
+        known = self._made.get(key) or self._cache.read(key)
+        if known is not None:
+            return known
+        self._made[key] = encoded(self._disassemble(origin))
+        return self._made[key]
 
     def content(self, variant: Variant, stage: str) -> bytes:
         """The bytes of a stage, derived if needed, or of one of TEXTS.

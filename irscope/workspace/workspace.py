@@ -40,13 +40,16 @@ class Workspace:
     """A capture open for reading, with everything that can be computed from it.
 
     Results are computed when they are first asked for and kept while there is room. Methods may be called
-    from several threads. Stages that had to be derived (SASS) are stored in the capture when this closes, if
-    the file is writable. Raises UserError if `path` is not a capture.
+    from several threads. Stages that had to be derived (SASS) are kept when this closes: in the capture if
+    `writable`, for callers whose own command wrote it, else in the user's cache folder. Raises UserError if
+    `path` is not a capture.
     """
 
-    def __init__(self, path: Path | str, disassemble: Disassemble | None = None) -> None:
+    def __init__(
+        self, path: Path | str, disassemble: Disassemble | None = None, writable: bool = False
+    ) -> None:
         self.in_progress = InProgress()
-        self._contents = StageContents(path, self.in_progress, disassemble)
+        self._contents = StageContents(path, self.in_progress, disassemble, writable)
         self._parsed = ParsedStages(self._contents)
         self.path = self._contents.path
         try:
@@ -68,7 +71,7 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Closes the file and stores what had to be derived in it, unless it is read-only or busy."""
+        """Closes the file and keeps what had to be derived."""
         self._contents.close()
 
     # Variants.
@@ -143,7 +146,7 @@ class Workspace:
         return self._contents.find(variant, stage)
 
     def derive_stages(self, variant: Variant) -> None:
-        """Derives the stages that are not stored (SASS). They are stored when this closes."""
+        """Derives the stages that are not stored (SASS). They are kept when this closes."""
         for stage in self.stages(variant):
             if self.derivable(variant, stage):
                 self.find_content(variant, stage)
@@ -300,7 +303,7 @@ class Workspace:
     def ask_triton_for_layouts(self, variant: Variant) -> None:
         """Has the installed Triton compute a variant's layouts if it is the one that compiled the variant.
 
-        They are stored in the capture when this closes. Raises as `content`.
+        They are kept when this closes. Raises as `content`.
         """
         from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
 

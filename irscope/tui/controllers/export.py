@@ -13,6 +13,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
+from irscope.model.files import write_output
 from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import side_of
@@ -127,13 +128,13 @@ class ExportController:
 
 def save_new(path: Path, text: str) -> None:
     """Writes a new file. Raises UserError if it exists or cannot be written."""
+    if os.path.lexists(path):
+        raise UserError(f"{path} already exists; nothing was written")
     try:
-        with path.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UserError(f"{path} already exists; nothing was written") from None
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UserError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        content = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise UserError(f"{path}: {error}") from None
+    write_output(path, content, force=False)
 
 
 def _file_name(variant: Variant, stage: str) -> str:

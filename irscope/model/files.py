@@ -1,0 +1,104 @@
+"""Files that a user names: only regular files are read, and only regular files are replaced.
+
+A capture, an image or a page may be called anything. A named pipe would block whoever reads it, and replacing
+a device would break the system for every other program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from irscope.model.errors import UserError
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def check_regular(path: Path, use: str = "read") -> os.stat_result:
+    """The state of a regular file. Raises UserError if `path` is something else; OSError if it is missing."""
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode):
+        kind = next((name for matches, name in _KINDS if matches(state.st_mode)), "not a regular file")
+        raise UserError(f"{path}: cannot be {use}: it is {kind}; name a regular file")
+    return state
+
+
+def read_user_file(path: Path, limit: int) -> bytes:
+    """The content of a regular file. Raises UserError if it is not one, or larger than `limit` bytes."""
+    try:
+        check_regular(path)
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > limit:
+        raise UserError(f"{path}: larger than {limit:,} bytes, the most that irscope reads of such a file")
+    return content
+
+
+def output_target(path: Path) -> Path:
+    """The file that writing to `path` replaces or creates: the target of a symbolic link, else `path`.
+
+    Raises UserError if there is something other than a regular file.
+    """
+    try:
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        check_regular(target, "replaced")
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise cannot_write(path, error) from error
+    return target
+
+
+def write_output(path: Path, content: bytes, force: bool) -> None:
+    """Writes a file by an atomic rename in its folder, so that nobody sees half of it.
+
+    Raises UserError if it exists (unless `force`), is not a regular file, or cannot be written.
+    """
+    target = output_target(path)
+    # Not with_name: the name may be as long as the file system allows.
+    part = target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
+    try:
+        if target.exists() and not force:
+            raise exists_already(path)
+        part.write_bytes(content)
+        _move(part, target, force)
+    except FileExistsError as error:
+        raise exists_already(path) from error
+    except (OSError, ValueError) as error:
+        raise cannot_write(path, error) from error
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            part.unlink(missing_ok=True)
+
+
+def exists_already(path: Path) -> UserError:
+    """The error for an output that exists and may not be replaced."""
+    return UserError(f"{path} exists; choose another name with -o or replace it with --force")
+
+
+def cannot_write(path: Path, error: Exception) -> UserError:
+    """The error for an output that cannot be written."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return UserError(f"{path}: cannot be written: {reason or error}")
+
+
+def _move(part: Path, target: Path, force: bool) -> None:
+    """Renames `part`; keeps the permissions of the file it replaces. Raises FileExistsError if it may not."""
+    if force:
+        with contextlib.suppress(OSError):
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
+    elif hasattr(os, "link"):
+        with contextlib.suppress(PermissionError, NotImplementedError):  # a file system without hard links
+            os.link(part, target)
+            return
+    part.replace(target)

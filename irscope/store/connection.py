@@ -1,0 +1,254 @@
+"""SQLite connections to captures, which anybody may have written.
+
+Nothing in a capture is executed: its schema must be ours (`schema_check`), SQLite is told to distrust it, and
+no query may take more time or memory than the size of the file explains.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+from irscope.model import UserError
+from irscope.model.files import check_regular
+from irscope.store.schema_check import NotACaptureError, check_schema
+
+# The errors that a row of a damaged or hostile capture can cause; each becomes a UserError.
+DAMAGE = (
+    sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
+    MemoryError,
+)  # fmt: skip
+# Our largest statement has 1,700 characters, our widest table 17 columns (names of sqlite3's constants).
+_LIMITS = {
+    "SQLITE_LIMIT_SQL_LENGTH": 20_000,
+    "SQLITE_LIMIT_COLUMN": 64,
+    "SQLITE_LIMIT_EXPR_DEPTH": 50,
+    "SQLITE_LIMIT_COMPOUND_SELECT": 2,
+    "SQLITE_LIMIT_FUNCTION_ARG": 8,
+    "SQLITE_LIMIT_ATTACHED": 0,
+    "SQLITE_LIMIT_VARIABLE_NUMBER": 64,
+    "SQLITE_LIMIT_TRIGGER_DEPTH": 1,
+    "SQLITE_LIMIT_WORKER_THREADS": 0,
+}
+# Python 3.12 sets them.
+_CONFIG = {
+    "SQLITE_DBCONFIG_DEFENSIVE": True,
+    "SQLITE_DBCONFIG_ENABLE_TRIGGER": False,
+    "SQLITE_DBCONFIG_ENABLE_VIEW": False,
+    "SQLITE_DBCONFIG_TRUSTED_SCHEMA": False,
+}
+# The longest value that fits a file: its size, and this for a log that grows meanwhile.
+_MORE_BYTES = 1 << 20
+# CPU seconds of a query: a sound file of 1,000 variants (10 MB) takes 0.02.
+_SECONDS, _SECONDS_PER_BYTE = 2.0, 1e-6
+# The instructions of SQLite's virtual machine between two looks at the clock: 20 us.
+_INSTRUCTIONS = 1000
+_MAGIC = b"SQLite format 3\0"
+# The last 8 bytes of a rollback journal that names a super-journal (SQLite file format, 3.0).
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+_SIDECARS = ("-wal", "-shm", "-journal")
+
+
+class Damage:
+    """Turns the errors that a damaged capture causes into a UserError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DAMAGE):
+            raise UserError(f"{self.path}: damaged: {_reason(error)}; copy the capture again") from error
+
+
+class Deadline:
+    """Ends a query that takes more CPU time than its file explains; `restart` before each."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._path, self._db = path, db
+        self.size = 0
+        self._end = 0.0
+        self.restart()
+        db.set_progress_handler(self._is_over, _INSTRUCTIONS)
+
+    def restart(self) -> None:
+        """Measures the file, which may have grown, and allows a query the time and memory it explains."""
+        self.size = sum(map(_size, (self._path, *sidecars(self._path))))
+        self._end = time.thread_time() + _SECONDS + self.size * _SECONDS_PER_BYTE
+        if hasattr(self._db, "setlimit"):  # Python 3.11
+            length: int = vars(sqlite3)["SQLITE_LIMIT_LENGTH"]
+            self._db.setlimit(length, min(self.size + _MORE_BYTES, 10**9))
+
+    def _is_over(self) -> bool:
+        return time.thread_time() > self._end
+
+
+def sidecars(path: Path) -> tuple[Path, ...]:
+    """The files that SQLite keeps next to a database while it is written."""
+    real = os.path.realpath(path)
+    return tuple(Path(real + suffix) for suffix in _SIDECARS)
+
+
+def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
+    """A connection that only reads. Raises UserError if `path` is not a sound capture.
+
+    The file is opened by SQLite and by nothing else: closing another descriptor of it would drop the locks of
+    every connection in this process (POSIX), and another writer could then change it under a reader.
+    """
+    _check_file(path)
+    first = None
+    for mode in _modes(path):
+        try:
+            return _reader(path, mode)
+        except NotACaptureError as error:  # noqa: PERF203 - three modes at most
+            raise UserError(f"{path}: {error}") from error
+        except DAMAGE as error:
+            first = first or error
+    raise _unreadable(path, first) from first
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """A connection to our capture that writes ahead, so that others can read it meanwhile.
+
+    Raises UserError if the file is not a sound capture, sqlite3.Error if it cannot be written.
+    """
+    _check_file(path)
+    _refuse_super_journal(path)
+    db = sqlite3.connect(path, timeout=30)
+    try:
+        _harden(db)
+        with Damage(path):
+            check_schema(db)
+        db.execute("PRAGMA journal_mode = WAL")
+        # NORMAL: a killed process loses nothing; only a power failure can lose the last variants.
+        db.execute("PRAGMA synchronous = NORMAL")
+    except NotACaptureError as error:
+        db.close()
+        raise UserError(f"{path}: {error}") from error
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def rows(
+    db: sqlite3.Connection, deadline: Deadline, query: str, parameters: tuple[Any, ...]
+) -> Iterator[sqlite3.Row]:
+    """The rows of a query, one at a time.
+
+    Raises ValueError if they have more bytes than the file: it then uses its pages more than once.
+    """
+    deadline.restart()
+    left = deadline.size + _MORE_BYTES
+    for row in db.execute(query, parameters):
+        left -= 4 + sum(len(value) for value in row if isinstance(value, str | bytes))
+        if left < 0:
+            raise ValueError("a table has more content than the file")
+        yield row
+
+
+def _check_file(path: Path) -> None:
+    """Raises UserError if `path` is not a regular file that is large enough for a database."""
+    try:
+        size = check_regular(path).st_size
+        if not os.access(path, os.R_OK):
+            raise PermissionError(None, "Permission denied")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UserError(f"{path}: cannot be read: {reason or error}") from error
+    if size < 100:
+        raise UserError(f"{path}: not an irscope capture")
+
+
+def _modes(path: Path) -> Iterator[str]:
+    """The ways to open a capture, tried in this order."""
+    yield "mode=ro"
+    # Applies the log of a killed writer, if the folder can be written.
+    if any(_size(file) for file in sidecars(path)):
+        _refuse_super_journal(path)
+        yield "mode=rw"
+    else:
+        # On a read-only medium, SQLite cannot make the files that it shares with other processes.
+        yield "mode=ro&immutable=1"
+
+
+def _reader(path: Path, mode: str) -> tuple[sqlite3.Connection, Deadline]:
+    uri = f"file:{quote_from_bytes(os.fsencode(path.absolute()))}?{mode}"
+    db = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
+    try:
+        _harden(db)
+        db.execute("PRAGMA query_only = 1")
+        deadline = Deadline(db, path)
+        check_schema(db)
+        db.row_factory = sqlite3.Row
+    except BaseException:
+        db.close()
+        raise
+    return db, deadline
+
+
+def _harden(db: sqlite3.Connection) -> None:
+    """Tells SQLite to distrust the file; what this Python or SQLite cannot set stays off."""
+    db.execute("PRAGMA trusted_schema = 0")
+    db.execute("PRAGMA cell_size_check = 1")
+    db.execute("PRAGMA mmap_size = 0")
+    if hasattr(db, "setlimit"):
+        for name, value in _LIMITS.items():
+            db.setlimit(getattr(sqlite3, name), value)
+    if hasattr(db, "setconfig"):
+        for name, on in _CONFIG.items():
+            with contextlib.suppress(sqlite3.Error):
+                db.setconfig(getattr(sqlite3, name), on)
+
+
+def _unreadable(path: Path, error: Exception | None) -> UserError:
+    """The reason why SQLite refuses a file, in a user's words."""
+    with contextlib.suppress(OSError):
+        with path.open("rb") as file:
+            header = file.read(100)
+        if not header.startswith(_MAGIC):
+            return UserError(f"{path}: not an irscope capture")
+        # SQLite file format, 1.3: page size at 16 (1 means 65,536), pages at 28; both big-endian.
+        (page_size,), (pages,) = struct.unpack_from(">H", header, 16), struct.unpack_from(">I", header, 28)
+        size = path.stat().st_size
+        if size < pages * (65536 if page_size == 1 else page_size):
+            return UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
+    if isinstance(error, sqlite3.OperationalError):
+        return UserError(f"{path}: cannot be read: {error}")
+    return UserError(f"{path}: damaged: {_reason(error)}; copy the capture again")
+
+
+def _refuse_super_journal(path: Path) -> None:
+    """Raises UserError if a journal next to the file names another file: SQLite would delete that one."""
+    journal = sidecars(path)[-1]
+    with contextlib.suppress(FileNotFoundError):
+        if check_regular(journal).st_size < 8:
+            return
+        with journal.open("rb") as file:
+            file.seek(-8, os.SEEK_END)
+            if file.read() == _SUPER_JOURNAL:
+                raise UserError(f"{path}: {journal.name} next to it names another file; remove that journal")
+
+
+def _reason(error: BaseException | None) -> str:
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        return "a text is not UTF-8"
+    if isinstance(error, MemoryError):
+        return "a value needs more memory than there is"
+    return {"interrupted": "its tables never end"}.get(str(error), str(error))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
