@@ -6,12 +6,13 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from irscope.languages.document import OPAQUE, Document, Location
 from irscope.languages.language_registry import language_named
-from irscope.model import Kernel
-from irscope.model.text import base_name
+from irscope.model import Kernel, Origin
+from irscope.model.text import base_name, one_line
 
 
 class SourcePlace(NamedTuple):
@@ -113,6 +114,15 @@ def python_lines(kernel: Kernel) -> list[PythonLine]:
             lines.append(PythonLine(text, number, place_of(Location(function.file, number))))
         lines.append(PythonLine(""))
     return lines
+
+
+def origin_lines(origin: Origin) -> list[PythonLine]:
+    """What a generated kernel computes, as a comment, then the lines of the program that it came from."""
+    lines = [PythonLine(f"# {one_line(origin.sentence)}")]
+    for file, group in groupby(origin.lines, key=lambda line: line.file):
+        lines.append(PythonLine(f"# {file}"))
+        lines += [PythonLine(one_line(n.text), n.line, SourcePlace(n.file, n.line)) for n in group]
+    return [*lines, PythonLine("")]
 
 
 def _chain(location: Location | None) -> Iterator[SourcePlace]:

@@ -47,7 +47,7 @@ class Origin:
 
     @property
     def summary(self) -> str:
-        """One line: "relu, sum_1 (aten.relu, aten.sum) of model.py:31, in graph 0/0 forward"."""
+        """One line: "relu, sum_1 (aten.relu, aten.sum) of model.py:31 in graph 0/0 forward"."""
         operators = f" ({_listed(self.operators)})" if self.operators else ""
         parts = [f"{_listed(self.nodes)}{operators}".strip()]
         if self.lines:
@@ -55,6 +55,11 @@ class Origin:
         if self.graph:
             parts.append(f"in graph {self.graph}")
         return " ".join(filter(None, parts))
+
+    @property
+    def sentence(self) -> str:
+        """The summary and the choice: what views print about a generated kernel."""
+        return "; ".join(filter(None, [f"computes {self.summary}" if self.summary else "", self.choice]))
 
     @property
     def choice(self) -> str:
@@ -79,7 +84,7 @@ def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:
         graph=graph if isinstance(graph, str) else "",
         nodes=_texts(found.get("nodes")),
         operators=_texts(found.get("operators")),
-        lines=tuple(filter(None, map(_program_line, lines if isinstance(lines, list) else ()))),
+        lines=tuple(filter(None, map(_program_line, lines if isinstance(lines, list | tuple) else ()))),
         configs=configs if isinstance(configs, int) else None,
     )
 
@@ -94,7 +99,7 @@ def _program_line(found: Any) -> ProgramLine | None:
 
 
 def _texts(found: Any) -> tuple[str, ...]:
-    return tuple(text for text in found if isinstance(text, str)) if isinstance(found, list) else ()
+    return tuple(text for text in found if isinstance(text, str)) if isinstance(found, list | tuple) else ()
 
 
 def _listed(names: Sequence[str]) -> str:

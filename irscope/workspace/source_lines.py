@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, python_lines
+from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, origin_lines, python_lines
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
 from irscope.diff.build_rows import text_rows
@@ -62,8 +62,12 @@ class PythonSource:
 
 
 def python_source(variant: Variant) -> PythonSource:
-    """The Python source of a variant's kernel, then of its helpers."""
-    return PythonSource(python_lines(variant.kernel), variant.kernel.source.file)
+    """The Python source of a variant's kernel, then of its helpers.
+
+    The lines of the program that a generated kernel came from are first.
+    """
+    program = origin_lines(variant.origin) if variant.origin else []
+    return PythonSource([*program, *python_lines(variant.kernel)], variant.kernel.source.file)
 
 
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:

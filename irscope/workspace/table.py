@@ -13,7 +13,7 @@ from irscope.facts.fact import Fact, FactKind, FactValue, status_of
 from irscope.facts.registry import FACT_KINDS, kinds_for
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
-from irscope.model.text import pluralize
+from irscope.model.text import one_line, pluralize
 from irscope.model.varying import varying
 
 # A register count misleads without the others: if ptxas gives up, it reports 32 and kilobytes of stack.
@@ -68,6 +68,13 @@ class TableSection:
     def title(self) -> str:
         """Kernel, target and number of variants."""
         return f"{self.kernel}  {self.target}  {pluralize(len(self.entries), 'variant')}"
+
+    @property
+    def origin(self) -> str:
+        """What the kernel computes, if a framework generated it, all variants from the same; "" if not."""
+        found = {entry.variant.origin for entry in self.entries}
+        origin = found.pop() if len(found) == 1 else None
+        return one_line(origin.sentence) if origin else ""
 
 
 @dataclass(frozen=True)

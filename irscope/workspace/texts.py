@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irscope.analysis.source_map import origin_lines
 from irscope.backends import STAGES, stage_named, stages_for
 from irscope.model import SourceFunction, Stage, UserError, Variant
 
@@ -37,13 +38,14 @@ def text_stages(variant: Variant) -> list[str]:
 def variant_texts(variant: Variant) -> dict[str, str]:
     """The TEXTS that a variant has, by name.
 
-    "python": the source of the kernel and of the jit functions that it calls; "error": the failure with the
+    "python": the source of the kernel and of the jit functions that it calls, after the lines of the program
+    that a generated kernel came from; "error": the failure with the
     compiler's whole message; "log": what ptxas printed; "output": everything else the compiler printed;
     "reasons": the coalescing pass's log for each load and store.
     """
-    failure = variant.failure
+    failure, functions = variant.failure, (variant.kernel.source, *variant.kernel.helpers)
     found = {
-        PYTHON: "\n\n".join(map(_with_place, (variant.kernel.source, *variant.kernel.helpers))),
+        PYTHON: "\n\n".join([*_program(variant), *map(_with_place, functions)]),
         "error": f"{failure.kind}: {failure.summary}\n\n{failure.message.rstrip()}\n" if failure else None,
         "log": variant.log,
         "output": variant.output,
@@ -68,6 +70,16 @@ def missing_text(variant: Variant, name: str) -> str:
 def encoded(text: str) -> bytes:
     """`text` in UTF-8, with question marks for lone surrogates."""
     return text.encode("utf-8", "replace")
+
+
+def _program(variant: Variant) -> list[str]:
+    """What a generated kernel computes and the lines of the program that it came from."""
+    if variant.origin is None:
+        return []
+    numbered = (
+        f"{line.number}: {line.text}" if line.number else line.text for line in origin_lines(variant.origin)
+    )
+    return ["".join(f"{text if text.startswith('#') else f'# {text}'}\n" for text in numbered if text)]
 
 
 def _with_place(function: SourceFunction) -> str:

@@ -18,7 +18,7 @@ from irscope.analysis.source_map import SourcePlace
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison
-from irscope.workspace.source_lines import python_source
+from irscope.workspace.source_lines import PythonSource, python_source
 from irscope.workspace.texts import PYTHON
 
 
@@ -100,6 +100,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     a, b = pair.variants
     if a.kernel.name != b.kernel.name:
         yield TextLine(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
+    yield from _origins(pair)
     why = pair.recompilation
     yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
     for reason in why.reasons:
@@ -108,6 +109,15 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
         same = "none: Triton uses one compilation for both" if why.whole else "none of these differs"
         yield TextLine(same, 2)
     yield from (TextLine(f"Unknown: {text}") for text in why.unknown)
+
+
+def _origins(pair: Comparison) -> Iterator[TextLine]:
+    """What A and B compute, if a framework generated them."""
+    a, b = (variant.origin.sentence if variant.origin else "" for variant in pair.variants)
+    if a and a == b:
+        yield TextLine(f"A and B: {a}")
+    else:
+        yield from (TextLine(f"{side}: {text}") for side, text in (("A", a), ("B", b)) if text)
 
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
@@ -120,8 +130,15 @@ def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
     else:
         word = re.compile(rf"\b{re.escape(name.name)}\b")
         found = (index for index, text in enumerate(source.texts) if name.name and word.search(text))
-        line = next(found, None)
+        line = next((index for index in found if _of_kernel(source, index, variant)), None)
     return None if line is None else StageLine(PYTHON, line, True)
+
+
+def _of_kernel(source: PythonSource, index: int, variant: Variant) -> bool:
+    """Whether a line is the kernel's own or a helper's, not the program's."""
+    place = source.places[index]
+    functions = (variant.kernel.source, *variant.kernel.helpers)
+    return place is not None and any(place.file == function.file for function in functions)
 
 
 def _effects(pair: Comparison) -> Iterator[TextLine]:

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions, VariantDone
-from irscope.capturing.record.inductor import InductorResults
+from irscope.capturing.record.inductor.graphs import InductorGraphs
+from irscope.capturing.record.inductor.results import InductorResults
 from irscope.capturing.record.recorder import Recorder
 from tests.record.conftest import Recorded
 
@@ -44,7 +45,7 @@ def sent(ordinary: Recorded, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     found: list[Record] = []
     recorder = Recorder(RunOptions(None), found.append)
     first, second, *_ = hashes_of(ordinary.cache, "scale")
-    results = InductorResults(recorder)
+    results = InductorResults(recorder, InductorGraphs())
     results.record(autotuner([first, first, "0" * 64]))
     results.record(autotuner([first, second]))
     return found

@@ -185,12 +185,10 @@ class Recorder:
         """The numbers of the finished variants by their hash of Triton's."""
         return dict(self._finished)
 
-    def numbers_by_file(self) -> Mapping[str, list[int]]:
-        """The numbers of the variants that were compiled in this process by the file of their kernel."""
-        found: dict[str, list[int]] = {}
-        for recorded in list(self.known.values()):
-            found.setdefault(recorded.source.fn.fn.__code__.co_filename, []).append(recorded.number)
-        return found
+    def numbers_by_file(self) -> Mapping[str, int]:
+        """The number of the last variant that was compiled in this process for the kernel of each file."""
+        recorded = list(self.known.values())
+        return {one.source.fn.fn.__code__.co_filename: one.number for one in recorded}
 
     def finished(self, hash_: str, number: int) -> None:
         """The kernel with this hash is recorded as the variant with this number."""

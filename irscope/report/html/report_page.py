@@ -90,6 +90,7 @@ def _section(report: CaptureReport, section: TableSection, number: int) -> Html:
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
+        *([element("p", section.origin)] if section.origin else ()),
         facts_table(section, report.pairs_of),
         fact_charts(section, number),
         id=f"table{number}",

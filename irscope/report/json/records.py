@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.model import Kernel, Status, Value, Variant, format_value
+from irscope.model.origin import origin_to_json
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -54,4 +55,5 @@ def variant_record(variant: Variant, name: str) -> dict[str, Any]:
         "versions": dict(variant.toolchain.versions),
         "status": "failed" if failure else "ok",
         "failure": {"kind": failure.kind, "summary": failure.summary} if failure else None,
+        **({"origin": origin_to_json(variant.origin)} if variant.origin else {}),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.model.text import code
+from irscope.model.text import code, markdown_escaped
 from irscope.workspace import FactColumn, TableCell, TableEntry, TableView
 
 
@@ -15,6 +15,7 @@ def table_markdown(view: TableView) -> str:
     lines = [
         f"### {code(view.section.kernel)} {view.section.target}",
         "",
+        *([markdown_escaped(view.section.origin), ""] if view.section.origin else ()),
         _row(heading),
         _row(["---"] * len(heading)),
     ]

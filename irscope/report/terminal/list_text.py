@@ -28,7 +28,9 @@ def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int 
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, [*widths, 0], strict=True)) for row in rows]
-        lines = [one_line(_heading(kernel, group)), *(f"  {line}" for line in lines)]
+        origins = dict.fromkeys(variant.origin for variant in group)
+        computed = [f"  {one_line(origin.sentence)}" for origin in origins if origin]
+        lines = [one_line(_heading(kernel, group)), *computed, *(f"  {line}" for line in lines)]
         blocks.append("".join(f"{line if width is None else clipped(line, width)}\n" for line in lines))
     return "\n".join(blocks) or "no variants\n"
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from rich.cells import cell_len
 
-from irscope.model.text import one_line, pluralize
+from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.terminal.styles import Paint
 from irscope.workspace import FactColumn, TableView
 
@@ -66,9 +66,15 @@ def table_text(view: TableView, width: int | None, paint: Paint) -> str:
     tail = [notes] if any(notes.cells) else []
     shown = facts if width is None else _fitting(lead, facts, tail, width)
     lines = [paint(one_line(view.section.title), "heading")]
+    if view.section.origin:
+        lines.append(paint(_clipped(view.section.origin, width), "dim"))
     lines += _lines([*lead, *shown, *tail], view, paint)
     lines += _footnotes(view, facts, shown)
     return "\n".join(lines) + "\n"
+
+
+def _clipped(text: str, width: int | None) -> str:
+    return text if width is None else clipped(text, width)
 
 
 def _lead_columns(view: TableView) -> Iterator[_Column]:

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model import Variant
-from irscope.model.text import display_line, pluralize
+from irscope.model.text import display_line, one_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.columns import UNKNOWN, Column, Heatmap, columns
@@ -84,12 +84,16 @@ class VariantTable(LineView):
 
     @property
     def note(self) -> str:
-        """Why the variant under the cursor failed or cannot be launched, else how many the filter shows."""
+        """Why the variant under the cursor failed or cannot be launched, else how many the filter shows.
+
+        Else what its kernel computes, if a framework generated it.
+        """
         problem = self._facts.problem(self.current) if self.current else ""
         if self.current and problem:
             return f"#{self.current.id} {problem}"
         if not self._query:
-            return ""
+            origin = self.current.origin if self.current else None
+            return one_line(origin.sentence) if origin else ""
         return f"{len(self._order):,} of {pluralize(len(self._variants), 'variant')} match {self._query}"
 
     @property

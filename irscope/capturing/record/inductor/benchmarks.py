@@ -19,9 +19,9 @@ from irscope.toolchain.patching import never_raises
 
 @dataclass
 class _TuningRun:
-    """One run of an autotuner: the time of each launcher that was measured, in ms."""
+    """One run of an autotuner: the launchers that were measured, and their times in ms."""
 
-    times: dict[Any, float] = field(default_factory=dict)
+    times: list[tuple[Any, float]] = field(default_factory=list)
 
 
 class _Current(threading.local):
@@ -45,7 +45,7 @@ class InductorBenchmarks:
             ms = bench(autotuner, launcher, *args, **kwargs)
             run = self._current.run
             if run is not None and isinstance(ms, int | float):
-                run.times[launcher] = float(ms)
+                run.times.append((launcher, float(ms)))
             return ms
 
         return measure
@@ -73,7 +73,7 @@ class InductorBenchmarks:
             with self._run() as run:
                 chosen = original(autotuner, *args, **kwargs)
             before = vars(autotuner).pop("irscope_tuning_run", _TuningRun())
-            self._finish(autotuner, _TuningRun({**before.times, **run.times}), chosen)
+            self._finish(autotuner, _TuningRun([*before.times, *run.times]), chosen)
             return chosen
 
         return descend
@@ -92,12 +92,12 @@ class InductorBenchmarks:
         """Sends the times of a run, whose launchers name the entries of Triton's cache."""
         numbers = self._numbers(autotuner)
         key = _tuning_key(autotuner)
-        for launcher, ms in run.times.items():
+        for launcher, ms in run.times:
             number = numbers.get(getattr(launcher, "cache_hash", None) or "")
             if number is not None and math.isfinite(ms):
                 benchmark = Benchmark(key, ms, ms, ms, launcher is chosen)
                 self._recorder.send(BenchmarkRecorded(number, benchmark))
-        if unmeasured := sum(not math.isfinite(ms) for ms in run.times.values()):
+        if unmeasured := sum(not math.isfinite(ms) for _, ms in run.times):
             configs = pluralize(len(run.times), "config")
             text = f"{unmeasured} of {configs} not measured: Inductor skips those that spill or cannot launch"
             self._recorder.send(Note(f"{getattr(autotuner.fn, '__name__', 'a kernel')}: {text}"))
@@ -120,14 +120,15 @@ class InductorBenchmarks:
         triton: dict[int, tuple[float, bool]] = {}
         for choice, ms in measured.items():
             path = getattr(getattr(choice, "bmreq", None), "module_path", None)
-            for number in files.get(path or "", ()):
-                triton[number] = min(triton.get(number, (ms, False)), (ms, choice is best))
+            if (number := files.get(path or "")) is not None:
+                triton[number] = min(triton.get(number, (math.inf, False)), (ms, choice is best))
         for number, (ms, chosen) in triton.items():
             self._recorder.send(BenchmarkRecorded(number, Benchmark(key, ms, ms, ms, chosen)))
         if triton and getattr(getattr(best, "bmreq", None), "module_path", None) is None:
             fastest = min(ms for ms, _ in triton.values())
-            text = f"max-autotune chose {getattr(best, 'name', best)} ({timings[best]:.4g} ms), not Triton"
-            self._recorder.send(Note(f"{key}: {text} (fastest of {len(triton)}: {fastest:.4g} ms)"))
+            text = f"max-autotune chose the library's {getattr(best, 'name', best)} ({timings[best]:.4g} ms)"
+            kernels = f"the fastest of {pluralize(len(triton), 'Triton kernel')} took {fastest:.4g} ms"
+            self._recorder.send(Note(f"{key}: {text}; {kernels}"))
 
 
 def _continues(autotuner: Any) -> bool:

@@ -27,6 +27,7 @@ LineMap = Sequence[tuple[int, str | None]]
 
 _PART = re.compile(r"^# AOT ID: \['\d+_(\w+)'\]", re.MULTILINE)
 _NODES = re.compile(r"#[ \w]* Source Nodes: \[([^\]\n]*)\], Original ATen: \[([^\]\n]*)\]")
+_FRAGMENT = re.compile(r"#   %(\w+) : .*? = call_function\[")
 _DEFINITION = re.compile(r"(\w+) = async_compile\.triton\(")
 _CALL = re.compile(r"\s+(\w+)\.run\(")
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)\n\s*([^\n]*)')
@@ -51,11 +52,15 @@ def kernels_of(text: str, line_map: LineMap) -> dict[str, KernelNodes]:
     """The Triton kernels that an output code defines, by name."""
     kernels: dict[str, KernelNodes] = {}
     starts = [line for line, _ in line_map]
-    nodes = KernelNodes()
+    nodes, fragment = KernelNodes(), list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if comment := _NODES.match(line):
-            nodes = KernelNodes(_names(comment[1]), _names(comment[2]))
+            nodes, fragment = KernelNodes(_names(comment[1]), _names(comment[2])), []
+        elif node := _FRAGMENT.match(line):
+            fragment.append(node[1])
         elif definition := _DEFINITION.match(line):
+            # Without nodes of the program's graph, those of the graph that Inductor compiled.
+            nodes.nodes = nodes.nodes or tuple(fragment)
             kernels[definition[1]], nodes = nodes, KernelNodes()
         elif (call := _CALL.match(line)) and (kernel := kernels.get(call[1])):
             index = bisect_right(starts, number) - 1
