@@ -58,8 +58,7 @@ def test_the_programs_own_operators_run_on_tensors_of_any_size(run: Run, tmp_pat
 
 def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):
     _, messages = run(patterns.TRAINING)
-    assert messages[0].startswith("irscope: script.py:")
-    assert "torch.compile needs a GPU to make its kernels" in messages[0]
+    assert messages[:-1] == []
     assert blocks(tmp_path / "script.irscope") == [16, 64]
 
 
