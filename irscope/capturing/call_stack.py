@@ -27,6 +27,12 @@ def user_frame() -> FrameType | None:
     return next((frame for frame in frames if not _is_library(frame.f_code.co_filename)), None)
 
 
+def user_place() -> str:
+    """The program's innermost line as "FILE:LINE"; "" if there is none."""
+    frame = user_frame()
+    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
+
+
 def user_line(trace: TracebackType | None) -> str:
     """The program's innermost line in a traceback, as "FILE:LINE: TEXT".
 

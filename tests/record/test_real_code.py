@@ -70,8 +70,7 @@ def test_benchmarks_launch_their_kernels_for_every_size_and_line(run: Run, tmp_p
 
 def test_checkpoints_autocast_threads_and_backward_passes_see_fake_cuda_tensors(run: Run, tmp_path: Path):
     _, messages = run(patterns.TRAINING)
-    assert messages[0].startswith("irscope: script.py:")
-    assert "torch.compile needs a GPU to make its kernels" in messages[0]
+    assert messages[:-1] == []
     assert blocks(tmp_path / "script.irscope") == [16, 64]
 
 

@@ -46,6 +46,11 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self._operators = operators
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """True: Dynamo compiles functions although the mode is on."""
+        return True
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -67,7 +72,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             set_unknown(result)
             return result
         views = any(returned.alias_info is not None for returned in func._schema.returns)
-        skipped = not views and _large(tensors) and not self._operators.implements(func)
+        skipped = not views and (_large(tensors) or not _has_cpu_kernel(func))
+        skipped = skipped and not self._operators.implements(func)
         if skipped and (result := _uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
@@ -97,6 +103,12 @@ def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
 
 def _large(tensors: Iterable[torch.Tensor]) -> bool:
     return any(tensor.numel() > LARGEST_COMPUTED for tensor in tensors)
+
+
+@functools.cache
+def _has_cpu_kernel(func: Any) -> bool:
+    """Whether the CPU implements the operator: it does not for flash attention, for example."""
+    return bool(torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "CPU"))
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,10 +12,10 @@ from typing import Any
 import torch
 
 from irscope.backends import HIP
-from irscope.capturing.call_stack import short_path, user_frame
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
 from irscope.capturing.fake_cuda.native_handles import native_replacements
+from irscope.capturing.fake_cuda.inductor import compiling_for
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     FakeEvent,
@@ -98,7 +97,6 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
     yield torch, "Event", type("Event", (FakeEvent,), {})
     yield torch, "Generator", FakeGenerator
     yield torch.Tensor, "record_stream", _constant(None)  # would reject a fake stream
-    yield torch, "compile", _compile_nothing
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
@@ -129,21 +127,6 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
 def _devices() -> int:
     """One device per process that torchrun started here: each uses the device of its rank."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-
-
-def _compile_nothing(model: Any = None, **_: Any) -> Any:
-    """`torch.compile` without compiling, which would need the real device."""
-    _warn_uncompiled()
-    return (lambda function: function) if model is None else model
-
-
-@functools.cache
-def _warn_uncompiled() -> None:
-    """Warns once, with the program's line."""
-    frame = user_frame()
-    place = f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}: " if frame else ""
-    warning = "torch.compile needs a GPU to make its kernels; functions run uncompiled"
-    print(f"irscope: {place}{warning}", file=sys.stderr)
 
 
 def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
@@ -213,6 +196,7 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
 def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
     operators = ProgramOperators(assumed)
+    register = torch.library.Library.impl
     replacements = (
         *_cuda_replacements(target),
         *_torch_replacements(operators, assumed),
@@ -220,6 +204,8 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
         *native_replacements(),
     )
     with ExitStack() as stack:
+        compile_ = compiling_for(target, torch.compile, register, stack)
+        stack.enter_context(patched(torch, "compile", compile_))
         for owner, name, value in replacements:
             stack.enter_context(patched(owner, name, value))
         stack.enter_context(fake_cuda_modes(operators))

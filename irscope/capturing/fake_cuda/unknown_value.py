@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NoReturn
 
-from irscope.capturing.call_stack import frames_outwards, short_path, user_frame
+from irscope.capturing.call_stack import frames_outwards, user_frame, user_place
 from irscope.model import Value
 from irscope.toolchain.stub_driver import NeedsGpuError
 
@@ -95,10 +95,7 @@ NO_ASSUMPTIONS = Assumptions({})
 
 def unknown_value() -> UnknownValue:
     """The number that the program reads now."""
-    frame = user_frame()
-    if frame is None:
-        return UnknownValue()
-    return UnknownValue(f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}")
+    return UnknownValue(user_place())
 
 
 def in_assert(negated: bool = False) -> bool:

@@ -237,8 +237,7 @@ class Recorder:
             return ""
         if self.excluded:
             return f"no kernel matches '{self.options.kernels}', only {', '.join(sorted(self.excluded))}"
-        uncompiled = "; without a GPU, torch.compile compiles nothing" if self.options.target else ""
-        return f"this process launched no @triton.jit kernel{uncompiled}"
+        return "this process launched no @triton.jit kernel"
 
     def clear(self) -> None:
         """Forgets all kernels and variants; numbers start over."""

@@ -129,12 +129,12 @@ def _recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iter
         )
         stack.callback(deferred.remove_kernels, stub.get_current_device())
         stack.callback(_compile_pending, deferred, recorder.options, link)
-        stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, link)))
+        stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, stub, link)))
         stack.enter_context(recorded_frontends(recorder))
         yield ForkHooks(deferred.clear, lambda: _compile_pending(deferred, recorder.options, link))
 
 
-def _on_direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
+def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[..., Any]:
     """Handles direct calls of triton.compile without a GPU: compiles and records at once."""
 
     def compile_(source: Any, target: Any, options: Any, tuned: TunedNames, call: Callable[[], Any]) -> Any:
@@ -147,7 +147,9 @@ def _on_direct(recorder: Recorder, link: Link) -> Callable[..., Any]:
             recorded, new = recorder.record(source, parsed, target, tuned)
             if recorded is not None and new:
                 _compile([recorded], recorder.options, link)
-        return call()
+        kernel = call()
+        stub.utils.registers[kernel.kernel] = registers_of(kernel.asm)
+        return kernel
 
     return compile_
 

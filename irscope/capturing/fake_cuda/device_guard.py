@@ -1,0 +1,176 @@
+"""Lets torch trace CUDA tensors without a GPU: a device guard, and answers of its CUDA hooks.
+
+Tracing a backward pass asks C++ code for the guard of CUDA devices, which a CPU build of torch does not have,
+and for the accelerator, which no build has without a GPU. Both are objects with virtual methods, so this
+module builds tables of such methods in memory (Itanium C++ ABI, "Virtual Table Layout"); the order of the
+methods is read from the headers in torch's wheel. The methods are machine code that returns a constant: none
+calls Python, not even while the process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+# c10::DeviceType::CUDA (c10/core/DeviceType.h).
+_CUDA = 1
+# Functions that return 0, and 1: the latter is `true`, and also the device cuda:0 and its default stream,
+# which are (type, index) in the two lowest bytes. Each returns 0 in the second result register.
+_MACHINE_CODE = {
+    "x86_64": (bytes.fromhex("31c0 31d2 c3"), bytes.fromhex("b801000000 31d2 c3")),
+    "aarch64": (
+        bytes.fromhex("000080d2 010080d2 c0035fd6"),
+        bytes.fromhex("200080d2 010080d2 c0035fd6"),
+    ),
+}
+_REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
+_GET_HOOKS = "_ZN2at6detail12getCUDAHooksEv"
+_GUARD_HEADER = "c10/core/impl/DeviceGuardImplInterface.h"
+_HOOKS_HEADERS = ("ATen/detail/AcceleratorHooksInterface.h", "ATen/detail/CUDAHooksInterface.h")
+_DEVICE_OR_STREAM = ("exchangeDevice", "getDevice", "getStream", "getDefaultStream", "exchangeStream")
+_TRUE_HOOKS = ("isBuilt", "isAvailable", "hasPrimaryContext", "hasCUDA")
+
+
+class UnsupportedTorchError(Exception):
+    """A build of torch without something that is needed here; the text says what."""
+
+
+def ensure_device_guard() -> None:
+    """Gives torch a guard for CUDA devices if it has none; it stays until the process ends.
+
+    Raises UnsupportedTorchError.
+    """
+    registry = (ctypes.c_void_p * 2).from_address(_symbol("libc10.so", _REGISTRY))
+    if not registry[_CUDA]:
+        registry[_CUDA] = ctypes.addressof(_device_guard())
+    set_guard = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
+    if set_guard is None:
+        raise UnsupportedTorchError("torch._C._ensureCUDADeviceGuardSet is missing")
+    set_guard()
+
+
+@functools.cache
+def _device_guard() -> ctypes.Array[ctypes.c_void_p]:
+    """An object of class DeviceGuardImplInterface that has no devices: autograd starts no thread for them."""
+    zero, one = _constant_functions()
+    methods = _virtual_methods(_GUARD_HEADER)
+    missing = {"deviceCount", *_DEVICE_OR_STREAM} - set(methods)
+    if missing:
+        raise UnsupportedTorchError(f"{_GUARD_HEADER} does not declare {', '.join(sorted(missing))}")
+    table = [one if name in (*_DEVICE_OR_STREAM, "type") else zero for name in methods]
+    return _object_with(_virtual_table([0, 0, *table]))
+
+
+@contextmanager
+def available_accelerator() -> Iterator[None]:
+    """Within the block, torch's C++ code takes CUDA for an accelerator that is available.
+
+    Raises UnsupportedTorchError.
+    """
+    hooks = ctypes.c_void_p.from_address(_hooks_address())
+    before = hooks.value
+    hooks.value = _available_hooks_table(before or 0)
+    try:
+        yield
+    finally:
+        hooks.value = before
+
+
+@functools.cache
+def _hooks_address() -> int:
+    get_hooks = ctypes.CFUNCTYPE(ctypes.c_void_p)(_symbol("libtorch_cpu.so", _GET_HOOKS))
+    address: int = get_hooks()
+    return address
+
+
+@functools.cache
+def _available_hooks_table(table: int) -> int:
+    """The address of a copy of a CUDAHooksInterface's table of virtual methods in which CUDA is available."""
+    _, one = _constant_functions()
+    methods = _hooks_methods()
+    slots = (ctypes.c_void_p * (len(methods) + 2)).from_address(table - 2 * _WORD)
+    entries = [slot or 0 for slot in slots]
+    for name in _TRUE_HOOKS:
+        entries[2 + methods.index(name)] = one
+    return ctypes.addressof(_virtual_table(entries)) + 2 * _WORD
+
+
+def _hooks_methods() -> list[str]:
+    base, derived = map(_virtual_methods, _HOOKS_HEADERS)
+    methods = base + [name for name in derived if name not in base]
+    missing = set(_TRUE_HOOKS) - set(methods)
+    if missing:
+        raise UnsupportedTorchError(f"{_HOOKS_HEADERS[1]} does not declare {', '.join(sorted(missing))}")
+    # The methods after the last that changes are of no interest, and some depend on how torch was built.
+    return methods[: max(map(methods.index, _TRUE_HOOKS)) + 1]
+
+
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+# Everything that C++ objects point to, which must outlive them.
+_kept: list[object] = []
+
+
+def _virtual_table(entries: list[int]) -> ctypes.Array[ctypes.c_void_p]:
+    """A table of virtual methods: the offset to the top, the type's description, then the methods."""
+    table = (ctypes.c_void_p * len(entries))(*entries)
+    _kept.append(table)
+    return table
+
+
+def _object_with(table: ctypes.Array[ctypes.c_void_p]) -> ctypes.Array[ctypes.c_void_p]:
+    """An object without fields, which starts with the address of its virtual methods."""
+    made = (ctypes.c_void_p * 1)(ctypes.addressof(table) + 2 * _WORD)
+    _kept.append(made)
+    return made
+
+
+@functools.cache
+def _constant_functions() -> tuple[int, int]:
+    """The addresses of functions that return 0 and 1."""
+    codes = _MACHINE_CODE.get(platform.machine())
+    if codes is None:
+        raise UnsupportedTorchError(f"no machine code for {platform.machine()} processors")
+    try:
+        memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    except OSError as error:
+        raise UnsupportedTorchError(f"no executable memory: {error.strerror}") from error
+    _kept.append(memory)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    offsets = (0, 64)
+    for offset, code in zip(offsets, codes, strict=True):
+        memory[offset : offset + len(code)] = code
+    return start, start + offsets[1]
+
+
+def _symbol(library: str, name: str) -> int:
+    """The address of a symbol of one of torch's libraries, which are loaded already."""
+    path = Path(torch.__file__).parent / "lib" / library
+    try:
+        loaded = ctypes.CDLL(str(path))
+        return ctypes.addressof(ctypes.c_char.in_dll(loaded, name))
+    except (OSError, ValueError) as error:
+        raise UnsupportedTorchError(f"{library} does not have {name}") from error
+
+
+def _virtual_methods(header: str) -> list[str]:
+    """The new virtual methods that the class in a header of torch declares, in the order of its table.
+
+    A destructor takes two entries (Itanium C++ ABI, "Virtual Table Layout").
+    """
+    try:
+        text = (Path(torch.__file__).parent / "include" / header).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnsupportedTorchError(f"{header} is missing") from error
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    names: list[str] = []
+    for name in re.findall(r"\bvirtual\s[^;{()]*?(~?\w+)\s*\(", code):
+        names += [name, name] if name.startswith("~") else [name]
+    return names

@@ -1,0 +1,85 @@
+"""Makes torch.compile work on fake CUDA tensors: Inductor's kernels are compiled for the target, not run.
+
+Dynamo and Inductor run in the program's own process, and take fake CUDA tensors for tensors of cuda:0:
+
+    torch.compile(f)(x)     Dynamo traces f (tracing.py), autograd the backward pass (device_guard.py),
+                            attention becomes the operator that a GPU runs (attention.py)
+                            Inductor writes kernels; it compiles its choices instead of timing them
+                            (inductor_patches.py)
+                            its code runs on the CPU tensors; Triton's stub driver ignores the launches
+
+A function or graph that torch cannot compile so runs uncompiled; a line on stderr says which, and why.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+
+from irscope.capturing.call_stack import user_place
+from irscope.capturing.fake_cuda.device_guard import (
+    UnsupportedTorchError,
+    available_accelerator,
+    ensure_device_guard,
+)
+from irscope.capturing.fake_cuda.torch_devices import capability
+from irscope.model import Target
+from irscope.toolchain.patching import patched
+
+
+def compiling_for(
+    target: Target, original: Callable[..., Any], register: Callable[..., Any], stack: ExitStack
+) -> Callable[..., Any]:
+    """`torch.compile` for the target, given torch's own.
+
+    The first call prepares torch, which imports all of Inductor; `stack` undoes it. `register` is torch's own
+    `Library.impl`.
+    """
+
+    @functools.cache
+    def ready() -> bool:
+        try:
+            _prepare(target, register, stack)
+        except (UnsupportedTorchError, ImportError, AttributeError) as error:
+            _report(f"does not work without a GPU with torch {torch.__version__}: {error}", "functions run")
+            return False
+        return True
+
+    @functools.wraps(original)
+    def compile_(model: Any = None, *args: Any, **options: Any) -> Any:
+        if ready():
+            return original(model, *args, **options)
+        return (lambda function: function) if model is None else model
+
+    return compile_
+
+
+def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> None:
+    """Replaces parts of torch. Raises an error, having replaced nothing, if this build does not have them."""
+    ensure_device_guard()
+    with available_accelerator():
+        pass
+    from irscope.capturing.fake_cuda.attention import fused_attention
+    from irscope.capturing.fake_cuda.factories import cuda_factories
+    from irscope.capturing.fake_cuda.inductor_patches import inductor_replacements, inductor_settings
+    from irscope.capturing.fake_cuda.tracing import tracing_replacements
+
+    replacements = [*tracing_replacements(_report), *inductor_replacements()]
+    torch._dynamo.reset()
+    stack.callback(torch._dynamo.reset)
+    for owner, name, value in replacements:
+        stack.enter_context(patched(owner, name, value))
+    stack.enter_context(inductor_settings())
+    stack.enter_context(cuda_factories(register))
+    stack.enter_context(fused_attention(capability(target)))
+
+
+def _report(why: str, what: str) -> None:
+    """Says on stderr what runs uncompiled and why, with the line of the program."""
+    place = user_place()
+    print(f"irscope: {f'{place}: ' if place else ''}torch.compile {why}; {what} uncompiled", file=sys.stderr)

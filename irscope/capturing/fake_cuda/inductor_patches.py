@@ -1,0 +1,156 @@
+"""Replacements in Inductor: it compiles kernels for the target, and neither runs nor times them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from irscope.capturing.fake_cuda.function_mode import without_function_mode
+from irscope.capturing.fake_cuda.tensor_tags import set_empty, set_on_cpu, set_unknown
+
+# A replacement: module or class, name, new value.
+Replacement = tuple[Any, str, Any]
+# The time in ms of everything that a GPU would time. Of equals Inductor chooses the first; none is recorded.
+_TIME = 1.0
+# Functions of torch.cuda that Inductor's interface to CUDA binds when it is imported, by their names in it.
+_INTERFACE = {
+    "exchange_device": "_exchange_device",
+    "maybe_exchange_device": "_maybe_exchange_device",
+    **{
+        name: name
+        for name in (
+            "current_device", "set_device", "device_count", "stream", "current_stream", "set_stream",
+            "synchronize", "get_device_properties", "memory_allocated", "is_bf16_supported",
+        )
+    },
+}  # fmt: skip
+
+
+def inductor_replacements() -> Iterator[Replacement]:
+    """The replacements. Imports Inductor. Raises AttributeError if this version of torch lacks one."""
+    yield from _device_replacements()
+    yield from _timing_replacements()
+    from torch._C._dynamo import guards
+    from torch._inductor import cudagraph_utils
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    for name in ("_empty_strided_cuda", "_empty_strided_cpu", "_empty_strided_cpu_pinned"):
+        if hasattr(guards, name):
+            yield guards, name, functools.partial(_empty_strided, "_cpu" in name)
+    yield guards, "assert_size_stride", _checked_size(guards.assert_size_stride)
+    yield cudagraph_utils, "check_lowering_disable_cudagraph", _no_cuda_graphs
+    yield CachingAutotuner, "run", _marking_written(CachingAutotuner.run)
+
+
+def inductor_settings() -> AbstractContextManager[Any]:
+    """Inductor's settings without a GPU.
+
+    Caches would keep invented times for later runs, with and without a GPU. Torch's own launcher loads
+    binaries into the driver. Worker processes have no stub driver.
+    """
+    from torch._inductor import config
+
+    wanted = {"force_disable_caches": True, "use_static_cuda_launcher": False, "compile_threads": 1}
+    return config.patch({name: value for name, value in wanted.items() if hasattr(config, name)})
+
+
+def _device_replacements() -> Iterator[Replacement]:
+    from torch._dynamo import device_interface
+    from torch._inductor.runtime import triton_helpers
+
+    interface = device_interface.CudaInterface
+    for name, original in _INTERFACE.items():
+        yield interface, name, staticmethod(getattr(torch.cuda, original))
+    yield interface, "device", torch.cuda.device
+    yield interface, "get_raw_stream", staticmethod(torch._C._cuda_getCurrentRawStream)
+    yield device_interface, "caching_worker_device_properties", {}
+    yield triton_helpers, "set_driver_to_gpu", _nothing
+
+
+def _timing_replacements() -> Iterator[Replacement]:
+    from torch._inductor.codegen.triton import TritonScheduling
+    from torch._inductor.runtime.benchmarking import Benchmarker, InductorBenchmarker, TritonBenchmarker
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    from torch._inductor.select_algorithm import AlgorithmSelectorCache
+
+    yield AlgorithmSelectorCache, "make_benchmark_fn", _compile_choices
+    yield AlgorithmSelectorCache, "log_results", _nothing
+    yield TritonScheduling, "benchmark_codegened_module", _compile_module
+    yield CachingAutotuner, "bench", _time
+    for benchmarker in (Benchmarker, TritonBenchmarker, InductorBenchmarker):
+        for name in ("benchmark", "benchmark_gpu"):
+            if name in vars(benchmarker):
+                yield benchmarker, name, _time
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Does nothing: the stub driver stays active, and invented times are not printed."""
+
+
+def _time(*_: Any, **__: Any) -> float:
+    return _TIME
+
+
+def _empty_strided(cpu: bool, size: Any, stride: Any, dtype: Any) -> torch.Tensor:
+    """A buffer of Inductor's, a tensor on the CPU or a fake CUDA tensor."""
+    with without_function_mode():
+        made = torch.empty_strided(size, stride, dtype=dtype)
+    set_empty(made)
+    set_on_cpu(made, cpu)
+    return made
+
+
+def _checked_size(original: Callable[..., None]) -> Callable[..., None]:
+    """Checks only the size: operators of the CPU may lay results out otherwise, and no kernel reads them."""
+
+    def assert_size_stride(tensor: torch.Tensor, size: Any, stride: Any, *name: Any) -> None:
+        if tuple(tensor.size()) != tuple(size):
+            original(tensor, size, stride, *name)
+
+    return assert_size_stride
+
+
+def _no_cuda_graphs(*_: Any, **__: Any) -> str:
+    return "no GPU: irscope compiles kernels and does not run them"
+
+
+def _marking_written(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch of one of Inductor's kernels, after which the values that it would write are unknown."""
+
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        for name, value in zip(self.triton_meta["signature"], args, strict=False):
+            if isinstance(value, torch.Tensor) and (name in self.mutated_arg_names or "out_ptr" in name):
+                set_unknown(value)
+        return result
+
+    return run
+
+
+def _compile_choices(choices: Any, *_: Any, **__: Any) -> Callable[[Iterable[Any]], dict[Any, float]]:
+    """`make_benchmark_fn`: its result compiles all implementations among which Inductor chooses."""
+
+    def time_all(choices: Iterable[Any]) -> dict[Any, float]:
+        return {choice: _compiled(getattr(choice, "precompile", _nothing)) for choice in choices}
+
+    return time_all
+
+
+def _compile_module(self: Any, module: Any, *_: Any, **__: Any) -> tuple[float, str]:
+    """Compiles a kernel that Inductor wrote to time a fusion."""
+    return _compiled(module.triton_.precompile), module.__file__
+
+
+def _compiled(compile_: Callable[[], Any]) -> float:
+    """The time of what `compile_` compiles: infinite if that fails, as on a GPU."""
+    try:
+        compile_()
+    except Exception:  # noqa: BLE001 - Inductor drops a choice that fails, whatever the error; the capture has it
+        return math.inf
+    return _TIME

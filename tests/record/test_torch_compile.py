@@ -1,0 +1,112 @@
+"""`irscope run` of programs with torch.compile, without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.store.reader import CaptureReader
+from tests.conftest import Irscope
+from tests.record import compiled_programs
+
+torch = pytest.importorskip("torch")
+
+from irscope.capturing.fake_cuda.attention import Attention, Backend, chosen_backend  # noqa: E402
+
+H100, V100 = (9, 0), (7, 0)
+
+
+def heads(*shape: int, dtype: object = torch.bfloat16) -> object:
+    return torch.empty(*shape, device="meta", dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("call", "capability", "expected"),
+    [
+        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), (8, 0), Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.1), H100, Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, mask=heads(64, 64)), (8, 0), Backend.EFFICIENT),
+        (Attention(*[heads(2, 4, 64, 32, dtype=torch.float32)] * 3), H100, Backend.EFFICIENT),
+        (Attention(*[heads(2, 4, 64, 30, dtype=torch.float32)] * 3), H100, Backend.MATH),
+        (Attention(*[heads(4, 64, 32)] * 3), H100, Backend.MATH),
+        (Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2), H100, Backend.MATH),
+        (Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2, grouped=True), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 32)] * 3), V100, Backend.MATH),
+    ],
+)
+def test_attention_takes_the_operator_that_a_gpu_would_run(
+    call: Attention, capability: tuple[int, int], expected: Backend
+):
+    assert chosen_backend(call, capability) is expected
+
+
+def run(irscope: Irscope, folder: Path, program: str) -> tuple[list[str], list[str], list[str]]:
+    """The program's output, irscope's messages without the last, and the kernel's name per variant."""
+    (folder / "script.py").write_text(program)
+    done = irscope("run", "--target", "cuda:90", "script.py")
+    assert done.returncode == 0, done.stderr
+    messages = [line for line in done.stderr.splitlines() if line.startswith("irscope: ")]
+    assert ", 0 failed" in messages[-1]
+    with CaptureReader(folder / "script.irscope") as capture:
+        variants = capture.variants()
+        assert all("cubin" in variant.artifacts for variant in variants)
+        return done.stdout.splitlines(), messages[:-1], [variant.kernel.name for variant in variants]
+
+
+@pytest.mark.slow
+def test_forward_and_backward_are_captured_and_the_module_stays_itself(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.LAYER_NORM)
+    assert messages == []
+    assert out == [
+        "['_orig_mod.norm.bias', '_orig_mod.norm.weight', '_orig_mod.weight'] True",
+        "between cuda:0 True",
+        "between cuda:0 True",
+        "cuda:0 torch.Size([256]) tensor(not computed without a GPU, size=())",
+        "2",
+        "cpu [1.0, 1.0, 1.0, 1.0]",
+    ]
+    assert any("_native_layer_norm_" in name for name in names)
+    assert any("_native_layer_norm_backward_" in name for name in names)
+    assert any("softmax_backward" in name for name in names)
+
+
+@pytest.mark.slow
+def test_attention_is_one_operator(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.ATTENTION)
+    assert messages == []
+    assert out == ["torch.Size([128, 384])"]
+    assert any("gelu" in name for name in names)
+    assert not any("softmax" in name for name in names)
+
+
+@pytest.mark.slow
+def test_max_autotune_compiles_every_choice(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.MAX_AUTOTUNE)
+    assert messages == []
+    assert out == ["torch.Size([128, 128])"]
+    assert len([name for name in names if name.startswith("triton_mm")]) >= 10
+    assert any(name.startswith("triton_tem_fused_mm_relu") for name in names)
+    with CaptureReader(tmp_path / "script.irscope") as capture:
+        assert not any(variant.benchmarks for variant in capture.variants())
+
+
+@pytest.mark.slow
+def test_own_kernels_and_dynamic_shapes(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.DYNAMIC)
+    assert messages == []
+    assert out == ["torch.Size([3])", "torch.Size([5])", "1"]
+    assert "double" in names[0]
+    assert any("sum" in name for name in names)
+
+
+@pytest.mark.slow
+def test_a_graph_that_fails_runs_uncompiled_and_the_program_goes_on(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.FAILING)
+    assert out == ["[1.0, 1.0, 1.0, 1.0] cuda:0"]
+    assert len(messages) == 1
+    assert messages[0].startswith("irscope: script.py:")
+    assert "not today; this graph runs uncompiled" in messages[0]
+    assert len(names) == 1
