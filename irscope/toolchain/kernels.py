@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from irscope.frontends import FRONTENDS
+from irscope.frontends import all_frontends
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
 from irscope.toolchain.python_files import load_file
@@ -148,7 +148,7 @@ def _kernel_in(value: Any, path: Path) -> FoundKernel | None:
 
 def _kernel_of_frontend(value: Any) -> FoundKernel | None:
     """The kernel that an object of another front end compiles to; None if it is of none."""
-    for frontend in FRONTENDS:
+    for frontend in all_frontends():
         if frontend.unwrap and frontend.package in sys.modules:
             kernel = resolve_name(frontend.unwrap)(value)
             if kernel is not None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irscope.analysis.registers.register_report import RegisterReport, register_report
-from irscope.backends import BACKENDS, backend_of
+from irscope.backends import (
+    all_backends,
+    backend_of,
+    backend_with_assembly,
+    backend_with_machine_code,
+)
 from irscope.facts.fact import number_of
 from irscope.facts.registry import REGISTERS
 from irscope.languages.document import Document
@@ -14,15 +19,12 @@ from irscope.model import UserError, Variant
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
-REGISTER_STAGES = tuple(
-    dict.fromkeys(stage for backend in BACKENDS for stage in (backend.machine_code, backend.assembly))
-)
-
 
 def variant_registers(workspace: Workspace, variant: Variant, stage: str | None) -> RegisterReport:
     """The report on `stage`, or on the best one (None). Raises UserError if there is none."""
-    if stage is not None and stage not in REGISTER_STAGES:
-        raise UserError(f"{stage} has no registers; choose {', '.join(REGISTER_STAGES)}")
+    if stage is not None and not (backend_with_machine_code(stage) or backend_with_assembly(stage)):
+        known = dict.fromkeys(name for own in all_backends() for name in (own.machine_code, own.assembly))
+        raise UserError(f"{stage} has no registers; choose {', '.join(known)}")
     document = _document(workspace, variant, stage)
     number = number_of(workspace.facts(variant), REGISTERS)
     layouts = workspace.layouts(variant) if workspace.key(variant, "ttgir") else None

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
-from irscope.frontends import FRONTENDS, Frontend
+from irscope.frontends import Frontend, all_frontends
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def recorded_frontends(recorder: Recorder) -> Iterator[None]:
     """Records the front ends within the block, whether they are imported before it or in it."""
     recorders = _Recorders(recorder)
     with recorders.stack:
-        for frontend in FRONTENDS:
+        for frontend in all_frontends():
             if frontend.record:
                 recorders.start_with(frontend)
         try:
