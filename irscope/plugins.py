@@ -21,6 +21,8 @@ GROUPS = (BACKENDS_GROUP, FRONTENDS_GROUP)
 
 T = TypeVar("T")
 
+_objects: dict[Plugin, object] = {}
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -64,10 +66,16 @@ def _loaded(
         if not isinstance(found, kind):
             raise TypeError(f"{entry.value} is not a {kind.__name__}")
         check(found, before)
+        _objects[_plugin(entry)] = found
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the plug-in's own code
         _print_ignored(_plugin(entry), error)
         return ()
     return (found,)
+
+
+def loaded_object(plugin: Plugin) -> object | None:
+    """The object of a plug-in; None if its group was not loaded or it cannot be used."""
+    return _objects.get(plugin)
 
 
 class _Reports:

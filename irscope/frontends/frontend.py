@@ -25,6 +25,9 @@ class Frontend:
       unwrap: called with an object of the user's file after `package` is imported; returns the Triton kernel
         (`@triton.jit`, or decorated with `@triton.autotune`) that the object compiles to, None if it is not
         of this front end. `irscope compile FILE::KERNEL` then compiles that kernel.
+      sources: called with a Triton kernel (a JITFunction) after `package` is imported; returns the texts of
+        its source stages by name, none if this front end did not make it. `record` can replace it if the
+        texts are known only while the program runs.
     """
 
     name: str
@@ -33,3 +36,4 @@ class Frontend:
     package: str = ""
     record: str = ""
     unwrap: str = ""
+    sources: str = ""

@@ -71,7 +71,10 @@ class StageMemory:
 
 def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     """Compiles `job` as Triton's JIT would. Raises whatever Triton raises."""
-    source, options = source_of(find_kernel(job.file, job.kernel).function, job)
+    found = find_kernel(job.file, job.kernel)
+    for stage, text in found.source_stages.items():
+        emit(StageCompiled(stage, text.encode("utf-8", "replace")))
+    source, options = source_of(found.function, job)
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 

@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from irscope.workspace.pass_reports import operation_history as operation_history
     from irscope.workspace.pass_reports import pass_changes as pass_changes
     from irscope.workspace.pass_reports import pass_report as pass_report
+    from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
     from irscope.workspace.source_lines import LineOutcome as LineOutcome
     from irscope.workspace.source_lines import Listing as Listing
@@ -214,6 +215,7 @@ _EXPORTS = {
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
     "irscope.store.merge_captures": "merge_captures",
+    "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",

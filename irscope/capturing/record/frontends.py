@@ -19,7 +19,7 @@ def recorded_frontends(recorder: Recorder) -> Iterator[None]:
     recorders = _Recorders(recorder)
     with recorders.stack:
         for frontend in all_frontends():
-            if frontend.record:
+            if frontend.record or frontend.sources:
                 recorders.start_with(frontend)
         try:
             yield
@@ -46,8 +46,11 @@ class _Recorders:
         if self.ended:
             return
         try:
-            record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
-            self.stack.enter_context(record)
+            if frontend.sources:
+                self._recorder.add_sources(resolve_name(frontend.sources))
+            if frontend.record:
+                record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
+                self.stack.enter_context(record)
         except Exception as error:  # noqa: BLE001 - the program goes on without the recorder
             problem = f"{type(error).__name__}: {error}"
             self._recorder.send(Note(f"kernels of {frontend.name} may be missing: {problem}"))
