@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.in_progress import InProgress as InProgress
+    from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.linting import LintResult as LintResult
     from irscope.workspace.linting import lint as lint
@@ -130,7 +131,6 @@ if TYPE_CHECKING:
     from irscope.workspace.pass_reports import operation_history as operation_history
     from irscope.workspace.pass_reports import pass_changes as pass_changes
     from irscope.workspace.pass_reports import pass_report as pass_report
-    from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
     from irscope.workspace.source_lines import LineOutcome as LineOutcome
     from irscope.workspace.source_lines import Listing as Listing
