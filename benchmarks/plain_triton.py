@@ -114,7 +114,7 @@ def compile_kernel(
     """
     around, function = decorators_and_function(getattr(module, name))
     scope = {"tl": tl, **vars(module)}
-    values = {key: eval(text, scope) for key, text in attempt["constants"].items()}  # noqa: S307
+    values = {key: eval(text, scope) for key, text in attempt["constants"].items()}
     given: dict[str, Any] = {}
     for wrapper in around:
         if isinstance(wrapper, Autotuner) and wrapper.configs:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_from_bytes
 
+from irscope.backends import UnknownBackendError
 from irscope.model import UserError
 from irscope.model.files import check_regular
 from irscope.store.schema_check import NotACaptureError, check_schema
@@ -66,6 +67,8 @@ class Damage:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnknownBackendError):
+            raise UserError(f"{self.path}: {error}") from error
         if isinstance(error, DAMAGE):
             raise UserError(f"{self.path}: damaged: {_reason(error)}; copy the capture again") from error
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import torch
 
+from irscope.backends import backend_of
 from irscope.capturing.call_stack import user_place
 from irscope.capturing.fake_cuda.device_guard import (
     UnsupportedTorchError,
     available_accelerator,
     ensure_device_guard,
 )
-from irscope.capturing.fake_cuda.torch_devices import capability
 from irscope.model import Target
 from irscope.toolchain.patching import patched
 
@@ -76,7 +76,7 @@ def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> 
         stack.enter_context(patched(owner, name, value))
     stack.enter_context(inductor_settings())
     stack.enter_context(cuda_factories(register))
-    stack.enter_context(fused_attention(capability(target)))
+    stack.enter_context(fused_attention(backend_of(target).capability(target.arch)))
 
 
 def _report(why: str, what: str) -> None:
