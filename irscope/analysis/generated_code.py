@@ -1,7 +1,7 @@
 """The user's line that a line of generated Triton came from, as Helion's comments say.
 
-    # src[matmul.py:14]: acc = torch.addmm(acc, x[tile_m, tile_k], y[tile_k, tile_n])
-    load = tl.load(x + (indices_0[:, None] * 1024 + indices_2[None, :] * 1), None)
+# src[matmul.py:14]: acc = torch.addmm(acc, x[tile_m, tile_k], y[tile_k, tile_n])
+load = tl.load(x + (indices_0[:, None] * 1024 + indices_2[None, :] * 1), None)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _COMMENT = re.compile(r"\s*# src\[(?P<place>[^\]\n]{1,200}:\d{1,9})\]: (?P<code>
 
 
 def user_line(lines: Sequence[str], index: int) -> str:
-    """ "matmul.py:14: acc = torch.addmm(acc, ..." for the line at `index` (from 0) of a generated function.
+    """The user's line for the line at `index` (from 0) of a generated function: "matmul.py:14: acc = ...".
 
     "" if no comment above it says so.
     """

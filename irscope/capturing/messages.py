@@ -17,7 +17,6 @@ from irscope.model import Benchmark, Failure, Launch, SourceFunction, Target, Va
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
 
-
 # How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
 DEFAULT_CONFIGS = 10
 

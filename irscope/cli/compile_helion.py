@@ -55,7 +55,9 @@ def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target)
     """Opens the capture: as asked for the first target, to add to it for the others."""
     from irscope.workspace import CaptureWriter
 
-    return partial(options.open_writer, args, path) if target == first else partial(CaptureWriter.resume, path)
+    return (
+        partial(options.open_writer, args, path) if target == first else partial(CaptureWriter.resume, path)
+    )
 
 
 def _print_summary(path: Path, written: list[WrittenCounts], seconds: float) -> None:

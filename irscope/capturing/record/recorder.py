@@ -290,7 +290,9 @@ def _specialization(
         type_ = source.signature[parameter.name]
         if type_ == "constexpr":
             value = source.constants.get((index,))
-            if not _in_config(parameter, value, options, tuned) and not _follows(parameter.name, value, origin):
+            if not _in_config(parameter, value, options, tuned) and not _follows(
+                parameter.name, value, origin
+            ):
                 arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
             arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
