@@ -29,6 +29,7 @@ from irscope.capturing.messages import (
 )
 from irscope.model import Failure, Target, UserError
 from irscope.model.errors import ArgumentError
+from irscope.plugins import silence
 from irscope.toolchain.job import Job
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ FP_FUSION_WARNING = "TRITON_DEFAULT_FP_FUSION is unset"
 def main(descriptor: int) -> None:
     """Serves the pipe until the parent closes it."""
     pipe = Connection(descriptor)
+    silence()
     prepare()
     from irscope.toolchain.compiler import StageMemory
 
