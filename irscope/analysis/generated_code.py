@@ -14,7 +14,7 @@ _COMMENT = re.compile(r"\s*# src\[(?P<place>[^\]\n]{1,200}:\d{1,9})\]: (?P<code>
 
 
 def user_line(lines: Sequence[str], index: int) -> str:
-    """ "matmul.py:14: acc = torch.addmm(acc, ..." for the line at `index` (from 0) of a generated function.
+    """The user's line for the line at `index` (from 0) of a generated function: "matmul.py:14: acc = ...".
 
     "" if no comment above it says so.
     """

@@ -37,7 +37,7 @@ def helion_kernel(path: Path, name: str | None) -> str | None:
         tree = ast.parse(text) if "helion" in text else ast.Module([], [])
     except (OSError, ValueError, SyntaxError, RecursionError):
         return None
-    names = list(dict.fromkeys(_helion_kernels(tree)))
+    names = list(dict.fromkeys(helion_kernels(tree)))
     if name is not None:
         return name if name in names else None
     if not names or "triton.jit" in text:
@@ -47,7 +47,7 @@ def helion_kernel(path: Path, name: str | None) -> str | None:
     return names[0]
 
 
-def _helion_kernels(tree: ast.Module) -> Iterator[str]:
+def helion_kernels(tree: ast.Module) -> Iterator[str]:
     """The names that `@helion.kernel`, or a call of it, defines in a module."""
     modules = dict(_imported_from_helion(tree))
     for node in ast.walk(tree):
@@ -136,7 +136,7 @@ def _dtype(name: str) -> Any:
 
 
 def config_value(text: str) -> Any:
-    """A value of Helion's config as a user writes it, or as irscope shows it: `[64, 32]`, `[pointer]`, `4`."""
+    """A value of Helion's config as a user writes it or as irscope shows it: `[64, 32]`, `[pointer]`, `4`."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         return [config_value(item) for item in split_entries(text[1:-1])]

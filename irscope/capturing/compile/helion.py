@@ -11,7 +11,9 @@ from irscope.capturing.messages import Program, RunOptions, SubprocessOptions
 from irscope.capturing.record.background_writer import BackgroundWriter, OpenCapture, WrittenCounts
 from irscope.capturing.record.program import run_captured
 from irscope.model import Target
-from irscope.toolchain.helion_kernels import helion_kernel as helion_kernel
+from irscope.toolchain.helion_kernels import helion_kernel
+
+__all__ = ["HelionRequest", "compile_helion", "helion_kernel"]
 
 _PROGRAM = "irscope.capturing.record.helion_program"
 

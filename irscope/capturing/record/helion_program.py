@@ -21,9 +21,9 @@ from irscope.toolchain.python_files import load_file
 
 
 def main(text: str) -> int:
-    """Launches the kernel of the request; returns 1 if Helion rejected a config, 2 if the request does not fit.
+    """Launches the kernel of the request, and prints a line per problem.
 
-    Prints a line per problem.
+    Returns 1 if Helion rejected a config, 2 if the request does not fit the kernel.
     """
     warnings.filterwarnings("ignore", message=FP_FUSION_WARNING)
     request = json.loads(text)

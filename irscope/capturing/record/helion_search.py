@@ -7,8 +7,9 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -26,12 +27,15 @@ _DEFAULT_SEED = 0
 
 @contextmanager
 def simulated_search(recorder: Recorder) -> Iterator[None]:
-    """Without a GPU, Helion's autotuner launches the configs that it would measure first, and picks the first.
+    """Without a GPU, Helion's autotuner launches the configs that it would measure first.
 
-    It neither measures them nor reads or writes its cache, where results of a real GPU may be.
+    It picks the first that compiles. It neither measures them nor reads or writes its cache, where results of
+    a real GPU may be.
     """
     from helion.autotuner.base_cache import AutotuneCacheBase
     from helion.autotuner.base_search import BaseSearch
+
+    _ensure_device_guard()
 
     def autotune(self: Any, **options: Any) -> Any:
         return _launch_first_configs(self, recorder)
@@ -43,19 +47,23 @@ def simulated_search(recorder: Recorder) -> Iterator[None]:
         yield
 
 
+def _ensure_device_guard() -> None:
+    """Lets torch's C++ code trace CUDA tensors: Helion traces more with them than their shapes."""
+    with suppress(ImportError):
+        device_guard = import_module("irscope.capturing.fake_cuda.device_guard")
+        with suppress(device_guard.UnsupportedTorchError):
+            device_guard.ensure_device_guard()
+
+
 def _launch_first_configs(search: Any, recorder: Recorder) -> Any:
     """Launches a kernel of Helion under the first configs of a search; returns the first that compiles."""
     configs, total = first_configs(search, recorder.options.configs)
     name = search.kernel.kernel.name
     compiled, failures = [], Counter[str]()
     for config in configs:
-        try:
-            for bound, args in _cases(search):
-                bound.compile_config(config, allow_print=False)(*args)
-        except Exception as error:  # noqa: BLE001 - Helion skips a config that fails, whatever it raises
-            failures[type(error).__name__] += 1
-        else:
-            compiled.append(config)
+        problem = _launch(search, config)
+        failures.update([problem] if problem else [])
+        compiled += [] if problem else [config]
     if not compiled:
         from helion.exc import NoConfigFound
 
@@ -66,6 +74,16 @@ def _launch_first_configs(search: Any, recorder: Recorder) -> Any:
         recorder.add_version(f"configs of {name}", f"{len(configs)} of the first {total}")
     _note_failures(recorder, name, failures)
     return compiled[0]
+
+
+def _launch(search: Any, config: Any) -> str:
+    """Launches a kernel under a config; returns what Helion raised, "" if nothing."""
+    try:
+        for bound, args in _cases(search):
+            bound.compile_config(config, allow_print=False)(*args)
+    except Exception as error:  # noqa: BLE001 - Helion skips a config that fails, whatever it raises
+        return type(error).__name__
+    return ""
 
 
 def _cases(search: Any) -> list[tuple[Any, Any]]:
@@ -105,7 +123,7 @@ def _note_failures(recorder: Recorder, name: str, failures: Counter[str]) -> Non
     if failures:
         reasons = ", ".join(f"{number} {reason}" for reason, number in failures.items())
         configs = pluralize(failures.total(), "config")
-        recorder.send(Note(f"{name}: {configs} of Helion's autotuner failed and are not captured: {reasons}"))
+        recorder.send(Note(f"{name}: not captured: {configs} that failed in Helion's autotuner: {reasons}"))
 
 
 @contextmanager

@@ -83,25 +83,24 @@ def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
     register_after_fork(fork_hooks, start)
 
 
-_uncaptured = False
-
-
 @contextmanager
 def uncaptured_subprocesses() -> Iterator[None]:
     """The processes that this one starts or forks within the block are not captured."""
-    global _uncaptured
-    announced, before = os.environ.pop(_VARIABLE, None), _uncaptured
-    _uncaptured = True
+    from irscope.toolchain.patching import patched
+
+    announced = os.environ.pop(_VARIABLE, None)
     try:
-        yield
+        with patched(OwnCapture, "captures_forks", False):
+            yield
     finally:
-        _uncaptured = before
         if announced is not None:
             os.environ[_VARIABLE] = announced
 
 
 class OwnCapture:
     """A link to a capture that this process itself writes; the first record creates it."""
+
+    captures_forks = True
 
     def __init__(self, options: SubprocessOptions) -> None:
         self._options, self._process = options, os.getpid()
@@ -137,7 +136,7 @@ class OwnCapture:
 
     def _left_out(self) -> bool:
         """Whether this process was forked within a block of `uncaptured_subprocesses`."""
-        return _uncaptured and self._process != os.getpid()
+        return not self.captures_forks and self._process != os.getpid()
 
     def _open(self) -> BackgroundWriter | None:
         from irscope.capturing.record.background_writer import BackgroundWriter
