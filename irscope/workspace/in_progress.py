@@ -14,8 +14,10 @@ from irscope.store.encoding import digest
 
 WAITING = "waiting"
 COMPILING = "compiling"
-# Gluon's own stage, which a Triton kernel does not have.
-_GLUON = "glir"
+# Gluon's own stage, which a Triton kernel does not have, and the one that Gluon does not have.
+_GLUON, _NOT_GLUON = "glir", "ttir"
+# An attribute of the front end's module: Triton's own front end knows no number of warps.
+_GLUON_MARK = b'"ttg.num-warps"'
 
 
 class InProgress:
@@ -24,6 +26,7 @@ class InProgress:
     def __init__(self) -> None:
         self._statuses: dict[int, str] = {}
         self._contents: dict[int, dict[str, bytes]] = {}
+        self._gluon: set[int] = set()
 
     def __contains__(self, id_: int) -> bool:
         return id_ in self._statuses
@@ -52,14 +55,23 @@ class InProgress:
         """The variant with one more stage, whose content is kept here."""
         artifact = Artifact(stage, digest(content), len(content))
         self._contents.setdefault(variant.id, {})[artifact.digest] = content
+        if stage == "source" and _GLUON_MARK in content:
+            self._gluon.add(variant.id)
         grown = replace(variant, artifacts={**variant.artifacts, stage: artifact})
-        self._statuses[variant.id] = f"{COMPILING} {_next_stage(grown)}".rstrip()
+        self._statuses[variant.id] = f"{COMPILING} {self._next_stage(grown)}".rstrip()
         return grown
 
-    @staticmethod
-    def expected_stages(variant: Variant) -> list[str]:
-        """The stages that a variant will have unless it fails: those of its backend."""
-        return [stage.name for stage in stages_for(variant.target.backend) if stage.name != _GLUON]
+    def expected_stages(self, variant: Variant) -> list[str]:
+        """The stages that a variant will have unless it fails: those of its backend and its language."""
+        absent = (_GLUON, _NOT_GLUON) if variant.id in self._gluon else (_GLUON,)
+        return [stage.name for stage in stages_for(variant.target.backend) if stage.name not in absent]
+
+    def _next_stage(self, variant: Variant) -> str:
+        """The stage after those that the variant has; "" after the last one."""
+        derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
+        names = [name for name in self.expected_stages(variant) if name not in derived]
+        last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
+        return names[last + 1] if last + 1 < len(names) else ""
 
     def content(self, variant: Variant, stage: str) -> bytes | None:
         """The content of a stage that the capture does not have yet; None if it is not kept here."""
@@ -70,6 +82,7 @@ class InProgress:
         """Forgets a variant that is in the capture now, or will not be compiled."""
         self._statuses.pop(id_, None)
         self._contents.pop(id_, None)
+        self._gluon.discard(id_)
 
     def clear(self) -> set[int]:
         """Forgets all variants; returns their ids."""
@@ -104,13 +117,6 @@ class SourceAges:
             return ""
         back = len(order) - 1 - order.index(kernel.id)
         return f"{back} before" if back > 1 else "before" if back else "now"
-
-
-def _next_stage(variant: Variant) -> str:
-    """The stage after those that the variant has; "" after the last one."""
-    names = [stage.name for stage in stages_for(variant.target.backend) if not stage.derived_from]
-    last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
-    return names[last + 1] if last + 1 < len(names) else ""
 
 
 def _name_and_file(kernel: Kernel) -> tuple[str, str]:
