@@ -2,7 +2,8 @@
 
 VALUE is a variable of the kernel (a, or a:88 with its line), a line (:88), a value of TTGIR (%a_12) or a
 layout (#blocked). Without VALUE: the kernel's tensors, its accesses to shared memory with their bank
-conflicts, and its layout conversions.
+conflicts, and its layout conversions. A Gluon kernel has its layouts twice: as written (glir) and as lowered
+(ttgir); --stage glir draws the first.
 
 example: irscope layout matmul.irscope '#3' acc
 """
@@ -27,11 +28,13 @@ from irscope.workspace import (
     Workspace,
     encoded,
     listed_tensors,
+    written_stage,
 )
 
 NAME = "layout"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
 
+_STAGES = ("ttgir", "glir", "source")
 _RANGE = re.compile(r"(\d{1,7}):(\d{1,7})")
 
 
@@ -41,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="a, a:88, :88, %%a_12 or #blocked")
     parser.add_argument("--against", metavar="VARIANT", help="draw this variant next to the first")
+    parser.add_argument(
+        "--stage",
+        choices=_STAGES,
+        default=_STAGES[0],
+        help="glir: the layouts as a Gluon kernel writes them (source before Triton 3.9)",
+    )
     parser.add_argument("--rows", metavar="A:B", type=_range, help="only rows A to B (exclusive)")
     parser.add_argument("--cols", metavar="A:B", type=_range, help="only columns A to B (exclusive)")
     parser.add_argument(
@@ -65,7 +74,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("name a value to draw, for example acc, or an access with --access")
     with Workspace(args.capture) as workspace:
         names = [name for name in (args.variant, args.against) if name]
-        text = _text(args, [_layouts(workspace, name) for name in names])
+        sides = [_layouts(workspace, name, args.stage) for name in names]
+        listed = args.value is None and args.access is None and args.format == "text"
+        written = [_written(workspace, side) if listed else None for side in sides]
+        text = _text(args, sides, written)
     if args.output is None:
         sys.stdout.write(text)
     else:
@@ -73,13 +85,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _layouts(workspace: Workspace, name: str) -> VariantLayouts:
+def _layouts(workspace: Workspace, name: str, stage: str) -> VariantLayouts:
     variant = workspace.variant(name)
     workspace.ask_triton_for_layouts(variant)
-    return VariantLayouts(workspace, variant)
+    return VariantLayouts(workspace, variant, stage)
 
 
-def _text(args: argparse.Namespace, sides: Sequence[VariantLayouts]) -> str:
+def _written(workspace: Workspace, side: VariantLayouts) -> VariantLayouts | None:
+    """The layouts of a Gluon kernel as written; None for other kernels."""
+    stage = written_stage(side.variant)
+    return VariantLayouts(workspace, side.variant, stage) if stage and side.stage == _STAGES[0] else None
+
+
+def _text(
+    args: argparse.Namespace, sides: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None]
+) -> str:
     swizzle = not args.no_swizzle
     if args.access is not None:
         return _drawings(args, sides, [side.draw_access(side.access(args.access), swizzle) for side in sides])
@@ -88,7 +108,7 @@ def _text(args: argparse.Namespace, sides: Sequence[VariantLayouts]) -> str:
             return _json(args, sides, [None for _ in sides])
         from irscope.report.terminal.layout_text import layout_list
 
-        return layout_list(sides, options.paint())
+        return layout_list(sides, written, options.paint())
     how = DrawingOptions(Window(args.rows, args.cols, args.plane), thread=args.thread, swizzle=swizzle)
     drawings = [_draw(args, side, how) for side in sides]
     return (_json if args.format == "json" else _drawings)(args, sides, drawings)

@@ -1,4 +1,4 @@
-"""Print a stage of a variant: source, ttir, ttgir, llir, ptx, sass, amdgcn, cubin, hsaco.
+"""Print a stage of a variant: source, glir, ttir, ttgir, llir, ptx, sass, amdgcn, cubin, hsaco.
 
 --stage python prints the kernel's own source, error the whole message of a failed variant, log what ptxas
 printed. SASS is derived from the cubin when it is first needed. A binary stage needs a pipe or -o FILE.

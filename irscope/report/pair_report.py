@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import UserError
-from irscope.workspace import Comparison, StageDiff, check_stage, text_stages
+from irscope.workspace import Comparison, StageDiff, check_stage, text_stages, written_stage
 
 ALL, NONE = "all", "none"
 
@@ -34,7 +34,7 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
     "none", or None for the first that differs in more than shapes. Raises UserError if A or B lacks it.
     """
     if stage == NONE:
-        return PairReport(comparison, comparison.stages, ())
+        return PairReport(comparison, _stages(comparison), ())
     if stage == ALL:
         stored = comparison.diffs(also=_stored_in_both(comparison))
         return PairReport(comparison, stored, list(stored))
@@ -42,9 +42,11 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
         check_has_rows(stage)
         for variant in comparison.variants:
             comparison.workspace.content(variant, stage)  # raises UserError if the variant lacks it
-        return PairReport(comparison, comparison.diffs(also=[stage]), [stage])
-    diffs = comparison.stages
-    first = comparison.first_difference or next((diff for diff in diffs.values() if not diff.equal), None)
+        return PairReport(comparison, _stages(comparison, [stage]), [stage])
+    diffs = _stages(comparison)
+    first = comparison.first_difference or next(
+        (diff for diff in comparison.stages.values() if not diff.equal), None
+    )
     return PairReport(comparison, diffs, [first.stage] if first else [])
 
 
@@ -52,7 +54,7 @@ def pair_report_of_stages(comparison: Comparison, wanted: Sequence[str] | None) 
     """The report on a pair. It shows the stages in `wanted` that both have (None: all that are compared)."""
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
-    diffs = comparison.diffs(also)
+    diffs = _stages(comparison, also)
     return PairReport(comparison, diffs, list(diffs) if wanted is None else also)
 
 
@@ -60,6 +62,12 @@ def check_has_rows(stage: str) -> None:
     """Raises UserError if `stage` is unknown or binary."""
     if check_stage(stage).binary:
         raise UserError(f"{stage} is binary and has no rows to compare")
+
+
+def _stages(comparison: Comparison, also: Sequence[str] = ()) -> dict[str, StageDiff]:
+    """The compared stages, those in `also`, and Gluon's own stage."""
+    written = {written_stage(variant) for variant in comparison.variants}
+    return comparison.diffs([*also, *(["glir"] if written == {"glir"} else [])])
 
 
 def _stored_in_both(comparison: Comparison) -> list[str]:

@@ -161,6 +161,7 @@ if TYPE_CHECKING:
     from irscope.workspace.texts import encoded as encoded
     from irscope.workspace.texts import text_stages as text_stages
     from irscope.workspace.texts import variant_texts as variant_texts
+    from irscope.workspace.texts import written_stage as written_stage
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
@@ -241,7 +242,7 @@ _EXPORTS = {
         "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "
         "default_kinds minor ranked_pairs table_view varying_kinds"
     ),
-    "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts",
+    "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts written_stage",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"

@@ -9,12 +9,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from irscope.backends import is_source_stage, stages_for
-from irscope.frontends import TRITON
+from irscope.frontends import GLUON, TRITON
 from irscope.model import Artifact, Kernel, Variant
 from irscope.store.encoding import digest
 
 WAITING = "waiting"
 COMPILING = "compiling"
+# The stage that Gluon's kernels do not have, and an attribute of the module that Gluon makes, which tells
+# them apart: Triton's front end knows no number of warps.
+_NOT_GLUON = "ttir"
+_GLUON_MARK = b'"ttg.num-warps"'
 
 
 class InProgress:
@@ -23,6 +27,7 @@ class InProgress:
     def __init__(self) -> None:
         self._statuses: dict[int, str] = {}
         self._contents: dict[int, dict[str, bytes]] = {}
+        self._gluon: set[int] = set()
 
     def __contains__(self, id_: int) -> bool:
         return id_ in self._statuses
@@ -51,16 +56,29 @@ class InProgress:
         """The variant with one more stage, whose content is kept here."""
         artifact = Artifact(stage, digest(content), len(content))
         self._contents.setdefault(variant.id, {})[artifact.digest] = content
+        if stage == "source" and _GLUON_MARK in content:
+            self._gluon.add(variant.id)
         grown = replace(variant, artifacts={**variant.artifacts, stage: artifact})
-        self._statuses[variant.id] = f"{COMPILING} {_next_stage(grown)}".rstrip()
+        self._statuses[variant.id] = f"{COMPILING} {self._next_stage(grown)}".rstrip()
         return grown
 
-    @staticmethod
-    def expected_stages(variant: Variant) -> list[str]:
-        """The stages that a variant will have unless it fails: Triton's and those of its backend."""
+    def expected_stages(self, variant: Variant) -> list[str]:
+        """The stages that a variant will have unless it fails: those of its front end and its backend."""
+        gluon = variant.id in self._gluon
+        own = {stage.name for frontend in ((TRITON, GLUON) if gluon else (TRITON,)) for stage in frontend.stages}
         names = [stage.name for stage in stages_for(variant.target.backend)]
-        own = {stage.name for stage in TRITON.stages}
-        return [name for name in names if name in own or not is_source_stage(name)]
+        return [
+            name
+            for name in names
+            if (name in own or not is_source_stage(name)) and not (gluon and name == _NOT_GLUON)
+        ]
+
+    def _next_stage(self, variant: Variant) -> str:
+        """The stage after those that the variant has; "" after the last one."""
+        derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
+        names = [name for name in self.expected_stages(variant) if name not in derived]
+        last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
+        return names[last + 1] if last + 1 < len(names) else ""
 
     def content(self, variant: Variant, stage: str) -> bytes | None:
         """The content of a stage that the capture does not have yet; None if it is not kept here."""
@@ -71,6 +89,7 @@ class InProgress:
         """Forgets a variant that is in the capture now, or will not be compiled."""
         self._statuses.pop(id_, None)
         self._contents.pop(id_, None)
+        self._gluon.discard(id_)
 
     def clear(self) -> set[int]:
         """Forgets all variants; returns their ids."""
@@ -105,14 +124,6 @@ class SourceAges:
             return ""
         back = len(order) - 1 - order.index(kernel.id)
         return f"{back} before" if back > 1 else "before" if back else "now"
-
-
-def _next_stage(variant: Variant) -> str:
-    """The stage after those that the variant has; "" after the last one."""
-    derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
-    names = [name for name in InProgress.expected_stages(variant) if name not in derived]
-    last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
-    return names[last + 1] if last + 1 < len(names) else ""
 
 
 def _name_and_file(kernel: Kernel) -> tuple[str, str]:

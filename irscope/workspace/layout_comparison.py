@@ -10,6 +10,7 @@ from irscope.layouts.grid import Grid
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.layouts.tensors import Tensor, find_tensors
 from irscope.model import UserError
+from irscope.workspace.texts import written_stage
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
 
 if TYPE_CHECKING:
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 class LayoutComparison:
     """The layouts of A and B; those of A if both are the same variant. `tensors` are A's, one of each kind.
 
-    Raises UserError if a variant does not have TTGIR.
+    `written`: as a Gluon kernel writes them, not as in TTGIR. Raises UserError if a variant lacks the stage.
     """
 
-    def __init__(self, pair: Comparison) -> None:
+    def __init__(self, pair: Comparison, written: bool = False) -> None:
         variants = (pair.a,) if pair.single else pair.variants
-        self._sides = [VariantLayouts(pair.workspace, variant) for variant in variants]
+        stages = [(written_stage(variant) if written else None) or "ttgir" for variant in variants]
+        self._sides = [
+            VariantLayouts(pair.workspace, variant, stage)
+            for variant, stage in zip(variants, stages, strict=True)
+        ]
         groups = (group[0] for group in self._sides[0].tensors)
         # Without masks and pointers.
         self.tensors = [one for one in groups if one.element != "i1" and not one.element.startswith("!")]

@@ -35,6 +35,17 @@ def text_stages(variant: Variant) -> list[str]:
     ]
 
 
+def written_stage(variant: Variant) -> str | None:
+    """The stage with the layouts as a Gluon kernel writes them; None if it is not one of Gluon.
+
+    It is "glir"; Triton before 3.9 has only the front end's module, "source". Gluon has no TTIR.
+    """
+    stages = variant.artifacts
+    if "glir" in stages:
+        return "glir"
+    return "source" if "source" in stages and "ttgir" in stages and "ttir" not in stages else None
+
+
 def variant_texts(variant: Variant) -> dict[str, str]:
     """The TEXTS that a variant has, by name.
 

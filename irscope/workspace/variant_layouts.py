@@ -50,13 +50,15 @@ class LayoutDrawing:
 class VariantLayouts:
     """The tensors, shared-memory accesses and layout conversions of a variant.
 
-    Raises UserError if the variant has no TTGIR. `kernel` has the underlying layouts.
+    `stage` is "ttgir", or the `written_stage` of a Gluon kernel. Raises UserError if the variant lacks it.
+    `kernel` has the underlying layouts.
     """
 
-    def __init__(self, workspace: Workspace, variant: Variant) -> None:
+    def __init__(self, workspace: Workspace, variant: Variant, stage: str = "ttgir") -> None:
         self.variant = variant
+        self.stage = stage
         self.name = workspace.names[variant.id]
-        self.kernel: KernelLayouts = workspace.layouts(variant)
+        self.kernel: KernelLayouts = workspace.layouts(variant, stage)
 
     @property
     def title(self) -> str:
@@ -104,6 +106,8 @@ class VariantLayouts:
         window = options.window
         if options.whole and len(tensor.shape) > 1 and tensor.shape == tensor.whole:
             window = Window((0, tensor.shape[-2]), (0, tensor.shape[-1]))
+        if tensor.attribute.kind.startswith("gluon."):
+            raise UserError(f"{tensor.name} has no layout here: the compiler chooses it, see ttgir")
         try:
             picture = self.kernel.picture(tensor, window, options.thread, options.swizzle)
             return LayoutDrawing(picture.grid, self._sentences(picture, options), picture)

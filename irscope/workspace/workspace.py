@@ -289,8 +289,8 @@ class Workspace:
 
     # Layouts, passes and compilations.
 
-    def layouts(self, variant: Variant) -> KernelLayouts:
-        """The layouts of a variant's tensors. Raises as `content`.
+    def layouts(self, variant: Variant, stage: str = "ttgir") -> KernelLayouts:
+        """The layouts of a variant's tensors in TTGIR, or in the `written_stage`. Raises as `content`.
 
         Triton's own linear layouts are used if the capture has them, or if the Triton that compiled the
         variant is installed here; irscope's otherwise.
@@ -299,7 +299,7 @@ class Workspace:
 
         version = variant.toolchain.versions.get("triton", "")
         assembly = (self.read(variant, backend_of(variant.target).assembly) or b"").decode("utf-8", "replace")
-        document = self.document(variant, "ttgir")
+        document = self.document(variant, stage)
         return KernelLayouts(document, variant.target, version, assembly, self._contents.layouts(variant))
 
     def ask_triton_for_layouts(self, variant: Variant) -> None:

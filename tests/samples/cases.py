@@ -23,6 +23,9 @@ class Case(NamedTuple):
 
 PLAIN = ["cuda:80", "cuda:90", "cuda:100", "hip:gfx942"]
 TMA = ["cuda:90", "cuda:100"]
+NVIDIA = [target for target in PLAIN if target.startswith("cuda")]
+WGMMA = ["cuda:90"]
+SWIZZLED = "gl.NVMMASharedLayout(128, 16)"
 
 CASES = [
     Case(
@@ -147,5 +150,55 @@ CASES = [
         {"BLOCK_SIZE": [64, 128], "num_warps": [1, 4]},
         {},
         PLAIN,
+    ),
+    Case(
+        "gluon_copy.py",
+        "copy_kernel",
+        "*fp32:16, *fp32:16, i32:16",
+        {"LAYOUT": [f"gl.BlockedLayout([{size}], [32], [4], [0])" for size in (1, 4, 8)]},
+        {"BLOCK_SIZE": 1024},
+        NVIDIA,
+    ),
+    Case(
+        "gluon_copy.py",
+        "copy_2d_kernel",
+        "*fp32:16, *fp32:16, i32:16, i32:16, i32:16",
+        {
+            "LAYOUT": [
+                "gl.BlockedLayout([1, 4], [2, 16], [4, 1], [1, 0])",
+                "gl.BlockedLayout([4, 1], [16, 2], [1, 4], [0, 1])",
+            ]
+        },
+        {"BLOCK_M": 64, "BLOCK_N": 64},
+        NVIDIA,
+    ),
+    Case(
+        "gluon_copy.py",
+        "copy_2d_kernel",
+        "*fp32:16, *fp32:16, i32:16, i32:16, i32",
+        {"LAYOUT": ["gl.BlockedLayout([1, 4], [4, 16], [4, 1], [1, 0])"]},
+        {"BLOCK_M": 64, "BLOCK_N": 64},
+        ["hip:gfx942"],
+    ),
+    Case(
+        "gluon_matmul.py",
+        "matmul_kernel",
+        f"tensordesc<fp16[128, 64], {SWIZZLED}>, tensordesc<fp16[64, 128], {SWIZZLED}>, "
+        f"tensordesc<fp16[128, 128], {SWIZZLED}>, i32:16, i32:16, i32:16",
+        {
+            "ACC_LAYOUT": [f"gl.NVMMADistributedLayout([3, 0], [4, 1], [16, {n}, 16])" for n in (128, 64)],
+            "STAGES": [2, 3],
+        },
+        {},
+        WGMMA,
+    ),
+    Case(
+        "gluon_specialized_matmul.py",
+        "specialized_matmul_kernel",
+        f"tensordesc<fp16[128, 64], {SWIZZLED}>, tensordesc<fp16[64, 128], {SWIZZLED}>, "
+        f"tensordesc<fp16[128, 128], {SWIZZLED}>, i32:16, i32:16, i32:16",
+        {"STAGES": [3, 4]},
+        {"ACC_LAYOUT": "gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])"},
+        WGMMA,
     ),
 ]

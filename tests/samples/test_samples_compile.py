@@ -24,7 +24,7 @@ MAIN_TARGET = "cuda:90"
 def test_sample_compiles_for_its_targets(irscope: Irscope, tmp_path: Path, case: Case):
     path = tmp_path / "s.irscope"
     others = [target for target in case.targets if target != MAIN_TARGET]
-    if os.environ.get("CI"):
+    if os.environ.get("CI") or MAIN_TARGET not in case.targets:
         compile_sample(irscope, case, case.config.items(), case.targets)
     else:
         compile_sample(irscope, case, case.config.items(), [MAIN_TARGET])
@@ -34,7 +34,8 @@ def test_sample_compiles_for_its_targets(irscope: Irscope, tmp_path: Path, case:
     variants = variants_of(path)
     assert {str(variant.target) for variant in variants} == set(case.targets)
     for variant in variants:
-        assert {"ttir", "ttgir", "llir"} <= set(variant.artifacts)
+        assert {"ttgir", "llir"} <= set(variant.artifacts)
+        assert ("ttir" in variant.artifacts) != case.file.startswith("gluon")
         assert variant.artifacts.keys() & {"cubin", "hsaco"}
 
 

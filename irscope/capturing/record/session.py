@@ -32,8 +32,8 @@ from irscope.capturing.record.recorder import (
     RecordedCompilation,
     Recorder,
     TunedNames,
+    sweep_problems,
     swept,
-    unknown_names,
 )
 from irscope.capturing.record.triton_hooks import intercepted_compilations
 from irscope.model import UserError
@@ -210,8 +210,8 @@ def _sweep(recorder: Recorder, link: Link) -> None:
     names = {recorded.source.fn.fn.__name__ for recorded in found}
     for kernel in {kernel for kernel, _ in recorder.options.sweep} - names:
         link.put(Note(f"sweep: no kernel named '{kernel}' was launched, only {', '.join(names) or 'none'}"))
-    unknown = {line for recorded in found for line in unknown_names(recorded, recorder.options.sweep)}
-    for line in sorted(unknown):
+    problems = {line for recorded in found for line in sweep_problems(recorded, recorder.options.sweep)}
+    for line in sorted(problems):
         link.put(Note(line))
     additional = []
     for recorded in found:

@@ -38,7 +38,7 @@ def pair_section(pair: PairReport, number: int, title: str) -> Html:
     """The section of pair `number`, without the data of its stages."""
     anchor = pair_anchor(number)
     sources = listings(*pair.comparison.variants)
-    first = first_structural(pair.diffs[name] for name in pair.shown)
+    first = first_structural(pair.diffs[name] for name in pair.shown if name in pair.comparison.stages)
     return element(
         "section",
         element("h2", f"Pair {number}: ", element("code", title)),

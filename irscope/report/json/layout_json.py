@@ -23,6 +23,7 @@ def _side(layouts: VariantLayouts, picture: Picture | None) -> dict[str, Any]:
     accesses = layouts.kernel.accesses_to(picture.tensor) if picture else layouts.accesses
     side: dict[str, Any] = {
         "variant": variant_record(layouts.variant, layouts.name),
+        "stage": layouts.stage,
         "accesses": [_access(one) for one in accesses],
     }
     if picture is None:

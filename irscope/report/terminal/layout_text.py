@@ -35,11 +35,20 @@ _INK = Color.from_ansi(0)
 _MOST_ROWS = 64
 
 
-def layout_list(variants: Sequence[VariantLayouts], paint: Paint) -> str:
-    """The tensors, accesses to shared memory and layout conversions of each variant."""
+def layout_list(
+    variants: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None], paint: Paint
+) -> str:
+    """The tensors, accesses to shared memory and layout conversions of each variant.
+
+    `written` are the layouts of the same variants as Gluon kernels write them.
+    """
     lines: list[str] = []
-    for layouts in variants:
-        lines += [paint(one_line(layouts.title), "heading"), "", "Tensors", *_tensor_rows(layouts.tensors)]
+    for layouts, first in zip(variants, written, strict=True):
+        lines += [paint(one_line(layouts.title), "heading"), ""]
+        if first is not None:
+            lines += [f"Tensors as written ({first.stage})", *_tensor_rows(first.tensors), ""]
+        title = f"Tensors as lowered ({layouts.stage})" if first is not None else "Tensors"
+        lines += [title, *_tensor_rows(layouts.tensors)]
         if layouts.accesses:
             lines += ["", "Accesses to shared memory", *_access_rows(layouts.accesses)]
         if layouts.kernel.conversions:

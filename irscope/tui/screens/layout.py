@@ -20,7 +20,7 @@ from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import PYTHON, DrawingOptions, LayoutComparison
+from irscope.workspace import PYTHON, DrawingOptions, LayoutComparison, written_stage
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40
@@ -28,7 +28,10 @@ _MAX_LINE = 2000
 
 
 class LayoutScreen(Screen[None]):
-    """Starts with the first value of A, or of B if `right`, that one of `names` names."""
+    """Starts with the first value of A, or of B if `right`, that one of `names` names.
+
+    `written`: the layouts as a Gluon kernel writes them.
+    """
 
     OPENED_BY: ClassVar[Binding] = key(
         "T", "open('layout')", "Tensor layouts: threads, registers and memory", "layouts", name="layout"
@@ -47,6 +50,7 @@ class LayoutScreen(Screen[None]):
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
                 key("s", "swizzle", "Show shared memory without or with its swizzle", "swizzle"),
+                key("w", "written", "Gluon: show the layouts as written, or as lowered"),
                 key("b", "banks", "Show the banks of each access, then the buffer", "banks"),
             ),
         ),
@@ -61,10 +65,19 @@ class LayoutScreen(Screen[None]):
             main.notify("There are no layouts without TTGIR", severity="warning")
             return
         names, right = _names_on_line(main)
-        main.app.push_screen(cls(main.pair, main.background, names, right))
+        written = written_stage(shown_variant(main, right)) == main.stage
+        main.app.push_screen(cls(main.pair, main.background, names, right, written))
 
-    def __init__(self, pair: PairState, background: Background, names: Sequence[str], right: bool) -> None:
+    def __init__(
+        self,
+        pair: PairState,
+        background: Background,
+        names: Sequence[str],
+        right: bool,
+        written: bool = False,
+    ) -> None:
         super().__init__()
+        self._written = written
         self._pair = pair
         self._background = background
         self._names, self._right = names, right
@@ -90,7 +103,7 @@ class LayoutScreen(Screen[None]):
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         try:
-            self._layouts = await self._background.run(LayoutComparison, self._pair.comparison)
+            self._layouts = await self._background.run(LayoutComparison, self._pair.comparison, self._written)
         except (UserError, KeyError):
             self._set_title([Label(" A or B has no TTGIR, so there are no layouts ", "problem")])
             return
@@ -107,9 +120,22 @@ class LayoutScreen(Screen[None]):
         drawings = self._layouts.draw(tensors[self._index], self._options)
         self.query_one(GridView).show([drawing.grid for drawing in drawings])
         number = Label(f" {self._index + 1} of {len(tensors)} ", "value")
-        self._set_title([number, *(Label(f" {head} ", "name") for head in self._pair.headings() if head)])
+        self._set_title(
+            [
+                number,
+                *self._stage_label(),
+                *(Label(f" {head} ", "name") for head in self._pair.headings() if head),
+            ]
+        )
         self._descriptions = [drawing.description for drawing in drawings]
         self._describe()
+
+    def _stage_label(self) -> list[Label]:
+        """Whether the layouts of a Gluon kernel are shown as written or as lowered."""
+        stage = written_stage(self._pair.a)
+        if stage is None:
+            return []
+        return [Label(f" as written ({stage}) " if self._written else " as lowered (ttgir) ", "note")]
 
     def _set_title(self, labels: Sequence[Label]) -> None:
         self.query_one("#layout-title", LayoutBar).set_labels(labels)
@@ -155,6 +181,16 @@ class LayoutScreen(Screen[None]):
         self._options = replace(self._options, swizzle=not self._options.swizzle)
         self._show()
 
+    def action_written(self) -> None:
+        """Shows the layouts of a Gluon kernel as written, or as lowered."""
+        if self._layouts is None or written_stage(self._pair.a) is None:
+            self.notify("Only Gluon kernels write layouts", severity="warning")
+            return
+        tensors = self._layouts.tensors
+        self._names = [f"{tensors[self._index].python}"] if tensors else []
+        self._right, self._written = False, not self._written
+        self._read()
+
     def action_banks(self) -> None:
         """Shows the banks of the next access to the buffer; after the last access, the buffer."""
         if self._layouts is None or not self._layouts.tensors:
@@ -178,7 +214,7 @@ def _names_on_line(main: MainScreen) -> tuple[list[str], bool]:
     if main.stage == PYTHON:
         kernel = shown_variant(main, right).kernel
         return [f":{kernel.source.line + line}"], right
-    if main.stage != "ttgir":
+    if main.stage not in ("ttgir", written_stage(shown_variant(main, right))):
         return [], right
     text = (main.texts.line_text(right) or "")[:_MAX_LINE]
     return _NAMES.findall(text)[:_MAX_NAMES], right
