@@ -96,7 +96,8 @@ class RunOptions:
     kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
     variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
-    that reads them ("moe.py:96"; "": any other line).
+    that reads them ("moe.py:96"; "": any other line). `stubs` are modules to replace by stubs if they are
+    missing.
     """
 
     target: Target | None
@@ -107,6 +108,7 @@ class RunOptions:
     seconds: float = 300.0
     passes: bool = False
     assumed: Mapping[str, Value] = field(default_factory=dict)
+    stubs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assume-item", metavar="VALUE", help="without a GPU, any other number read from a kernel's result"
     )
+    parser.add_argument(
+        "--stub-module",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="without a GPU, an extension module that cannot be built here: importing it works, calls stop",
+    )
     parser.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture at most N variants per kernel")
     options.add_workers(parser)
@@ -121,6 +128,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         args.timeout,
         passes=args.passes,
         assumed=assumed,
+        stubs=tuple(args.stub_module),
     )
 
 

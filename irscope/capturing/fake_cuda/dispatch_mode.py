@@ -68,21 +68,28 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         if skipped and (result := _uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
-        if written and (_skipped_in_place(func, args) or self._skips_update(func, written, tensors)):
+        if written and (_skipped_in_place(func, args) or self._skips_update(func, args, kwargs, written)):
             set_unknown(written)
-            return written[0] if func._schema.returns else None
+            returned = written[: len(func._schema.returns)]
+            return returned[0] if len(returned) == 1 else tuple(returned) or None
         with without_function_mode():
             result = func(*args, **kwargs)
         _tag_values(func, result, written, tainted)
         return result
 
-    def _skips_update(self, func: Any, written: list[torch.Tensor], tensors: list[torch.Tensor]) -> bool:
-        """Whether this is in-place arithmetic on large tensors of real numbers, such as an optimizer's."""
+    def _skips_update(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[torch.Tensor]
+    ) -> bool:
+        """Whether this is in-place arithmetic on large tensors, such as an optimizer's, or has an `out`."""
         if _name(func) in _FILLING or func.namespace != "aten" or self._operators.implements(func):
             return False
-        updates = all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
-        outputs = any(argument.is_out for argument in func._schema.arguments)
-        return updates and not outputs and _large(tensors) and all(t.is_floating_point() for t in written)
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if not (_large(tensors) and all(tensor.is_floating_point() for tensor in written)):
+            return False
+        if any(argument.is_out for argument in func._schema.arguments):
+            results = tree_leaves(_uninitialized(func, args, kwargs))  # an `out` of another shape is resized
+            return [getattr(result, "shape", None) for result in results] == [out.shape for out in written]
+        return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
