@@ -32,6 +32,15 @@ optimizer = torch.optim.AdamW([large], foreach=True)
 large.grad = torch.ones_like(large)
 optimizer.step()  # skips the arithmetic, as for any large tensor
 print(large[0].item())
+import resource
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+huge = torch.empty(20, 1 << 30, device="cuda", dtype=torch.bfloat16)  # 40 GB, the copies 80 and 40
+assert torch.cat([huge, (huge.float() * 2).bfloat16()]).shape == (40, 1 << 30)
+assert torch.zeros(1 << 33, device="cuda")[5].item() == 0.0
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+halves = torch.empty_like(large.detach())
+halves.copy_(torch.full((1 << 21,), 0.5))
+assert halves[0].item() == 0.5
 (gradient, total) = torch.func.grad_and_value(lambda w: (w.square() * 3).sum())(torch.ones(4, device="cuda"))
 assert gradient.is_cuda and total.item() == 12.0
 assert torch.func.vmap(torch.sum)(torch.ones(2, 4, device="cuda")).tolist() == [4.0, 4.0]

@@ -214,6 +214,15 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
     return assert_close
 
 
+def _owners(owner: Any, name: str) -> Iterator[Any]:
+    """The owner, and the module of `torch.cuda` that defines a function of it, such as torch.cuda.memory."""
+    original = getattr(owner, name, None)
+    home = sys.modules.get(getattr(original, "__module__", None) or "")
+    if owner is torch.cuda and home not in (None, owner) and getattr(home, name, None) is original:
+        yield home
+    yield owner
+
+
 @contextmanager
 def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator[None]:
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
@@ -226,6 +235,7 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
     )
     with ExitStack() as stack:
         for owner, name, value in replacements:
-            stack.enter_context(patched(owner, name, value))
+            for module in _owners(owner, name):
+                stack.enter_context(patched(module, name, value))
         stack.enter_context(fake_cuda_modes(operators))
         yield
