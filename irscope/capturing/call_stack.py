@@ -78,5 +78,11 @@ def _is_installed(file: str) -> bool:
 
 
 def _is_library(file: str) -> bool:
-    folders = Path(file).parts[:-1]
-    return file.startswith("<frozen") or _is_own_code(file) or "torch" in folders or "triton" in folders
+    return file.startswith(("<frozen", _OWN_CODE, *_library_folders()))
+
+
+def _library_folders() -> list[str]:
+    """The folders of torch and Triton, if they are imported, with a separator at the end."""
+    modules = [sys.modules.get(name) for name in ("torch", "triton")]
+    files = [getattr(module, "__file__", None) for module in modules]
+    return [str(Path(file).parent) + os.sep for file in files if file]

@@ -100,7 +100,7 @@ class RunOptions:
     variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
     that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
-    autotuner that are compiled without a GPU.
+    autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
     """
 
     target: Target | None
@@ -112,6 +112,7 @@ class RunOptions:
     passes: bool = False
     assumed: Mapping[str, Value] = field(default_factory=dict)
     configs: int = DEFAULT_CONFIGS
+    stubs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

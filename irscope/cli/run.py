@@ -53,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assume-item", metavar="VALUE", help="without a GPU, any other number read from a kernel's result"
     )
+    parser.add_argument(
+        "--stub-module",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="without a GPU, an extension module that cannot be built here: importing it works, calls stop",
+    )
     parser.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture at most N variants per kernel")
     options.add_helion_configs(parser, "default: 10; without a GPU")
@@ -124,6 +131,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         passes=args.passes,
         assumed=assumed,
         configs=args.configs or DEFAULT_CONFIGS,
+        stubs=tuple(args.stub_module),
     )
 
 

@@ -14,13 +14,14 @@ class NeedsGpuError(BaseException):
     """Raised if a program needs a value that only a GPU could compute.
 
     A BaseException, so that the program's `except Exception` does not catch it. `read_at` is the line
-    (FILE:LINE) that read the value, if another value can be assumed there.
+    (FILE:LINE) that read the value, if another value can be assumed there. Its text says what to do.
     """
 
     def __init__(
         self, reason: str = "needs a value that is not computed without a GPU", read_at: str = ""
     ) -> None:
-        super().__init__(reason)
+        value = f", or give it a value: --assume {read_at}=VALUE" if read_at else ""
+        super().__init__(f"{reason}; capture on a GPU, or remove that line{value}")
         self.read_at = read_at
 
 

@@ -65,7 +65,9 @@ class InProgress:
     def expected_stages(self, variant: Variant) -> list[str]:
         """The stages that a variant will have unless it fails: those of its front end and its backend."""
         gluon = variant.id in self._gluon
-        own = {stage.name for frontend in ((TRITON, GLUON) if gluon else (TRITON,)) for stage in frontend.stages}
+        own = {
+            stage.name for frontend in ((TRITON, GLUON) if gluon else (TRITON,)) for stage in frontend.stages
+        }
         names = [stage.name for stage in stages_for(variant.target.backend)]
         return [
             name

@@ -25,6 +25,25 @@ assert torch.sparse_coo_tensor([[0]], [1.0], (3,), device="cuda").is_cuda
 torch.cuda.nvtx.range_push("step")
 start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 assert start.elapsed_time(end) >= 100  # a loop until 100 ms are measured ends at once
+large = torch.ones(1 << 21, device="cuda", requires_grad=True)
+torch.testing.assert_close(large, large.detach().clone())
+assert torch.allclose(large, large * 1)
+optimizer = torch.optim.AdamW([large], foreach=True)
+large.grad = torch.ones_like(large)
+optimizer.step()  # skips the arithmetic, as for any large tensor
+print(large[0].item())
+import resource
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+huge = torch.empty(20, 1 << 30, device="cuda", dtype=torch.bfloat16)  # 40 GB, the copies 80 and 40
+assert torch.cat([huge, (huge.float() * 2).bfloat16()]).shape == (40, 1 << 30)
+assert torch.zeros(1 << 33, device="cuda")[5].item() == 0.0
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+halves = torch.empty_like(large.detach())
+halves.copy_(torch.full((1 << 21,), 0.5))
+assert halves[0].item() == 0.5
+(gradient, total) = torch.func.grad_and_value(lambda w: (w.square() * 3).sum())(torch.ones(4, device="cuda"))
+assert gradient.is_cuda and total.item() == 12.0
+assert torch.func.vmap(torch.sum)(torch.ones(2, 4, device="cuda")).tolist() == [4.0, 4.0]
 """
 
 # Uses of a kernel's output that need its values.

@@ -38,7 +38,7 @@ def blocks(path: Path) -> list[object]:
 
 def test_results_of_kernels_can_be_printed_added_and_asserted(run: Run):
     printed, _ = run(patterns.VALUES)
-    assert printed == ["loss ? [?, ?] ?"]
+    assert printed == ["loss ? [?, ?] ?", "?"]
 
 
 def test_needing_the_value_of_a_result_stops_the_program(run: Run):

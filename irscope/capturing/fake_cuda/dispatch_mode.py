@@ -7,7 +7,6 @@ Operators that the program registers for CUDA are registered for the CPU too. Ne
 from __future__ import annotations
 
 import functools
-import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,8 +14,9 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_leaves
 
+from irscope.capturing.fake_cuda.allocation import created_elements, uninitialized
 from irscope.capturing.fake_cuda.function_mode import function_mode, without_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import (
     is_tracing,
@@ -67,31 +67,41 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             return True
         if tainted and _shaped_by_values(func, tensors):
             raise NeedsGpuError
-        if _name(func) in _DRAWN_NEW and math.prod(args[0]) > LARGEST_COMPUTED:
-            result = _uninitialized(func, args, kwargs)
-            set_unknown(result)
+        if _is_created_unfilled(func, args):
+            result = uninitialized(func, args, kwargs)
+            if _name(func) in _ZEROS:
+                return result
+            (set_empty if _name(func) in _ALLOCATING else set_unknown)(result)
             return result
         views = any(returned.alias_info is not None for returned in func._schema.returns)
         skipped = not views and (_large(tensors) or not _has_cpu_kernel(func))
         skipped = skipped and not self._operators.implements(func)
-        if skipped and (result := _uninitialized(func, args, kwargs)) is not None:
+        skipped = skipped and not (_name(func) in _CREATING or (_name(func) in _COPYING and not tainted))
+        if skipped and (result := uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
             return result
-        if written and (_skipped_in_place(func, args) or self._skips_update(func, written, tensors)):
+        if written and (_skipped_in_place(func, args) or self._skips_update(func, args, kwargs, written)):
             set_unknown(written)
-            return written[0] if func._schema.returns else None
+            returned = written[: len(func._schema.returns)]
+            return returned[0] if len(returned) == 1 else tuple(returned) or None
         with without_function_mode():
             result = func(*args, **kwargs)
         _tag_values(func, result, written, tainted)
         return result
 
-    def _skips_update(self, func: Any, written: list[torch.Tensor], tensors: list[torch.Tensor]) -> bool:
-        """Whether this is in-place arithmetic on large tensors of real numbers, such as an optimizer's."""
+    def _skips_update(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[torch.Tensor]
+    ) -> bool:
+        """Whether this is in-place arithmetic on large tensors, such as an optimizer's, or has an `out`."""
         if _name(func) in _FILLING or func.namespace != "aten" or self._operators.implements(func):
             return False
-        updates = all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
-        outputs = any(argument.is_out for argument in func._schema.arguments)
-        return updates and not outputs and _large(tensors) and all(t.is_floating_point() for t in written)
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if not (_large(tensors) and all(tensor.is_floating_point() for tensor in written)):
+            return False
+        if any(argument.is_out for argument in func._schema.arguments):
+            results = tree_leaves(uninitialized(func, args, kwargs))  # an `out` of another shape is resized
+            return [getattr(result, "shape", None) for result in results] == [out.shape for out in written]
+        return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
@@ -154,6 +164,8 @@ _VALUE_FREE = frozenset(
 # Operators that draw every element at random: skipped on large tensors, except integers, used as indices.
 _DRAWN = frozenset(["normal_", "uniform_", "exponential_", "log_normal_"])
 _DRAWN_NEW = frozenset(["rand", "randn"])
+_ZEROS = frozenset(["zeros", "zeros_like", "new_zeros"])
+_CREATING = _ALLOCATING | _VALUE_FREE | _ZEROS | _DRAWN_NEW | {"ones", "full"}
 _FILLING = _DRAWN | {"zero_", "fill_", "copy_", "random_", "bernoulli_", "geometric_", "cauchy_"}
 
 
@@ -161,33 +173,21 @@ def _skipped_in_place(func: Any, args: tuple[Any, ...]) -> bool:
     name = _name(func)
     if name in ("zero_", "fill_"):
         return bool(args[0].numel() > _LARGEST_FILLED)
+    if name == "copy_" and _large(args[:1]) and args[0].is_floating_point():
+        return unknown(args[1])
     return name in _DRAWN and args[0].numel() > LARGEST_COMPUTED and args[0].is_floating_point()
 
 
-def _uninitialized(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operator's results without their values; None if only computing them gives their shapes."""
-    if _name(func) in _CHEAP:
-        return None
-    try:
-        given, named = tree_map_only(torch.Tensor, _as_meta, (args, dict(kwargs)))
-        if named.get("device") is not None:
-            named["device"] = "meta"
-        shaped = func(*given, **named)
-    except (NotImplementedError, RuntimeError):
-        return None
-    return tree_map_only(torch.Tensor, _as_cpu, shaped)
+# Operators that copy, which takes no longer than the allocation: computed if the values are known.
+_COPYING = frozenset(["clone", "_to_copy", "cat", "stack", "contiguous"])
 
 
-# Operators that copy or fill, which takes no longer than the allocation.
-_CHEAP = _ALLOCATING | _VALUE_FREE | {"clone", "_to_copy", "cat", "stack", "contiguous"}
-
-
-def _as_meta(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta")
-
-
-def _as_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
+def _is_created_unfilled(func: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the operator creates a large tensor, which then need not be filled."""
+    name = _name(func)
+    if name not in _CREATING:
+        return False
+    return created_elements(args) > (LARGEST_COMPUTED if name in _DRAWN_NEW else _LARGEST_FILLED)
 
 
 @contextmanager

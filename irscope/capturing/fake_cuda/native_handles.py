@@ -36,6 +36,8 @@ class FakeBlas:
 
 _PROTON = (
     "start", "activate", "activate_all", "deactivate", "deactivate_all", "finalize", "finalize_all",
+    "record_scope", "enter_scope", "exit_scope", "enter_state", "exit_state", "add_metrics",
+    "set_metric_kernels",
 )  # fmt: skip
 
 

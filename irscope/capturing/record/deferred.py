@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from irscope.capturing.messages import LaunchRecorded
@@ -56,12 +57,20 @@ class DeferredKernel:
 
 
 class DeferredCompilations:
-    """Returns deferred kernels to the JIT; `pending` are their compilations, in the order of the requests."""
+    """Returns deferred kernels to the JIT; `pending` are their compilations, in the order of the requests.
+
+    `on_writes` is told each launch's function and arguments; within `without_modes`, torch's modes are off.
+    """
 
     def __init__(
-        self, recorder: Recorder, compile_now: CompileNow, on_writes: Callable[[Any, Any], None]
+        self,
+        recorder: Recorder,
+        compile_now: CompileNow,
+        on_writes: Callable[[Any, Any], None],
+        without_modes: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._recorder, self._compile_now, self._on_writes = recorder, compile_now, on_writes
+        self._without_modes = without_modes
         self._launches: dict[int, set[Launch]] = {}
         self._functions: dict[int, Any] = {}
         self.pending: list[RecordedCompilation] = []
@@ -100,10 +109,11 @@ class DeferredCompilations:
 
     @never_raises
     def _launch(self, source: Any, recorded: RecordedCompilation | None, given: tuple[Any, ...]) -> None:
-        self._on_writes(source.fn, given[9:])
-        if recorded is None:
-            return
-        launch = launch_of(source.fn, given)
+        with self._without_modes():  # to ask a tensor for its shape takes ten times as long with them
+            self._on_writes(source.fn, given[9:])
+            if recorded is None:
+                return
+            launch = launch_of(source.fn, given)
         known = self._launches.setdefault(recorded.number, set())
         if launch not in known and len(known) < MOST_LAUNCHES:
             known.add(launch)

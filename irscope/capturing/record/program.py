@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 
 from irscope.capturing.call_stack import user_line, without_own_frames
+from irscope.capturing.fake_cuda.stub_modules import print_missing
 from irscope.capturing.messages import (
     Answer,
     DisconnectedError,
@@ -134,6 +135,8 @@ def main(descriptor: int) -> int:
         with recording(start.subprocesses.options, link) as fork_hooks:
             capture_forks(fork_hooks, link)
             code = run_program(start.program)
+            if code:
+                print_missing()
     except UserError as error:
         print(f"irscope: {error.command_line_text}", file=sys.stderr)
         code = 2
@@ -176,9 +179,7 @@ def reporting_stops(hook: ExceptHook) -> ExceptHook:
 
 
 def _print_stop(stop: NeedsGpuError) -> None:
-    line = user_line(stop.__traceback__)
-    value = f", or give it a value: --assume {stop.read_at}=VALUE" if stop.read_at else ""
-    print(f"irscope: {line}: {stop}; capture on a GPU, or remove that line{value}", file=sys.stderr)
+    print(f"irscope: {user_line(stop.__traceback__)}: {stop}", file=sys.stderr)
 
 
 def _run_script(program: Program) -> None:

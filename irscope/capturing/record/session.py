@@ -6,12 +6,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from irscope.backends import parse_target
+from irscope.capturing.fake_cuda.stub_modules import stub_modules
 from irscope.capturing.fake_cuda.unknown_value import Assumptions, checked_arguments
 from irscope.capturing.messages import (
     Answer,
@@ -116,21 +117,32 @@ def _recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iter
     driver.set_active(stub)
     with ExitStack() as stack:
         stack.callback(driver.set_active, before)
+        stack.enter_context(stub_modules(recorder.options.stubs))
         on_writes: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
+        without_modes: Callable[[], AbstractContextManager[None]] = nullcontext
         if importlib.util.find_spec("torch") is not None:
             from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
             stack.enter_context(fake_cuda(stub.target, Assumptions(recorder.options.assumed)))
-            on_writes = _mark_written
+            on_writes, without_modes = _mark_written, _without_torch_modes()
         stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
         deferred = DeferredCompilations(
-            recorder, lambda recorded: _compile_now(recorded, stub, recorder, link), on_writes
+            recorder,
+            lambda recorded: _compile_now(recorded, stub, recorder, link),
+            on_writes,
+            without_modes,
         )
         stack.callback(deferred.remove_kernels, stub.get_current_device())
         stack.callback(_compile_pending, deferred, recorder.options, link)
         stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, stub, link)))
         stack.enter_context(recorded_frontends(recorder))
         yield ForkHooks(deferred.clear, lambda: _compile_pending(deferred, recorder.options, link))
+
+
+def _without_torch_modes() -> Callable[[], AbstractContextManager[None]]:
+    import torch
+
+    return torch._C.DisableTorchFunction  # type: ignore[no-any-return]
 
 
 def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[..., Any]:
