@@ -83,7 +83,8 @@ def missing_values(found: FoundKernel, names: Sequence[str]) -> str:
     words = _command(_config_words(names, guess_arguments(found)))
     what = "constexpr" if len(names) == 1 else "constexprs"
     kernel = found.function.fn.__name__
-    return f"no value for the {what} {', '.join(names)} of {kernel}; a guess to check: {words}"
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"no value for the {what} {quoted} of {kernel}; a guess to check: {words}"
 
 
 def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) -> list[str]:
