@@ -8,7 +8,7 @@ Types and constexprs are guessed from the kernel's text; the configs are its own
 compiled. Plain Triton (plain_triton.py, a process per file that imports the module as the library's users do)
 tries a few guesses; the first that compiles is then given to irscope, and all stages are compared byte by
 byte, debug locations included. A third-party module that is missing is replaced by an empty stub, for irscope
-only if it named the module.
+only if it named the module. With the --output of an earlier run, only files with refusals are run again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -186,7 +186,8 @@ class Bench:
 
     def compare(self, source: Source) -> list[Result]:
         """A result per kernel of a file."""
-        output = Path(tempfile.mkdtemp(dir=self._folder))
+        output = self._folder / hashlib.sha256(str(source.path).encode()).hexdigest()[:12]
+        output.mkdir(exist_ok=True)
         tried = {one.name: attempts(guess(one, source.resolve)) for one in source.kernels}
         plain, stubs = self._plain(source, tried, output)
         results = []
@@ -346,6 +347,18 @@ def report(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
+def finished(path: Path) -> dict[str, list[Result]]:
+    """The results of an earlier run by file, without the files of which irscope refused a kernel."""
+    results: dict[str, list[Result]] = {}
+    for one in json.loads(path.read_text()) if path.is_file() else []:
+        results.setdefault(one["file"], []).append(Result(**one))
+    return {
+        file: found
+        for file, found in results.items()
+        if not any(one.plain and (not one.irscope or one.different) for one in found)
+    }
+
+
 def main() -> None:
     """Compares the sample of each library."""
     parser = argparse.ArgumentParser(
@@ -359,17 +372,24 @@ def main() -> None:
     args = parser.parse_args()
     folder = args.output or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    began, results = time.monotonic(), []
+    began = time.monotonic()
+    kept = finished(folder / "results.json")
     chosen = [
-        source
+        one
         for library in libraries([one.resolve() for one in args.folders])
-        for source in sample(sources(library), args.per_library)
+        for one in enumerate(sample(sources(library), args.per_library))
     ]
-    print(f"{sum(len(one.kernels) for one in chosen)} kernels of {len(chosen)} files", flush=True)
+    # One file per library in turn, so that an unfinished run has some of each.
+    waiting = [one for _, one in sorted(chosen, key=lambda pair: pair[0]) if str(one.path) not in kept]
+    print(f"{sum(len(one.kernels) for one in waiting)} kernels of {len(waiting)} files", flush=True)
     with ThreadPoolExecutor(args.jobs) as pool:
-        for found in pool.map(Bench(folder.resolve(), args.target).compare, chosen):
-            results += found
-            (folder / "results.json").write_text(json.dumps([asdict(one) for one in results], indent=1))
+        for done in as_completed(
+            pool.submit(Bench(folder.resolve(), args.target).compare, one) for one in waiting
+        ):
+            kept[str(done.result()[0].file)] = done.result()
+            listed = [asdict(one) for found in kept.values() for one in found]
+            (folder / "results.json").write_text(json.dumps(listed, indent=1))
+    results = [one for _, source in chosen for one in kept[str(source.path)]]
     print(report(results))
     print(f"{time.monotonic() - began:.0f} s")
 

@@ -27,7 +27,8 @@ class SweepRequest:
 
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
     product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
-    records the coalescing pass's debug output, `passes` each compiler pass.
+    records the coalescing pass's debug output, `passes` each compiler pass. `guess` fills in a missing
+    signature and missing constexprs from the kernel's text.
     """
 
     file: Path
@@ -38,6 +39,22 @@ class SweepRequest:
     targets: tuple[Target, ...]
     reasons: bool = False
     passes: bool = False
+    guess: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsRequest:
+    """Asks for the kernels of a file that no other kernel of it calls; `target` is the device it sees."""
+
+    file: Path
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class KernelNames:
+    """The answer to a KernelsRequest."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +241,8 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | Job
-WorkerReply = Plan | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerTask = SweepRequest | KernelsRequest | Job
+WorkerReply = Plan | KernelNames | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed

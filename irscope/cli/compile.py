@@ -15,11 +15,18 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
+
+if TYPE_CHECKING:
+    from irscope.capturing.compile.pool import Worker
+    from irscope.capturing.compile.sweep import Progress
+    from irscope.capturing.messages import Plan, SweepRequest
 
 NAME = "compile"
 SUMMARY = "compile a kernel under each of its configs and store every stage"
@@ -30,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernel", metavar="FILE.py[::KERNEL]", help="the file and the @triton.jit function")
     options.add_compilation(parser)
     options.add_helion_configs(parser, "default: the kernel's own configs, or Helion's default")
+    parser.add_argument(
+        "--guess",
+        action="store_true",
+        help="guess missing types and constexprs; without ::KERNEL, compile every kernel of the file",
+    )
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
     options.add_output(parser, "KERNEL.irscope")
 
@@ -37,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; returns 1 if a variant failed."""
     from irscope.capturing.compile.helion import helion_kernel
-    from irscope.capturing.compile.sweep import compile_plan, planned
+    from irscope.capturing.compile.sweep import compile_plan, planned, planned_each
     from irscope.cli.compile_helion import compile_helion_kernel
     from irscope.cli.progress import compilation_bar
 
@@ -49,17 +61,53 @@ def run(args: argparse.Namespace) -> int:
         return code
     if args.configs is not None:
         raise UserError("--configs applies only to a Helion kernel")
+    if args.guess and request.kernel is None:
+        with planned_each(request, args.jobs) as (plans, workers):
+            return _compile_each(args, request, plans, workers)
     start = time.monotonic()
     with planned(request, args.jobs) as (plan, workers):
         path = args.output or Path(f"{plan.source.name}.irscope")
-        for note in plan.notes:
-            print(f"irscope: {note}", file=sys.stderr)
+        _print_notes(plan)
         with options.open_writer(args, path) as writer, compilation_bar(plan) as report:
             progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
     _add_derived(path, args.sass)
+    return _print_summary(path, progress, time.monotonic() - start)
+
+
+def _compile_each(
+    args: argparse.Namespace, request: SweepRequest, plans: Iterable[Plan | UserError], workers: list[Worker]
+) -> int:
+    """Compiles the plan of each kernel of a file; one without a plan is reported and left out."""
+    from irscope.capturing.compile.sweep import Progress, compile_plan
+    from irscope.cli.progress import compilation_bar
+    from irscope.model import UserError
+
+    start, total, rejected = time.monotonic(), Progress(0), 0
+    path = args.output or Path(f"{request.file.stem}.irscope")
+    with options.open_writer(args, path) as writer:
+        for plan in plans:
+            if isinstance(plan, UserError):
+                rejected += 1
+                print(f"irscope: {plan.command_line_text}", file=sys.stderr)
+                continue
+            _print_notes(plan)
+            with compilation_bar(plan) as report:
+                progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
+            total.done, total.kept = total.done + progress.done, total.kept + progress.kept
+            total.failed += progress.failed
+    _add_derived(path, args.sass)
+    return _print_summary(path, total, time.monotonic() - start) or int(rejected > 0)
+
+
+def _print_notes(plan: Plan) -> None:
+    for note in plan.notes:
+        print(f"irscope: {note}", file=sys.stderr)
+
+
+def _print_summary(path: Path, progress: Progress, seconds: float) -> int:
+    """Prints how many variants compiled, and each failure; returns the exit code."""
     name = shlex.quote(str(path))
     kept = f", {progress.kept} already there" if progress.kept else ""
-    seconds = time.monotonic() - start
     compiled = progress.done - progress.failed
     print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
     if progress.failed:

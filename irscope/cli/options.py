@@ -235,6 +235,7 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
         targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
         reasons=args.reasons,
         passes=args.passes,
+        guess=getattr(args, "guess", False),
     )
     return request
 

@@ -41,11 +41,7 @@ class FoundKernel:
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
     """The kernel named `name`, or the file's only kernel. Raises UserError, which lists the kernels."""
     values = load_file(path)
-    found = {
-        key: kernel
-        for key, value in values.items()
-        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
-    }
+    found = _kernels(path, values)
     if not found or (name is not None and name not in found):
         found |= _kernels_of_frontends(values)
     problem = import_file(path).error
@@ -57,11 +53,34 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
         if name not in found:
             raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}")
         return found[name]
-    called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
-    roots = {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
+    roots = _roots(found)
     if len(roots) != 1:
         raise UserError(f"{path}: choose one of {', '.join(roots or found)}, as {path}::KERNEL")
     return next(iter(roots.values()))
+
+
+def kernel_names(path: Path) -> tuple[str, ...]:
+    """The kernels of a file that no other kernel of it calls. Raises UserError if there is none."""
+    values = load_file(path)
+    roots = tuple(_roots(_kernels(path, values) or _kernels_of_frontends(values)))
+    if not roots:
+        raise import_file(path).error or UserError(f"{path}: no @triton.jit function in it")
+    return roots
+
+
+def _kernels(path: Path, values: Mapping[str, Any]) -> dict[str, FoundKernel]:
+    """The kernels that a file defines, by name."""
+    return {
+        key: kernel
+        for key, value in values.items()
+        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
+    }
+
+
+def _roots(found: Mapping[str, FoundKernel]) -> dict[str, FoundKernel]:
+    """The kernels that no other one calls."""
+    called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
+    return {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
 
 
 def parameters(found: FoundKernel) -> tuple[SignatureItem, ...]:

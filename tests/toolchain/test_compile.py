@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from irscope.capturing.compile.plan import make_plan
+from irscope.capturing.messages import Plan
 from irscope.cli import compile as command
 from irscope.cli.options import sweep_request
 from irscope.model import Dtype, UserError
@@ -231,7 +232,8 @@ def test_wrong_use_is_reported_in_one_line(irscope: Irscope, tmp_path: Path, wor
         ([*SCALE, "--config", "n=4"], "run-time parameter"),
         ([*SCALE, "--const", "n=4"], "--const: 'n' is not a tl.constexpr"),
         ([*LOOPED, "--target", "hip:gfx942", "--config", "maxnreg=8"], "'maxnreg' is unknown for hip:gfx942"),
-        (LOOPED, "no value for the constexpr 'BLOCK'"),
+        (LOOPED, "no value for the constexpr 'BLOCK' of looped; a guess to check: --config BLOCK=1024"),
+        ([f"{PLAIN}::looped"], f'{PLAIN}::looped --signature "*fp16:16, i32:16" --config BLOCK=1024'),
     ],
 )  # fmt: skip
 def test_a_request_that_does_not_fit_the_kernel_is_rejected(words: list[str], message: str):
@@ -242,6 +244,55 @@ def test_a_request_that_does_not_fit_the_kernel_is_rejected(words: list[str], me
         make_plan(sweep_request(args, args.kernel))
     assert message in error.value.command_line_text
     assert "\n" not in error.value.command_line_text
+
+
+def planned(*words: str) -> Plan:
+    """The plan for arguments of the command."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    args = parser.parse_args(words)
+    return make_plan(sweep_request(args, args.kernel))
+
+
+def test_missing_types_and_constexprs_are_guessed_on_request() -> None:
+    plan = planned(f"{PLAIN}::looped", "--guess")
+    assert plan.notes == ('looped: guessed --signature "x_ptr=*fp16:16, n=i32:16" --config BLOCK=1024',)
+    assert [argument.type for argument in plan.jobs[0].specialization] == ["*fp16", "i32", "constexpr"]
+    given = planned(f"{PLAIN}::looped", "--guess", "--signature", "*fp32, i32", "--config", "BLOCK=64")
+    assert given.notes == ()
+    assert [argument.type for argument in given.jobs[0].specialization] == ["*fp32", "i32"]
+
+
+OPTIONAL = """
+import triton
+import triton.language as tl
+
+@triton.heuristics({"HAS_B": lambda args: args["b"] is not None, "EVEN": lambda args: args["n"] % 8 == 0})
+@triton.jit
+def optional(x, b, n, HAS_B: tl.constexpr, EVEN: tl.constexpr):
+    tl.store(x, n)
+"""
+
+
+def test_a_heuristic_may_ask_whether_an_argument_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "optional_arguments.py"
+    file.write_text(OPTIONAL)
+    for type_, expected in (("*fp16", True), ("None", False)):
+        plan = planned(f"{file}::optional", "--signature", f"*fp16, {type_}, i32", "--const", "EVEN=True")
+        assert plan.jobs[0].config.get("HAS_B") is expected
+    with pytest.raises(UserError, match="the heuristic of 'EVEN' reads the run-time argument 'n'"):
+        planned(f"{file}::optional", "--signature", "*fp16, *fp16, i32")
+    assert planned(f"{file}::optional", "--guess").jobs[0].config.get("EVEN") is False
+
+
+@pytest.mark.slow
+def test_every_kernel_of_a_file_compiles_with_guesses(irscope: Irscope, tmp_path: Path) -> None:
+    done = irscope("compile", PLAIN, "--guess", "-j", "1", "-o", "all.irscope")
+    assert done.returncode == 1  # `typed` checks the values of its constexprs
+    assert "looped: guessed --signature" in done.stderr
+    with CaptureReader(tmp_path / "all.irscope") as capture:
+        compiled = {variant.kernel.name for variant in capture.variants() if variant.failure is None}
+    assert compiled == {"scale", "unspecialized", "looped"}
 
 
 def test_an_existing_file_is_never_overwritten_without_force(irscope: Irscope, tmp_path: Path):

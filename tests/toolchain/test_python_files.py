@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from irscope.model import UserError
 from irscope.store.reader import CaptureReader
-from irscope.toolchain.python_files import module_file
+from irscope.toolchain.kernels import find_kernel
+from irscope.toolchain.python_files import import_file, module_file
 from tests.conftest import Irscope
 
 UTILITIES = """
@@ -110,3 +115,58 @@ def test_a_file_that_cannot_be_imported_is_reported_with_another_way(
 def test_a_module_is_found_without_importing_it() -> None:
     assert module_file("os.path") is None
     assert module_file("json.decoder") == Path(os.__file__).parent / "json" / "decoder.py"
+
+
+@pytest.fixture
+def imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Removes what a test imports from its folder."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    own = [name for name, module in sys.modules.items() if str(tmp_path) in str(vars(module).get("__file__"))]
+    for name in own:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("imports")
+def test_statements_that_fail_are_left_out_and_named(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    file = tmp_path / "partial.py"
+    file.write_text("import no_such_module\n" + UTILITIES + "SIZE = no_such_module.SIZE\nprint(1 / 0)\n")
+    found = find_kernel(file, "twice")
+    assert found.function.fn.__name__ == "twice"
+    assert import_file(file).skipped == (
+        "partial.py:1: ModuleNotFoundError: No module named 'no_such_module'",
+        f"partial.py:{UTILITIES.count(chr(10)) + 2}: NameError: name 'no_such_module' is not defined",
+    )
+    missing = f"{file}: needs the module 'no_such_module', which is not installed; pip install no_such_module"
+    with pytest.raises(UserError, match=re.escape(missing)):
+        find_kernel(file, "thrice")
+
+
+@pytest.mark.usefixtures("imports")
+def test_a_package_keeps_the_statements_that_work(tmp_path: Path) -> None:
+    folder = tmp_path / "half_a_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("SIZE = 4\nimport half_a_package.extension\nWIDTH = 2 * SIZE\n")
+    (folder / "user.py").write_text("from . import SIZE, WIDTH\n")
+    loaded = import_file(folder / "user.py")
+    assert (loaded.names["SIZE"], loaded.names["WIDTH"]) == (4, 8)
+    assert loaded.skipped == (
+        "half_a_package/__init__.py: ModuleNotFoundError: No module named 'half_a_package.extension'",
+    )
+
+
+@pytest.mark.usefixtures("imports")
+def test_a_module_that_its_package_imports_is_executed_once(tmp_path: Path) -> None:
+    folder = tmp_path / "registering_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("COUNT = []\nfrom . import operators\n")
+    (folder / "operators.py").write_text("from . import COUNT\nCOUNT.append(1)\nassert len(COUNT) == 1\n")
+    assert import_file(folder / "operators.py").names["COUNT"] == [1]
+
+
+@pytest.mark.usefixtures("imports")
+def test_a_file_named_like_an_imported_module_does_not_replace_it(tmp_path: Path) -> None:
+    (tmp_path / "re.py").write_text("SIZE = 4\n")
+    assert import_file(tmp_path / "re.py").names["SIZE"] == 4
+    assert sys.modules["re"] is re

@@ -15,7 +15,14 @@ from typing import Any
 
 import irscope
 from irscope.backends import backend_of
-from irscope.capturing.compile.suggestion import missing_constexprs, missing_signature, missing_values
+from irscope.capturing.compile.heuristics import with_heuristics
+from irscope.capturing.compile.suggestion import (
+    guessed_values,
+    missing_constexprs,
+    missing_signature,
+    missing_values,
+    with_guesses,
+)
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Expression, Target, UserError, Value, parse_argument
 from irscope.model.errors import ArgumentError
@@ -57,7 +64,12 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     _check_names(request, found, known, configs)
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
-    if request.signature is None and any(not p.constexpr for p in known):
+    guesses: Mapping[str, Value] = {}
+    note = ""
+    if request.guess:
+        request, note = with_guesses(request, found, known, given)
+        guesses = guessed_values(found, found.heuristics)
+    elif request.signature is None and any(not p.constexpr for p in known):
         raise ArgumentError("signature", missing_signature(request, found, known, given))
     entries = bind_signature(request.signature or "", known, given)
     if twice := [name for name in entries if name in given]:
@@ -78,7 +90,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         arguments = specialize(entries, constants, known, target)
         environment = _environment(found.function, target)
         for config in configs:
-            full = _with_heuristics(found, config, arguments)
+            full = with_heuristics(found, config, arguments, guesses)
             _check_complete(found, known, full, arguments)
             rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
             group = groups.setdefault((target, rest), len(groups))
@@ -93,7 +105,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         parameters=tuple(parameter.name for parameter in known),
         versions=versions(request.targets),
         jobs=tuple(jobs),
-        notes=_notes(found),
+        notes=(*_notes(found), *filter(None, [note])),
     )
 
 
@@ -219,28 +231,6 @@ def _check_complete(
     for parameter in known:
         if parameter.name not in have and not parameter.has_default:
             raise ArgumentError("signature", f"no type for argument '{parameter.name}'")
-
-
-def _with_heuristics(found: FoundKernel, config: Config, arguments: tuple[Argument, ...]) -> Config:
-    """The config with the values that `@triton.heuristics` compute from it and the constants.
-
-    Raises ArgumentError if a heuristic reads a run-time argument, which has no value here.
-    """
-    values = dict(config.values)
-    known = {a.name: a.value for a in arguments if a.type == "constexpr"} | values
-    for name, heuristic in found.heuristics.items():
-        if name in known:
-            continue
-        try:
-            given = {of: found.constants.real(value) for of, value in known.items()}
-            known[name] = values[name] = found.constants.plain(heuristic(given))
-        except KeyError as error:
-            raise ArgumentError(
-                "const",
-                f"the heuristic of '{name}' reads the run-time argument {error}, which has no value "
-                f"here: add a value for '{name}'",
-            ) from error
-    return Config(tuple(sorted(values.items(), key=lambda pair: pair[0] in OPTION_NAMES)))
 
 
 def _notes(found: FoundKernel) -> tuple[str, ...]:

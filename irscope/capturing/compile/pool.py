@@ -26,6 +26,8 @@ from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
     JobFailed,
+    KernelNames,
+    KernelsRequest,
     Plan,
     RequestRejected,
     SweepRequest,
@@ -120,6 +122,19 @@ class Worker:
 
     def plan(self, request: SweepRequest, stop: Stop) -> Plan:
         """The plan of a request. Raises UserError if it does not fit or the process ends; Stopped."""
+        reply = self._ask(request, stop)
+        if not isinstance(reply, Plan):
+            raise AssertionError(reply)
+        return reply
+
+    def kernel_names(self, request: KernelsRequest) -> tuple[str, ...]:
+        """The kernels of a file. Raises UserError if it cannot be imported or the process ends."""
+        reply = self._ask(request, Stop())
+        if not isinstance(reply, KernelNames):
+            raise AssertionError(reply)
+        return reply.names
+
+    def _ask(self, request: SweepRequest | KernelsRequest, stop: Stop) -> Plan | KernelNames:
         try:
             send(self.pipe, request)
             stop.wait([self.pipe])
@@ -127,7 +142,7 @@ class Worker:
         except DisconnectedError as error:
             raise UserError(f"{request.file}: {self._death()}; it printed:\n{self._output()}") from error
         match reply:
-            case Plan():
+            case Plan() | KernelNames():
                 return reply
             case RequestRejected(problem, None):
                 raise UserError(problem)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from irscope.capturing.messages import SweepRequest
+from irscope.model import Value, parse_value
+from irscope.model.errors import ArgumentError
+from irscope.model.text import split_entries
 from irscope.toolchain.guess import Guess, guess
 from irscope.toolchain.kernels import FoundKernel, called_functions
 from irscope.toolchain.signature import SignatureItem
@@ -49,12 +53,39 @@ def missing_signature(
     return f"{kernel} needs a type for each of {', '.join(runtime)}; a guess to check: {_command(words)}"
 
 
+def with_guesses(
+    request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
+) -> tuple[SweepRequest, str]:
+    """The request with its missing types and constexprs guessed, and a line that says what was guessed."""
+    guessed, signature, words = guess_arguments(found), request.signature, []
+    if signature is None and guessed.types:
+        signature = ", ".join(f"{name}={type_}" for name, type_ in guessed.types.items())
+        words = ["--signature", signature]
+    missing = missing_constexprs(known, given | frozenset(request.constants))
+    if signature is not None:  # a constexpr may have its value in the signature
+        bound = {entry.partition("=")[0].strip() for entry in split_entries(signature)}
+        missing = [name for name in missing if name not in bound]
+    if unknown := [name for name in missing if name not in guessed.constants]:
+        raise ArgumentError("config", missing_values(found, unknown))
+    values = {name: parse_value(guessed.constants[name]) for name in missing}
+    words += _config_words(missing, guessed)
+    request = replace(request, signature=signature, constants={**values, **request.constants})
+    return request, f"{found.function.fn.__name__}: guessed {_command(words)}" if words else ""
+
+
+def guessed_values(found: FoundKernel, names: Iterable[str]) -> dict[str, Value]:
+    """The guesses for these constexprs."""
+    guessed = guess_arguments(found).constants if names else {}
+    return {name: parse_value(guessed[name]) for name in names if name in guessed}
+
+
 def missing_values(found: FoundKernel, names: Sequence[str]) -> str:
     """Says which constexprs need a value, and the options with a guess for each."""
     words = _command(_config_words(names, guess_arguments(found)))
     what = "constexpr" if len(names) == 1 else "constexprs"
     kernel = found.function.fn.__name__
-    return f"no value for the {what} {', '.join(names)} of {kernel}; a guess to check: {words}"
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"no value for the {what} {quoted} of {kernel}; a guess to check: {words}"
 
 
 def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) -> list[str]:

@@ -6,11 +6,11 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
-from irscope.capturing.messages import Plan, SweepRequest
-from irscope.model import Artifact, Kernel, Toolchain, Variant
+from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
+from irscope.model import Artifact, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
 from irscope.store.writer import identity, kernel_digest
@@ -61,6 +61,30 @@ def planned(
     finally:
         for worker in workers:
             worker.stop()
+
+
+@contextmanager
+def planned_each(
+    request: SweepRequest, processes: int | None
+) -> Iterator[tuple[Iterator[Plan | UserError], list[Worker]]]:
+    """The plan of each kernel of the request's file, or why there is none, and the workers.
+
+    Every worker imports the file once. Raises UserError if the file cannot be imported.
+    """
+    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
+    try:
+        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]))
+        yield (_plan_or_error(workers[0], replace(request, kernel=name)) for name in names), workers
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _plan_or_error(worker: Worker, request: SweepRequest) -> Plan | UserError:
+    try:
+        return worker.plan(request, Stop())
+    except UserError as error:
+        return error
 
 
 def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:

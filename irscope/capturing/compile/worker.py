@@ -21,6 +21,8 @@ from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
     JobFailed,
+    KernelNames,
+    KernelsRequest,
     RequestRejected,
     SweepRequest,
     WorkerTask,
@@ -52,12 +54,12 @@ def main(descriptor: int) -> None:
         serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack))
 
 
-def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
+def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     """Calls `work` for each task, and sends its exceptions, until the parent closes the pipe."""
     try:
         while True:
             task = receive(pipe)
-            if isinstance(task, SweepRequest | Job):
+            if isinstance(task, SweepRequest | KernelsRequest | Job):
                 _attempt(partial(work, task), pipe)
     except DisconnectedError:
         return
@@ -66,8 +68,12 @@ def serve(pipe: Connection, work: Callable[[SweepRequest | Job], None]) -> None:
 def _work(task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack) -> None:
     from irscope.capturing.compile.plan import make_plan
     from irscope.toolchain.compiler import compile_job
+    from irscope.toolchain.kernels import kernel_names
 
-    if isinstance(task, SweepRequest):
+    if isinstance(task, KernelsRequest):
+        _use_stub_driver(task.target, stack)
+        send(pipe, KernelNames(kernel_names(task.file)))
+    elif isinstance(task, SweepRequest):
         _use_stub_driver(task.targets[0], stack)
         send(pipe, make_plan(task))
     else:
