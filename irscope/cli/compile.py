@@ -1,10 +1,10 @@
 """Compile a kernel under each of its configs and store every stage, without a GPU.
 
 Name the kernel as FILE.py::KERNEL, or as FILE.py if the file has only one; a module (pkg.mod::KERNEL) and a
-notebook (NAME.ipynb::KERNEL) work too. Importing the file executes it. The kernel's configs are those of
-@triton.autotune, combined with the product of all --config values. The signature is in Triton's
-ahead-of-time notation: a type per argument, `:16` for divisible by 16, `1` for equal to 1; constexpr
-parameters can be omitted.
+notebook (NAME.ipynb::KERNEL) work too. This executes the file, as importing it does: compile only files that
+you would run. The kernel's configs are those of @triton.autotune, combined with the product of all --config
+values. The signature is in Triton's ahead-of-time notation: a type per argument, `:16` for divisible by 16,
+`1` for equal to 1; constexpr parameters can be omitted.
 
 example: irscope compile add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32" --config BLOCK_SIZE=256,512
 """

@@ -18,8 +18,8 @@ from irscope.model.text import clipped, one_line
 _OUTSIDE, _BUG = 2, 70
 _OUTSIDE_ERRORS = {
     errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE,
-    errno.ENOMEM, errno.EIO, errno.EBADF, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EAGAIN,
-    getattr(errno, "EDQUOT", errno.ENOSPC),
+    errno.ENOMEM, errno.EIO, errno.EBADF, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR,
+    errno.EAGAIN, getattr(errno, "EDQUOT", errno.ENOSPC),
 }  # fmt: skip
 _MAX_REASON = 300
 

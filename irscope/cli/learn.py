@@ -2,6 +2,7 @@
 
 Without LESSON, lists the lessons. A lesson compiles its own capture, asks a question, shows the IR and then
 the answer: in the app, where . goes forward and , back; with --text, or without a terminal, as Markdown.
+Compiling executes the lesson's Python file, which is part of irscope.
 
 example: irscope learn 2
 """

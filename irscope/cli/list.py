@@ -25,16 +25,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the list. Raises UserError if the capture cannot be read."""
-    from irscope.workspace import Workspace
-
-    with Workspace(args.capture) as workspace:
-        names, variants = workspace.names, workspace.select(args.kernel, args.target)
     if args.format == "json":
         from irscope.report.json.list_json import list_document
+        from irscope.workspace import Workspace
 
+        with Workspace(args.capture) as workspace:
+            names, variants = workspace.names, workspace.select(args.kernel, args.target)
         options.print_json(list_document(variants, names, str(args.capture)))
-    else:
-        from irscope.report.terminal.list_text import list_text
+        return 0
+    from irscope.report.terminal.list_text import list_text
+    from irscope.workspace import CaptureReader, select_variants, variant_names
 
-        sys.stdout.write(list_text(variants, names, options.width_of(args)))
+    with CaptureReader(args.capture) as capture:
+        variants = list(capture.summaries())
+    names = variant_names(variants)
+    selected = select_variants(variants, args.kernel, args.target)
+    sys.stdout.writelines(list_text(selected, names, options.width_of(args)))
     return 0

@@ -3,7 +3,7 @@
 On a GPU, records compilations, first launches and autotuning results without changing the program. Without
 one, or with --target, CUDA tensors are simulated by CPU tensors, launches are compiled instead of run, and
 every config of the autotuners is compiled. The exit code is the script's; arguments after SCRIPT.py are
-passed to it.
+passed to it. The script is executed in either case.
 
 example: irscope run train.py --steps 1
   irscope run --target cuda:90 -o laptop.irscope -m mypackage.bench

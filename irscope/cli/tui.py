@@ -2,7 +2,7 @@
 
 `irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
 immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
-with new. In the app, ? lists the keys and q quits.
+with new. That executes FILE.py; opening a capture executes nothing. In the app, ? lists the keys and q quits.
 
 example: irscope tui matmul.irscope
 """

@@ -4,7 +4,9 @@
 
 Trim the common head and tail, split at elements that are unique on both sides, repeat inside the gaps, and
 pass the rest to rapidfuzz. Intermediate code is repetitive, so only splitting at unique elements leaves large
-gaps; only rapidfuzz takes quadratic time on whole stages.
+gaps; only rapidfuzz takes quadratic time on whole stages. `Work` bounds that: beyond it, the n-th occurrence
+of an element matches the n-th one of the other side, and the gaps between those are compared piece by piece,
+which takes linear time.
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from rapidfuzz.distance import LCSseq, Levenshtein
+from rapidfuzz.distance import LCSseq
 
 # Below this product of lengths the LCS costs less than counting unique elements (measured: 20 us each).
 _SMALL = 64 * 64
-# The LCS needs a bit per pair of elements: 2^32 is 512 MB. Above, Levenshtein divides and conquers in linear
-# memory; its common elements are in order too, but may not be the longest sequence.
-_LARGE = 2**32
+# Above this product, elements of one side only are left out first: 4 ms for the LCS, 1 ms for that.
+_MEDIUM = 2**24
+# The LCS needs a bit per pair of elements: 2^31 is 256 MB and 0.3 s.
+_LARGE = 2**31
+# The pairs of elements that one diff compares, in several alignments: 3 s.
+_ALL_PAIRS = 2**34
+# Beyond that, pieces of this length are compared: 50 us for each.
+_PIECE = 1024
 # Head and tail are compared in slices of this length; the first slice that differs, by element.
 _CHUNK = 512
 
@@ -43,11 +51,33 @@ class Gap(NamedTuple):
     right_end: int
 
 
-def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
+@dataclass(slots=True)
+class Work:
+    """The pairs of elements that the alignments of one diff may still compare.
+
+    `exceeded` says that an alignment was too large for an exact answer.
+    """
+
+    pairs: int = _ALL_PAIRS
+    exceeded: bool = False
+
+    def allows(self, pairs: int) -> bool:
+        """Whether an exact alignment may compare so many more; subtracts them."""
+        allowed = pairs <= min(self.pairs, _LARGE)
+        self.pairs -= pairs if allowed else 0
+        self.exceeded |= not allowed
+        return allowed
+
+
+def common_blocks(
+    left: Sequence[Hashable], right: Sequence[Hashable], work: Work | None = None
+) -> list[Block]:
     """Blocks of equal elements, in the order of both sequences.
 
-    If one sequence is the other with elements removed, every remaining element is in a block.
+    If one sequence is the other with elements removed, every remaining element is in a block, unless `work`
+    (None: what a diff may do) does not suffice; it says so then.
     """
+    work = work or Work()
     left, right = list(left), list(right)  # slices are compared, and a tuple never equals a list
     blocks: list[Block] = []
     open_gaps = [Gap(0, len(left), 0, len(right))]
@@ -61,16 +91,21 @@ def common_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[B
             blocks += inside
             open_gaps += gaps_between(inside, gap)
         else:
-            blocks += _lcs(left, right, gap)
+            blocks += _lcs(left, right, gap, work)
     blocks.sort()
     return blocks
 
 
-def refined(blocks: Iterable[Block], left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
-    """`blocks` and the common blocks of the gaps between them, in order."""
+def refined(
+    blocks: Iterable[Block],
+    left: Sequence[Hashable],
+    right: Sequence[Hashable],
+    work: Work | None = None,
+) -> list[Block]:
+    """`blocks` and the common blocks of the gaps between them, in order; `work` as in `common_blocks`."""
     found = list(blocks)
     for gap in list(gaps_between(found, Gap(0, len(left), 0, len(right)))):
-        inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
+        inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end], work)
         found += [Block(gap.left + block.left, gap.right + block.right, block.size) for block in inside]
     found.sort()
     return found
@@ -156,12 +191,68 @@ def longest_increasing(values: Sequence[int]) -> list[int]:
     return chosen
 
 
-def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
-    """The longest common subsequence inside `gap`."""
-    ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
-    matcher = LCSseq if len(ours) * len(theirs) <= _LARGE else Levenshtein
-    return [
-        Block(gap.left + op.src_start, gap.right + op.dest_start, op.src_end - op.src_start)
-        for op in matcher.opcodes(ours, theirs)
-        if op.tag == "equal"
-    ]
+def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap, work: Work) -> list[Block]:
+    """The longest common subsequence inside `gap`, or a common subsequence if that is too much work."""
+    ours, theirs = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
+    if len(ours) * len(theirs) <= _MEDIUM:
+        return _exact(left, ours, right, theirs)
+    # Elements of one side only are in no common subsequence; texts may have nothing in common.
+    both = {left[i] for i in ours} & {right[j] for j in theirs}
+    shared, others = [i for i in ours if left[i] in both], [j for j in theirs if right[j] in both]
+    if work.allows(len(shared) * len(others)):
+        return _exact(left, shared, right, others)
+    return _roughly(left, shared, right, others)
+
+
+def _exact(
+    left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
+) -> list[Block]:
+    """The longest common subsequence of the elements at these indices."""
+    if isinstance(ours, range) and isinstance(theirs, range):
+        whole = left[ours.start : ours.stop], right[theirs.start : theirs.stop]
+    else:
+        whole = [left[i] for i in ours], [right[j] for j in theirs]
+    blocks = []
+    for op in LCSseq.opcodes(*whole):
+        if op.tag == "equal":
+            size = op.src_end - op.src_start
+            blocks += _consecutive((ours[op.src_start + n], theirs[op.dest_start + n]) for n in range(size))
+    return blocks
+
+
+def _roughly(
+    left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
+) -> list[Block]:
+    """A common subsequence in linear time: occurrences in order, then the gaps between them by pieces."""
+    places: dict[Hashable, list[int]] = {}
+    for n in range(len(theirs) - 1, -1, -1):
+        places.setdefault(right[theirs[n]], []).append(n)
+    pairs = [(n, places[left[i]].pop()) for n, i in enumerate(ours) if places.get(left[i])]
+    anchors = [Block(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
+    blocks = _consecutive((ours[block.left], theirs[block.right]) for block in anchors)
+    for gap in gaps_between(anchors, Gap(0, len(ours), 0, len(theirs))):
+        steps = 1 + max(gap.left_end - gap.left, gap.right_end - gap.right) // _PIECE
+        for n in range(steps):
+            mine = ours[_part(gap.left, gap.left_end, n, steps) : _part(gap.left, gap.left_end, n + 1, steps)]
+            other = theirs[
+                _part(gap.right, gap.right_end, n, steps) : _part(gap.right, gap.right_end, n + 1, steps)
+            ]
+            if mine and other:
+                blocks += _exact(left, mine, right, other)
+    return blocks
+
+
+def _part(start: int, end: int, n: int, parts: int) -> int:
+    """Where the n-th of equal parts begins."""
+    return start + (end - start) * n // parts
+
+
+def _consecutive(pairs: Iterable[tuple[int, int]]) -> list[Block]:
+    """Pairs of indices, in order, as blocks."""
+    blocks: list[Block] = []
+    for i, j in pairs:
+        if blocks and (i, j) == (blocks[-1].left + blocks[-1].size, blocks[-1].right + blocks[-1].size):
+            blocks[-1] = Block(blocks[-1].left, blocks[-1].right, blocks[-1].size + 1)
+        else:
+            blocks.append(Block(i, j, 1))
+    return blocks

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import zip_longest
 
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
 from irscope.diff.symbols import without_names
@@ -37,11 +37,12 @@ def build_rows(
     matches: Sequence[int],
     changes: Mapping[int, Change],
     layout_lines: Mapping[int, tuple[int, Change]],
+    work: Work | None = None,
 ) -> list[Row]:
     """The rows of two documents.
 
     `changes` are those of the matched operations, by left operation. `layout_lines` are the lines that
-    define matched layouts: left line -> right line and change.
+    define matched layouts: left line -> right line and change. `work` bounds the alignments.
     """
     moved = {index for index, change in changes.items() if change & Change.MOVED}
     anchors = _in_order(_anchors(left, right, matches, changes, moved))
@@ -49,7 +50,7 @@ def build_rows(
     for index in moved:
         sides[0].moved[left.operations[index].line] = changes[index]
         sides[1].moved[right.operations[matches[index]].line] = changes[index]
-    filler = _Filler(*sides, layout_lines)
+    filler = _Filler(*sides, layout_lines, work or Work())
     rows: list[Row] = []
     at_left = at_right = 0
     for i, j, change in anchors:
@@ -182,8 +183,10 @@ class _Side:
 class _Filler:
     """Builds the rows of the lines between anchors."""
 
-    def __init__(self, left: _Side, right: _Side, layout_lines: Mapping[int, tuple[int, Change]]) -> None:
-        self.left, self.right = left, right
+    def __init__(
+        self, left: _Side, right: _Side, layout_lines: Mapping[int, tuple[int, Change]], work: Work
+    ) -> None:
+        self.left, self.right, self.work = left, right, work
         self.layout_lines = layout_lines
         self.right_layout_lines = {line for line, _ in layout_lines.values()}
 
@@ -210,11 +213,11 @@ class _Filler:
             return []
         left, right = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
         ours = [self._left_key(i, self.left.text) for i in left]
-        blocks = common_blocks(ours, [self._right_key(j, self.right.text) for j in right])
+        blocks = common_blocks(ours, [self._right_key(j, self.right.text) for j in right], self.work)
         if any(gaps_between(blocks, Gap(0, len(left), 0, len(right)))):
             ours = [self._left_key(i, self.left.similarity_key) for i in left]
             theirs = [self._right_key(j, self.right.similarity_key) for j in right]
-            blocks = refined(blocks, ours, theirs)
+            blocks = refined(blocks, ours, theirs, self.work)
         return [Block(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
 
     def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:

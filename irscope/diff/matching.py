@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
 from sys import intern
 
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between
+from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.location_numbers import NO_LOCATION, LocationNumbers, number_locations
 from irscope.diff.symbols import function_blocks
@@ -34,20 +34,22 @@ _Key = Callable[[int], Hashable]
 _DIGITS = re.compile(r"\d+")
 
 
-def match_operations(left: Document, right: Document, lines: LineMap = NO_LINES) -> list[int]:
+def match_operations(
+    left: Document, right: Document, lines: LineMap = NO_LINES, work: Work | None = None
+) -> list[int]:
     """For each operation of `left` the index of its match in `right`, or UNMATCHED.
 
     Matching operations have equal opcodes, and their regions match. Their order is the same in both. `lines`
-    are the lines of the left source in the right one.
+    are the lines of the left source in the right one; `work` bounds the alignments.
     """
-    return _Matcher(left, right, lines).run()
+    return _Matcher(left, right, lines, work or Work()).run()
 
 
 class _Matcher:
     """Both documents, with the normalized texts and locations of their operations as numbers."""
 
-    def __init__(self, left: Document, right: Document, lines: LineMap) -> None:
-        self.left, self.right = left, right
+    def __init__(self, left: Document, right: Document, lines: LineMap, work: Work) -> None:
+        self.left, self.right, self.work = left, right, work
         self.matches = [UNMATCHED] * len(left.operations)
         self.left_children, self.right_children = _children(left), _children(right)
         # The function of the right document that matches each one of the left; none (-1) matches none.
@@ -80,7 +82,7 @@ class _Matcher:
         left_keys = [self.function_keys.get(_function(self.left, run), run[0]) for run in left_runs]
         right_keys = [("right", _function(self.right, run)) for run in right_runs]
         pairs = []
-        for block in common_blocks(left_keys, right_keys):
+        for block in common_blocks(left_keys, right_keys, self.work):
             for n in range(block.size):
                 pairs += self._match_siblings(left_runs[block.left + n], right_runs[block.right + n])
         return pairs
@@ -90,11 +92,11 @@ class _Matcher:
             return list(zip(left, right, strict=True))
         blocks: list[Block] = []
         for keys in self._keys_with_location():
-            blocks = sorted(blocks + _in_gaps(blocks, left, right, *keys))
+            blocks = sorted(blocks + _in_gaps(blocks, left, right, *keys, self.work))
         at_own_location = sum(block.size for block in blocks)
         trusted = at_own_location >= _TRUSTED * min(len(left), len(right))
         for keys in self._keys_without_location():
-            found = _in_gaps(blocks, left, right, *keys)
+            found = _in_gaps(blocks, left, right, *keys, self.work)
             if self.located and trusted:
                 found = self._at_equal_locations(found, left, right)
             blocks = sorted(blocks + found)
@@ -172,7 +174,7 @@ def _without_digits(operation: Operation) -> str:
 
 
 def _in_gaps(
-    blocks: list[Block], left: list[int], right: list[int], left_key: _Key, right_key: _Key
+    blocks: list[Block], left: list[int], right: list[int], left_key: _Key, right_key: _Key, work: Work
 ) -> list[Block]:
     """The blocks of equal keys in the gaps between `blocks`."""
     found = []
@@ -181,6 +183,6 @@ def _in_gaps(
         right_keys = [right_key(j) for j in right[gap.right : gap.right_end]]
         found += [
             Block(gap.left + block.left, gap.right + block.right, block.size)
-            for block in common_blocks(left_keys, right_keys)
+            for block in common_blocks(left_keys, right_keys, work)
         ]
     return found

@@ -120,7 +120,8 @@ _FROM_CONSTANTS = (
 class StageDiff:
     """The diff of one stage of two variants. `counts` has the number of operations per change.
 
-    `lines` are the lines of A's source in B's. The locations of `left` are A's own.
+    `lines` are the lines of A's source in B's. The locations of `left` are A's own. `rough` says that the
+    texts were too large, and had too little in common, to find all operations that match.
     """
 
     stage: str
@@ -130,6 +131,7 @@ class StageDiff:
     layouts: tuple[LayoutChange, ...]
     counts: dict[Change, int]
     lines: LineMap = NO_LINES
+    rough: bool = False
 
     def in_lines_of_b(self) -> StageDiff:
         """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
@@ -161,6 +163,7 @@ class StageDiff:
             tuple(layouts),
             {change: number for change, number in counts.items() if number},
             self.lines.inverse,
+            self.rough,
         )
 
     def is_constant(self, row: Row) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from irscope.diff.align import Work
 from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
@@ -24,7 +25,7 @@ _CHANGES = [change for change in Change if change]
 
 
 def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_LINES) -> StageDiff:
-    """The diff of two documents of one language. Takes nearly linear time for any texts.
+    """The diff of two documents of one language. Takes nearly linear time for any texts (`align.Work`).
 
     `lines` are the lines of the left source in the right one; without them, they follow from the operations.
     Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on the order of
@@ -41,16 +42,17 @@ def _order(document: Document) -> tuple[int, int, str]:
 
 def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageDiff:
     named = with_symbols_of(left, right)
-    matches = match_operations(named, right, lines)
+    work = Work()
+    matches = match_operations(named, right, lines, work)
     operands = _correct_matches_and_compare_operands(named, right, matches, lines)
     moved = moved_operations(matches)
     layouts = LayoutMatch(named, right, matches)
     changes = _classify_matches(named, right, matches, layouts, operands)
     for index in moved:
         changes[index] = changes.get(index, Change.EQUAL) | Change.MOVED
-    rows = build_rows(left, right, matches, changes, layouts.definitions())
+    rows = build_rows(left, right, matches, changes, layouts.definitions(), work)
     counts = _count_changes(changes, matches, len(right.operations), rows)
-    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines, work.exceeded)
 
 
 def _correct_matches_and_compare_operands(

@@ -30,6 +30,8 @@ def summarize(diff: StageDiff) -> str:
         parts.append(f"{_count(len(diff.layouts), 'layout')}: {changes}")
     elif diff.counts.get(Change.LAYOUT):
         parts.append(_count(diff.counts[Change.LAYOUT], "operation") + " with another layout")
+    if diff.rough:
+        parts.append("matched roughly: too large and too different for an exact diff")
     return ", ".join(parts)
 
 

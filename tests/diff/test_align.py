@@ -2,12 +2,19 @@
 
 import random
 import time
+from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from irscope.diff.align import Block, Gap, common_blocks, gaps_between, refined
+from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
+from irscope.diff.rows import StageDiff
+from irscope.diff.stage_diff import diff_stage
+from irscope.diff.summary import summarize
+from irscope.languages.document import Document
+from irscope.languages.language_registry import parse
 
 sequences = st.lists(st.integers(0, 5), max_size=200)
 
@@ -45,6 +52,40 @@ def test_rare_elements_split_large_sequences() -> None:
     start = time.process_time()
     assert covered(common_blocks(left, right)) == len(right)
     assert time.process_time() - start < 1.0  # the LCS of the whole takes a second and 50 MB
+
+
+def test_sequences_with_nothing_in_common_take_no_comparison() -> None:
+    work = Work(pairs=0)
+    assert common_blocks([f"a{n % 7}" for n in range(9000)], [f"b{n % 7}" for n in range(9000)], work) == []
+    assert not work.exceeded
+
+
+def test_beyond_the_bound_common_elements_are_found_in_pieces() -> None:
+    rng = random.Random(0)
+    left = [rng.randrange(30) for _ in range(9000)]
+    right = [x for x in left if rng.random() > 0.01]
+    work = Work(pairs=0)
+    blocks = common_blocks(left, right, work)
+    assert work.exceeded
+    assert all(left[b.left : b.left + b.size] == right[b.right : b.right + b.size] for b in blocks)
+    ends = [(b.left + b.size, b.right + b.size) for b in blocks]
+    assert all(end[0] <= b.left and end[1] <= b.right for end, b in zip(ends, blocks[1:], strict=False))
+    assert covered(blocks) > len(right) // 2
+
+
+def test_a_diff_says_that_it_is_rough() -> None:
+    rng = random.Random(0)
+    texts = ["\n".join(f"  op{rng.randrange(30)} i32 %a" for _ in range(5000)) for _ in range(2)]
+    left, right = (parse(text, "llvm") for text in texts)
+    exact, rough = diff_stage("llir", left, right), rough_diff(left, right)
+    assert not exact.rough and "roughly" not in summarize(exact)
+    assert rough.rough and rough.mirrored.rough and "matched roughly" in summarize(rough)
+
+
+def rough_diff(left: Document, right: Document) -> StageDiff:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("irscope.diff.stage_diff.Work", partial(Work, 0))
+        return diff_stage("llir", left, right)
 
 
 def test_any_sequences() -> None:

@@ -23,6 +23,7 @@ from irscope.capturing.importers.triton_folders import (
 from irscope.capturing.importers.tritonparse_trace import is_trace_name, read_trace
 from irscope.capturing.importers.untrusted import MAX_JSON_BYTES, BadEntryError, parse_object, read_file
 from irscope.model import Benchmark, Config, UserError, Variant
+from irscope.model.files import check_regular
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import pack
 
@@ -61,11 +62,13 @@ def recognize(path: Path) -> ImportSource:
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if not path.is_dir():
+        check_regular(path)
         return ImportSource(path, TRACE, (path,))
     if entries := find_entries(path):
         with_metadata = any(f"{stem}.json" in entry.files for entry in entries for stem in entry.stems())
         return ImportSource(path, CACHE if with_metadata else DUMP, tuple(entries))
-    traces = sorted(file for file in path.iterdir() if is_trace_name(file.name) and not file.is_symlink())
+    files = (file for file in path.iterdir() if is_trace_name(file.name))
+    traces = sorted(file for file in files if file.is_file() and not file.is_symlink())
     if traces:
         return ImportSource(path, TRACE, tuple(traces))
     raise UserError(

@@ -28,7 +28,7 @@ from irscope.capturing.importers.compilation import (
     target_of,
 )
 from irscope.capturing.importers.find_source import PythonFiles, PythonFunction, functions_in
-from irscope.capturing.importers.untrusted import MAX_STAGE_BYTES, BadEntryError, parse_object
+from irscope.capturing.importers.untrusted import BadEntryError, parse_object
 from irscope.model import Value, parse_value
 from irscope.model.tuning_config import DTYPE_NAMES, Dtype
 
@@ -38,6 +38,10 @@ _ADDED = frozenset(["cache_hit", "env", "src_attrs", "src_cache_key", "src_const
 _DTYPE = re.compile(r"triton\.language\.core\.dtype\('(\w{1,20})'\)")
 # The text that replaces a stage that tritonparse did not read.
 _NO_CONTENT = ("<file too large", "<error reading file")
+# A line has all stages of a kernel: a few megabytes. A compressed trace has 10 to 20 times its bytes.
+_MAX_LINE_BYTES = 64 << 20
+_ANY_BYTES = 16 << 20
+_MAX_RATIO = 64
 _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
@@ -45,9 +49,14 @@ def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
     """The compilations and autotune results in a trace; other lines are skipped."""
     number = 0
     try:
+        left = _ANY_BYTES + _MAX_RATIO * path.stat().st_size
         with path.open("rb") as raw, _unzipped(raw) as stream:
-            while line := stream.readline(MAX_STAGE_BYTES):
+            while line := stream.readline(_MAX_LINE_BYTES):
                 number += 1
+                left -= len(line)
+                if left < 0:
+                    yield SkippedEntry(f"{path.name}:{number}", "the rest is larger than traces are")
+                    return
                 if (found := _read_line(line, f"{path.name}:{number}", files)) is not None:
                     yield found
     except _UNREADABLE as error:

@@ -5,7 +5,7 @@ Standard library only: the command has to be as fast as --help.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.model import Kernel, Variant
 from irscope.model.text import clipped, one_line, pluralize
@@ -15,24 +15,32 @@ from irscope.report.json.records import variants_by_kernel
 _MOST_FAILURES = 5
 
 
-def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
+def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> Iterator[str]:
     """A block per kernel with an aligned line per variant, cut at `width` columns (None: whole).
 
-    `names` maps ids to short names.
+    `names` maps ids to short names. Yields lines: a capture may have 100,000 variants.
     """
-    blocks = []
-    for kernel, group in variants_by_kernel(variants).items():
-        rows = [
-            (f"#{variant.id}", one_line(names[variant.id]), str(variant.target), _status(variant))
-            for variant in group
-        ]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, [*widths, 0], strict=True)) for row in rows]
-        origins = dict.fromkeys(variant.origin for variant in group)
-        computed = [f"  {one_line(origin.sentence)}" for origin in origins if origin]
-        lines = [one_line(_heading(kernel, group)), *computed, *(f"  {line}" for line in lines)]
-        blocks.append("".join(f"{line if width is None else clipped(line, width)}\n" for line in lines))
-    return "\n".join(blocks) or "no variants\n"
+    if not variants:
+        yield "no variants\n"
+    for number, (kernel, group) in enumerate(variants_by_kernel(variants).items()):
+        widths = [max(map(len, column)) for column in zip(*(_cells(v, names) for v in group), strict=True)]
+        if number:
+            yield "\n"
+        yield _cut(one_line(_heading(kernel, group)), width)
+        for origin in dict.fromkeys(variant.origin for variant in group):
+            if origin:
+                yield _cut(f"  {one_line(origin.sentence)}", width)
+        for variant in group:
+            *cells, status = _cells(variant, names)
+            yield _cut("  ".join(["", *map(str.ljust, cells, widths), status]), width)
+
+
+def _cells(variant: Variant, names: Mapping[int, str]) -> tuple[str, ...]:
+    return f"#{variant.id}", one_line(names[variant.id]), str(variant.target), _status(variant)
+
+
+def _cut(line: str, width: int | None) -> str:
+    return f"{line if width is None else clipped(line, width)}\n"
 
 
 def failures_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
@@ -50,7 +58,7 @@ def failures_text(variants: Sequence[Variant], names: Mapping[int, str], width: 
     ]
     if len(groups) > _MOST_FAILURES:
         lines.append(f"{pluralize(len(groups) - _MOST_FAILURES, 'more kind')} of failure; see irscope list")
-    return "".join(f"{line if width is None else clipped(line, width)}\n" for line in lines)
+    return "".join(_cut(line, width) for line in lines)
 
 
 def _group_name(group: Sequence[Variant], names: Mapping[int, str]) -> str:
