@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import (
     CONVERSIONS,
-    FACT_NAMED,
     LOAD_WIDTH,
     SECONDS,
     SHARED,
     SPILLS,
     STACK,
     STORE_WIDTH,
+    facts_named,
 )
 from irscope.model import Status, UserError
 
@@ -99,9 +99,9 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
 def _comparison(match: re.Match[str]) -> FactComparison:
     name, sign, written = match.groups()
     fact = ALIASES.get(name, name)
-    if fact not in FACT_NAMED:
-        known = ", ".join([*FACT_NAMED, *ALIASES])
-        raise UserError(f"no fact '{name}'; the facts are: {known}")
+    kinds = facts_named([fact])
+    if fact not in kinds:
+        raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
     value = _value(written)
     if sign in _ORDERED and isinstance(value, str):
         raise UserError(f"'{match[0].strip()}': {sign} needs a number, not '{value}'")

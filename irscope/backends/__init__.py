@@ -1,16 +1,22 @@
-"""The backends, and their stages and targets as tables. To add a backend, add it to BACKENDS."""
+"""The backends, and their stages and targets as tables. To add a backend, add it to BACKENDS.
+
+Other packages add backends too (see `irscope.plugins`). They are looked up when a name is asked for that no
+backend of irscope has, and in the tables whose names begin with `all_`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends.backend import MAX_THREADS_PER_BLOCK, Backend, Device, ReferenceDevice
 from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
-from irscope.frontends import SOURCE_STAGES
-from irscope.model import COMMON_STAGES, Stage, Target
+from irscope.frontends import SOURCE_STAGES, source_stages
+from irscope.model import COMMON_STAGES, Stage, Target, UserError, Variant
+from irscope.plugins import BACKENDS_GROUP, load_plugins
 
 if TYPE_CHECKING:
     from irscope.backends.instructions import InstructionSet
@@ -24,16 +30,22 @@ __all__ = [
     "TARGETS",
     "Backend",
     "Device",
+    "UnknownBackendError",
+    "all_backends",
+    "all_stages",
+    "all_targets",
     "backend_named",
     "backend_of",
     "backend_with_assembly",
     "backend_with_machine_code",
     "device_of",
     "instructions_of",
+    "is_source_stage",
     "parse_target",
     "reference_device",
     "stage_named",
     "stages_for",
+    "stages_of",
     "target_named",
 ]
 
@@ -43,32 +55,65 @@ STAGES: tuple[Stage, ...] = (
     *COMMON_STAGES,
     *(stage for backend in BACKENDS for stage in backend.stages),
 )
-# Every target that Triton 3.6 to 3.9 cross-compiles for.
+# Every target of these backends that Triton 3.6 to 3.9 cross-compiles for.
 TARGETS: tuple[Target, ...] = tuple(target for backend in BACKENDS for target in backend.targets)
 
 _BY_NAME = {backend.name: backend for backend in BACKENDS}
 _STAGE_BY_NAME = {stage.name: stage for stage in STAGES}
+_SOURCE_NAMES = frozenset(stage.name for stage in SOURCE_STAGES)
 _STAGES_FOR = {backend.name: (*SOURCE_STAGES, *COMMON_STAGES, *backend.stages) for backend in BACKENDS}
 
 
+class UnknownBackendError(ValueError):
+    """Neither irscope nor a plug-in has a backend of this name."""
+
+
+@cache
+def all_backends() -> tuple[Backend, ...]:
+    """The backends of irscope and of plug-ins. Plug-ins that cannot be used are left out."""
+    from irscope.backends.plugin_checks import check_backend
+
+    return (*BACKENDS, *load_plugins(BACKENDS_GROUP, Backend, check_backend))
+
+
+@cache
+def all_stages() -> tuple[Stage, ...]:
+    """The stages of all front ends and backends, in pipeline order."""
+    own = (stage for backend in all_backends() for stage in backend.stages)
+    return (*source_stages(), *COMMON_STAGES, *own)
+
+
+def all_targets() -> tuple[Target, ...]:
+    """The targets of all backends."""
+    return tuple(target for backend in all_backends() for target in backend.targets)
+
+
 def backend_named(name: str) -> Backend:
-    """The backend that Triton calls `name`. Raises KeyError if it is unknown."""
-    return _BY_NAME[name]
+    """The backend that Triton calls `name`. Raises UnknownBackendError if there is none."""
+    found = _BY_NAME.get(name) or next((own for own in all_backends() if own.name == name), None)
+    if found is None:
+        raise UnknownBackendError(f"no backend '{name}'; install the plug-in of irscope that has it")
+    return found
 
 
 def backend_of(target: Target) -> Backend:
     """The backend that compiles for `target`."""
-    return _BY_NAME[target.backend]
+    return backend_named(target.backend)
 
 
 def backend_with_assembly(stage: str) -> Backend | None:
     """The backend whose assembly text is `stage` ("ptx", "amdgcn"); None for any other stage."""
-    return next((backend for backend in BACKENDS if backend.assembly == stage), None)
+    return next((backend for backend in _backends_with(stage) if backend.assembly == stage), None)
 
 
 def backend_with_machine_code(stage: str) -> Backend | None:
     """The backend whose machine code is shown by `stage` ("sass", "amdgcn"); None for any other stage."""
-    return next((backend for backend in BACKENDS if backend.machine_code == stage), None)
+    return next((backend for backend in _backends_with(stage) if backend.machine_code == stage), None)
+
+
+def _backends_with(stage: str) -> tuple[Backend, ...]:
+    """The backends that may have a stage; looks up plug-ins only if irscope does not have it."""
+    return BACKENDS if stage in _STAGE_BY_NAME else all_backends()
 
 
 def instructions_of(stage: str) -> InstructionSet | None:
@@ -81,31 +126,61 @@ def instructions_of(stage: str) -> InstructionSet | None:
 
 def stage_named(name: str) -> Stage:
     """The stage called `name`. Raises ValueError that lists the known ones."""
-    if name not in _STAGE_BY_NAME:
-        raise ValueError(f"unknown stage '{name}'; known: {', '.join(_STAGE_BY_NAME)}")
-    return _STAGE_BY_NAME[name]
+    if name in _STAGE_BY_NAME:
+        return _STAGE_BY_NAME[name]
+    known = {stage.name: stage for stage in all_stages()}
+    if name not in known:
+        raise ValueError(f"unknown stage '{name}'; known: {', '.join(known)}")
+    return known[name]
 
 
-def stages_for(backend: str) -> tuple[Stage, ...]:
-    """The stages that variants for `backend` can have, in pipeline order: first those of all front ends."""
-    return _STAGES_FOR[backend]
+def is_source_stage(name: str) -> bool:
+    """Whether a stage shows what was asked for ("source", "helion"), not what the compiler made of it."""
+    if name in _STAGE_BY_NAME:
+        return name in _SOURCE_NAMES
+    return any(stage.name == name for stage in source_stages())
+
+
+def stages_for(backend: str, names: Collection[str] = ()) -> tuple[Stage, ...]:
+    """The stages that variants for `backend` can have, in pipeline order: first those of the front ends.
+
+    `names` are stages that one has; the front ends of plug-ins are included only if one of those is unknown.
+    """
+    known = _STAGES_FOR.get(backend)
+    if known is None:
+        known = (*SOURCE_STAGES, *COMMON_STAGES, *backend_named(backend).stages)
+    if {stage.name for stage in known}.issuperset(names):
+        return known
+    return (*source_stages(), *known[len(SOURCE_STAGES) :])
+
+
+def stages_of(variant: Variant) -> tuple[Stage, ...]:
+    """The stages that a variant can have, in pipeline order."""
+    return stages_for(variant.target.backend, variant.artifacts)
 
 
 def target_named(text: str) -> Target:
-    """The target called `text`, even if Triton cannot compile for it (gfx908, sm_70). Raises ValueError."""
+    """The target called `text`, even if Triton cannot compile for it (gfx908, sm_70).
+
+    Raises ValueError; UnknownBackendError if there is no such backend.
+    """
     name, _, arch = text.partition(":")
-    backend = _BY_NAME.get(name)
-    if backend is None or re.fullmatch(backend.arch, arch) is None:
+    try:
+        backend = backend_named(name)
+    except UnknownBackendError as error:
+        raise UnknownBackendError(f"unknown target '{text}': {error}") from error
+    if re.fullmatch(backend.arch, arch) is None:
         raise ValueError(f"unknown target '{text}'")
     return Target(name, arch, backend.warp_size(arch))
 
 
 def parse_target(text: str) -> Target:
-    """The target called `text` ("cuda:90"), one of TARGETS. Raises ValueError that lists them."""
-    for target in TARGETS:
+    """The target called `text` ("cuda:90"), if Triton compiles for it. Raises ValueError that lists all."""
+    known = TARGETS if text.partition(":")[0] in _BY_NAME else all_targets()
+    for target in known:
         if str(target) == text:
             return target
-    raise ValueError(f"unknown target '{text}'; known: {', '.join(map(str, TARGETS))}")
+    raise ValueError(f"unknown target '{text}'; known: {', '.join(map(str, all_targets()))}")
 
 
 def device_of(target: Target, metadata: Mapping[str, Any] | None = None) -> Device | None:
@@ -114,5 +189,11 @@ def device_of(target: Target, metadata: Mapping[str, Any] | None = None) -> Devi
 
 
 def reference_device(target: Target) -> ReferenceDevice:
-    """The real device that programs see when they are compiled for `target`, one of TARGETS."""
-    return backend_of(target).reference_devices[target.arch]
+    """The real device that programs see when they are compiled for `target`.
+
+    Raises UserError if the backend describes none.
+    """
+    found = backend_of(target).reference_devices.get(target.arch)
+    if found is None:
+        raise UserError(f"the backend of {target} describes no device that a program could see")
+    return found

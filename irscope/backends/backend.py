@@ -82,9 +82,24 @@ def _no_warnings(log: str | None) -> tuple[str, ...]:
     return ()
 
 
+def _without_features(arch: Any) -> str:
+    """An architecture of Triton as text; AMD's may carry features: gfx942:sramecc+:xnack-."""
+    return str(arch).partition(":")[0]
+
+
+def _no_capability(arch: str) -> tuple[int, int]:
+    return 0, 0
+
+
+def _always(arch: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Backend:
-    """A backend of Triton; each module of this package defines one.
+    """A backend of Triton, complete: each module of this package defines one, and other packages may.
+
+    A hook is "module:function", imported when it is needed, for what uses Triton or tools.
 
     Stages:
       name: Triton's name ("cuda", "hip").
@@ -94,25 +109,34 @@ class Backend:
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
       instruction_set: returns what the instructions of the assembly do; imports that only when called.
       machine_instruction_set: the same of the machine code, if that is another stage.
+      languages: the languages of stages that irscope does not have: name -> the module that defines LANGUAGE.
 
     Targets:
       targets: the targets that Triton can compile for.
       arch: a regular expression for architectures, including those that Triton cannot compile for.
       warp_size: threads per warp of an architecture.
-      triton_arch: the architecture as Triton's GPUTarget has it.
+      triton_arch: the architecture as Triton's GPUTarget has it, and `arch_name` the reverse.
 
     Devices:
       device: the limits of a multiprocessor by architecture and Triton's metadata; None if unknown.
-      reference_devices: by architecture, the real device that programs see.
+      reference_devices: by architecture, the real device that programs see under `irscope run`.
+      capability: the compute capability that torch reports for an architecture.
+      has_bf16: whether an architecture computes in bf16.
+      default_shared: bytes of shared memory per block without opting in; None: all of it.
+      register_usage: a hook: a CompiledKernel's `asm` -> registers per thread and 4-byte words spilled, as
+        Triton's driver counts them; "": zeros.
 
     Artifacts:
       resources: what a variant's kernel takes, from its binary and assembly.
       warnings: performance warnings in the log of the assembler.
+      facts: the names of facts that it has in addition to those of every backend (`irscope table --all`).
 
     Compilation:
       option_defaults: the launch options that a config may set, and the values that they have otherwise
         (parse_options in triton/backends/*/compiler.py of 3.6 to 3.9).
       pointer_key: what the specialization key of a pointer has in addition (see `Argument.key`).
+      log_stage: the stage during which Triton prints the log of the assembler to stdout; "" if it does not.
+      versions: a hook: an architecture -> tools with versions that determine the result: {"ptxas": "12.9"}.
     """
 
     name: str
@@ -127,8 +151,17 @@ class Backend:
     device: Callable[[str, Mapping[str, Any]], Device | None]
     resources: Callable[[Variant, bytes | None, str | None], Resources]
     reference_devices: Mapping[str, ReferenceDevice] = field(default_factory=dict)
-    triton_arch: Callable[[str], int | str] = str
+    languages: Mapping[str, str] = field(default_factory=dict)
+    triton_arch: Callable[[str], Any] = str
+    arch_name: Callable[[Any], str] = _without_features
+    capability: Callable[[str], tuple[int, int]] = _no_capability
+    has_bf16: Callable[[str], bool] = _always
+    default_shared: int | None = None
+    register_usage: str = ""
     warnings: Callable[[str | None], tuple[str, ...]] = _no_warnings
+    facts: frozenset[str] = frozenset()
     option_defaults: Mapping[str, int | None] = field(default_factory=dict)
     machine_instruction_set: Callable[[], InstructionSet] | None = None
     pointer_key: str = ""
+    log_stage: str = ""
+    versions: str = ""

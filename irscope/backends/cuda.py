@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from irscope.backends.instructions import InstructionSet
 
 _NAME = "cuda"
+# Uses NVIDIA's tools.
+_TOOLS = "irscope.toolchain.disassembler"
 _WARP_SIZE = 32
 
 # Attributes of .nv.info sections by NVIDIA's names, which `cuobjdump -elf` prints: a format byte, the
@@ -204,7 +206,7 @@ CUDA = Backend(
     stages=(
         Stage("ptx", "ptx", _NAME),
         Stage("cubin", None, _NAME),
-        Stage("sass", "sass", _NAME, derived_from="cubin"),
+        Stage("sass", "sass", _NAME, derived_from="cubin", disassembler=f"{_TOOLS}:disassemble"),
     ),
     assembly="ptx",
     binary="cubin",
@@ -217,7 +219,13 @@ CUDA = Backend(
     resources=_resources,
     reference_devices=_REFERENCE_DEVICES,
     triton_arch=int,
+    capability=lambda arch: (int(arch) // 10, int(arch) % 10),
+    has_bf16=lambda arch: int(arch) >= 80,
+    default_shared=48 * KIB,
+    register_usage=f"{_TOOLS}:register_usage",
     warnings=ptxas_warnings,
     option_defaults={"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None},
     machine_instruction_set=_machine_instruction_set,
+    log_stage="cubin",
+    versions=f"{_TOOLS}:ptxas_version",
 )

@@ -80,6 +80,13 @@ def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> 
     )
 
 
+def register_usage(asm: Mapping[str, Any]) -> tuple[int, int]:
+    """Vector registers and spilled ones, from the same metadata."""
+    found = (re.search(rf"\.{name}:\s+(\d+)", asm["amdgcn"]) for name in ("vgpr_count", "vgpr_spill_count"))
+    registers, spills = (int(match[1]) if match else 0 for match in found)
+    return registers, spills
+
+
 def _instruction_set() -> InstructionSet:
     from irscope.backends.amdgcn_instructions import AMDGCN
 
@@ -98,6 +105,12 @@ def _wave(arch: str) -> int:
     return 64 if int(arch[3:-2], 16) <= 9 else 32
 
 
+def _capability(arch: str) -> tuple[int, int]:
+    """(9, 4) for gfx942, as HIP has it."""
+    digits = arch.removeprefix("gfx")
+    return int(digits[:-2]), int(digits[-2])
+
+
 HIP = Backend(
     name=_NAME,
     stages=(Stage("amdgcn", "amdgcn", _NAME), Stage("hsaco", None, _NAME)),
@@ -111,6 +124,8 @@ HIP = Backend(
     device=_device,
     resources=_resources,
     reference_devices=_REFERENCE_DEVICES,
+    capability=_capability,
+    register_usage="irscope.backends.hip:register_usage",
     option_defaults={
         "num_warps": 4,
         "num_stages": 2,

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report() -> Iterator[str]:
-    from irscope.workspace import find_nvdisasm
+    from irscope.workspace import find_nvdisasm, plugin_uses
 
     found = {name: _version(name) for name in _PACKAGES}
     yield f"irscope   {__version__}"
@@ -48,6 +48,10 @@ def _report() -> Iterator[str]:
     yield f"compile                           {_can_compile(found['triton'])}"
     sass = "yes" if nvdisasm else "no: needs nvdisasm, which triton includes"
     yield f"sass                              {sass}"
+    if found_plugins := plugin_uses():
+        yield ""
+        yield "plug-ins"
+        yield from (f"  {plugin.package} {plugin.version}: {use}" for plugin, use in found_plugins)
 
 
 def _version(package: str) -> str | None:

@@ -19,7 +19,7 @@ from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.report.dump_plan import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
-from irscope.workspace import PYTHON, Workspace, check_stage, encoded, stages_for, variant_texts
+from irscope.workspace import PYTHON, Workspace, check_stage, encoded, stages_of, variant_texts
 
 NAME = "dump"
 SUMMARY = "write every stage of every variant to a file with a readable name"
@@ -78,12 +78,11 @@ def _contents(
     workspace: Workspace, variant: Variant, paths: DumpPlan, wanted: Sequence[str] | None, sass: bool
 ) -> Iterator[tuple[str, str, bytes]]:
     """Name in the index, path and content of each file of a variant."""
-    for stage in stages_for(variant.target.backend):
+    for stage in stages_of(variant):
         if wanted is not None:
             included = stage.name in wanted
         else:
             included = stage.derived_from is None or stage.name in variant.artifacts
-        # SASS is the only derived stage.
         included = included or (sass and stage.derived_from is not None)
         if included and (content := workspace.find_content(variant, stage.name)) is not None:
             yield stage.name, paths.file(variant, stage.name), content

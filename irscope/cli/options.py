@@ -129,8 +129,6 @@ def write_output(path: Path, content: bytes, force: bool) -> None:
 
 def add_compilation(parser: Arguments) -> None:
     """--signature, --const, --config, --target, --reasons, --passes, -j and --timeout."""
-    from irscope.workspace import TARGETS
-
     parser.add_argument(
         "--signature", metavar="SIG", help='argument types, for example "*fp16:16, i32:16, i32, 1"'
     )
@@ -148,13 +146,7 @@ def add_compilation(parser: Arguments) -> None:
         default=[],
         help="values of a constexpr or of num_warps, num_stages, num_ctas, maxnreg; repeat for the product",
     )
-    parser.add_argument(
-        "--target",
-        metavar="TARGET",
-        action="append",
-        default=[],
-        help=f"one of {', '.join(map(str, TARGETS))}; can be repeated (default: cuda:90)",
-    )
+    add_target(parser)
     add_workers(parser)
     parser.add_argument(
         "--reasons",
@@ -162,6 +154,27 @@ def add_compilation(parser: Arguments) -> None:
         help="record the coalescing pass's decision for each load and store",
     )
     add_passes(parser)
+
+
+def add_target(parser: Arguments) -> None:
+    """--target."""
+    action = parser.add_argument(
+        "--target",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="one of %(targets)s; can be repeated (default: cuda:90)",
+    )
+    action.targets = _Targets()  # type: ignore[attr-defined]  # argparse formats help with what an action has
+
+
+class _Targets:
+    """The names of all targets as text, looked up only if help is printed: plug-ins have some."""
+
+    def __str__(self) -> str:
+        from irscope.workspace import all_targets
+
+        return ", ".join(map(str, all_targets()))
 
 
 def add_workers(parser: Arguments) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from irscope.backends import instructions_of
+from irscope.backends import instructions_of, stage_named
 from irscope.backends.instructions import Scan
 from irscope.languages.document import Document, Operation
 from irscope.languages.language_registry import language_named
@@ -64,8 +64,12 @@ def _loops(text: str, stage: str) -> tuple[LoopTree | None, list[Operation]]:
     match_line = instructions.pattern.match
     found = ((line, match_line(code)) for line, code in enumerate(text.split("\n")))
     operations = [Operation(line, line + 1, match[1], "", function=0) for line, match in found if match]
-    tree = find_loops(Document(stage, text, operations, ("",)))
+    tree = find_loops(Document(_language(stage), text, operations, ("",)))
     return (None if tree.unknown else tree), operations
+
+
+def _language(stage: str) -> str:
+    return stage_named(stage).language or ""
 
 
 def _sizes(tree: LoopTree) -> list[int]:
@@ -82,6 +86,6 @@ def _polls(tree: LoopTree, loop: int, operations: list[Operation], size: int, st
     """Whether a loop only waits."""
     if size > _MOST_POLLING:
         return False
-    polls = language_named(stage).polls
+    polls = language_named(_language(stage)).polls
     blocks = [tree.graph.blocks[at] for at in tree.body(loop)]
     return any(polls.search(operations[at].opcode) for own in blocks for at in range(own.start, own.end))

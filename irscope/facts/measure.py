@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Fact, FactValue, ReadStage
-from irscope.facts.registry import FACT_KINDS, FACT_NAMED, LAUNCHABLE, kinds_for
+from irscope.facts.registry import FACT_KINDS, LAUNCHABLE, kinds_for
 from irscope.model import Status, Variant
 from irscope.model.status import parse_status
 
@@ -42,12 +42,16 @@ def json_value(value: FactValue) -> int | float | str | None:
     return str(value) if isinstance(value, Status) else value
 
 
-def from_json(values: Mapping[str, Any]) -> dict[str, Fact]:
-    """The facts that `to_json` wrote, in table order; unknown names and malformed values are skipped."""
+def from_json(values: Mapping[str, Any], backend: str | None = None) -> dict[str, Fact]:
+    """The facts that `to_json` wrote, in table order; unknown names and malformed values are skipped.
+
+    `backend` is that of the variant; without one, the facts that a plug-in adds are unknown.
+    """
+    kinds = FACT_KINDS if backend is None else kinds_for(backend)
     found = {
-        name: Fact(kind, values[name])
-        for name, kind in FACT_NAMED.items()
-        if name in values and isinstance(values[name], _VALUE_TYPES)
+        kind.name: Fact(kind, values[kind.name])
+        for kind in kinds
+        if kind.name in values and isinstance(values[kind.name], _VALUE_TYPES)
     }
     if LAUNCHABLE.name in found:
         text = values[LAUNCHABLE.name]

@@ -6,14 +6,14 @@ measure. The constants are the only spelling of a fact's name in the code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
-from irscope.backends import CUDA, HIP, STAGES
+from irscope.backends import CUDA, HIP, STAGES, Backend, all_backends, backend_named, is_source_stage
 from irscope.backends.elf import code_digest
 from irscope.facts.artifacts import TtgirScan, VariantArtifacts, reused_stages
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
 from irscope.facts.occupancy import launch_problem, threads_of
-from irscope.frontends import is_source_stage
 from irscope.model import Stage, Status
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
@@ -293,6 +293,29 @@ FACT_KINDS: tuple[FactKind, ...] = tuple(_registered)
 FACT_NAMED = {kind.name: kind for kind in FACT_KINDS}
 
 
+@cache
 def kinds_for(backend: str) -> tuple[FactKind, ...]:
     """The facts that variants for `backend` ("cuda", "hip") have, in table order."""
-    return tuple(kind for kind in FACT_KINDS if kind.backend in (None, backend))
+    own = backend_named(backend)
+    kinds = (kind for kind in FACT_KINDS if kind.backend in (None, backend) or kind.name in own.facts)
+    return (*kinds, *_stage_kinds(own))
+
+
+def _stage_kinds(backend: Backend) -> Iterator[FactKind]:
+    """The times and sizes of the stages of a plug-in's backend."""
+    for stage in backend.stages:
+        if not stage.derived_from and f"{stage.name}_size" not in FACT_NAMED:
+            yield from (_stage_seconds(stage), _stage_size(stage))
+
+
+def kinds_of(backends: Iterable[str]) -> tuple[FactKind, ...]:
+    """The facts that variants for any of these backends have, in table order."""
+    own = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+    return (*(kind for kind in FACT_KINDS if kind in own), *(kind for kind in own if kind not in FACT_KINDS))
+
+
+def facts_named(names: Iterable[str]) -> Mapping[str, FactKind]:
+    """Facts by name, at least those in `names` if they exist: those of plug-ins only if one is unknown."""
+    if FACT_NAMED.keys() >= set(names):
+        return FACT_NAMED
+    return {kind.name: kind for kind in kinds_of(backend.name for backend in all_backends())}

@@ -1,9 +1,15 @@
-"""The front ends and their source stages, in pipeline order. To add a front end, add it to FRONTENDS."""
+"""The front ends and their source stages, in pipeline order. To add a front end, add it to FRONTENDS.
+
+Other packages add front ends too (see `irscope.plugins`); `all_frontends` has them.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+
 from irscope.frontends.frontend import Frontend
 from irscope.model import Stage
+from irscope.plugins import FRONTENDS_GROUP, load_plugins
 
 __all__ = [
     "FRONTENDS",
@@ -13,7 +19,8 @@ __all__ = [
     "SOURCE_STAGES",
     "TRITON",
     "Frontend",
-    "is_source_stage",
+    "all_frontends",
+    "source_stages",
 ]
 
 # The module as the front end made it, before any pass.
@@ -33,9 +40,15 @@ HELION = Frontend("helion", (Stage("helion", "python"),), package="helion")
 FRONTENDS: tuple[Frontend, ...] = (HELION, INDUCTOR, TRITON, GLUON)
 SOURCE_STAGES: tuple[Stage, ...] = tuple(stage for frontend in FRONTENDS for stage in frontend.stages)
 
-_SOURCE_NAMES = frozenset(stage.name for stage in SOURCE_STAGES)
+
+@cache
+def all_frontends() -> tuple[Frontend, ...]:
+    """The front ends of plug-ins and of irscope, in pipeline order; looks up the plug-ins."""
+    from irscope.frontends.plugin_checks import check_frontend
+
+    return (*load_plugins(FRONTENDS_GROUP, Frontend, check_frontend), *FRONTENDS)
 
 
-def is_source_stage(name: str) -> bool:
-    """Whether a stage shows what was asked for ("source", "helion"), not what the compiler made of it."""
-    return name in _SOURCE_NAMES
+def source_stages() -> tuple[Stage, ...]:
+    """The source stages of all front ends, in pipeline order; looks up the plug-ins."""
+    return tuple(stage for frontend in all_frontends() for stage in frontend.stages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import cast
@@ -19,6 +20,13 @@ _MODULES = {
     "python": "irscope.languages.python",
 }
 LANGUAGES = tuple(_MODULES)
+
+
+def add_languages(modules: Mapping[str, str]) -> None:
+    """Adds the languages of a plug-in: name -> module. Raises ValueError if a name is taken."""
+    for name, module in modules.items():
+        if _MODULES.setdefault(name, module) != module:
+            raise ValueError(f"the name of the language '{name}' is taken")
 
 
 @cache

@@ -10,7 +10,7 @@ import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from irscope.backends import CUDA
+from irscope.backends import CUDA, HIP
 from irscope.languages.document import Document
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BankConflicts, bank_conflicts
@@ -110,7 +110,8 @@ def access_conflicts(
     if access.registers is None:
         return AccessConflicts(access, None, None, f"{access.how}: wavefronts unknown")
     if target.backend != CUDA.name:
-        return AccessConflicts(access, None, None, "wavefronts of AMD's LDS are not documented")
+        whose = "AMD's LDS" if target.backend == HIP.name else f"{target.backend}'s shared memory"
+        return AccessConflicts(access, None, None, f"wavefronts of {whose} are not documented")
     matrices = _MATRICES.get(access.opcode, "") in instructions
     tensor, buffer = access.registers, access.buffer
     try:

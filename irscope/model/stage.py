@@ -10,14 +10,16 @@ class Stage:
     """One stage of a compilation.
 
     `name` is Triton's file extension. `language` is what a text stage is written in (None: binary).
-    `backend` is the one backend that has the stage (None: all). `derived` stages are made from another
-    artifact by a disassembler, on demand.
+    `backend` is the one backend that has the stage (None: all). A derived stage is text that a disassembler
+    makes on demand from the artifact of the binary stage `derived_from`: `disassembler` is "module:function",
+    called with the bytes, imported when it is needed; it raises UserError if it cannot.
     """
 
     name: str
     language: str | None
     backend: str | None = None
     derived_from: str | None = None
+    disassembler: str = ""
 
     @property
     def binary(self) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from irscope.backends import target_named
+from irscope.backends import UnknownBackendError, target_named
 from irscope.model import Artifact, Kernel, Pass, Toolchain, UserError, Variant
 from irscope.store import encoding
 from irscope.store.encoding import Blob
@@ -203,6 +203,8 @@ class _Damage:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnknownBackendError):
+            raise UserError(f"{self.path}: {error}") from error
         if isinstance(error, _DAMAGE):
             raise UserError(f"{self.path}: damaged: {error}; copy the capture again") from error
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.backends import CUDA
+from irscope.backends import backend_named
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.job import (
@@ -71,7 +71,10 @@ class StageMemory:
 
 def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     """Compiles `job` as Triton's JIT would. Raises whatever Triton raises."""
-    source, options = source_of(find_kernel(job.file, job.kernel).function, job)
+    found = find_kernel(job.file, job.kernel)
+    for stage, text in found.source_stages.items():
+        emit(StageCompiled(stage, text.encode("utf-8", "replace")))
+    source, options = source_of(found.function, job)
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 
@@ -101,7 +104,7 @@ def compile_source(
     import triton
 
     emit(CacheKeyComputed(cache_key(source, target, options)))
-    watch = _StageWatch(memory, emit, reasons, passes)
+    watch = _StageWatch(memory, emit, backend_named(target.backend).log_stage, reasons, passes)
     with always_compile() if reasons or passes else contextlib.nullcontext(), watch.installed():
         compiled = triton.compile(source, target=target, options=vars(options))
     emit(MetadataReturned(plain_metadata(compiled.metadata)))
@@ -162,8 +165,8 @@ def launch_options(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 class _StageWatch:
     """Wraps each stage of a compilation: times it, emits its output, remembers its result."""
 
-    def __init__(self, memory: StageMemory, emit: Emit, reasons: bool, passes: bool) -> None:
-        self._memory, self._emit = memory, emit
+    def __init__(self, memory: StageMemory, emit: Emit, log_stage: str, reasons: bool, passes: bool) -> None:
+        self._memory, self._emit, self._log_stage = memory, emit, log_stage
         self._reasons, self._record_passes = reasons, passes
         self._passes = PassLog()
         self._hook_before: Callable[..., Any] | None = None
@@ -222,11 +225,12 @@ class _StageWatch:
         printed = io.StringIO()
         start = time.perf_counter()
         # Triton prints the ptxas log from Python; nothing else prints to stdout during that stage.
-        with contextlib.redirect_stdout(printed) if name == CUDA.binary else contextlib.nullcontext():
+        logged = name == self._log_stage
+        with contextlib.redirect_stdout(printed) if logged else contextlib.nullcontext():
             output = run(module, metadata)
         seconds = self.seconds[name] = time.perf_counter() - start
         changed = {k: v for k, v in metadata.items() if k not in before or before[k] is not v}
-        log = printed.getvalue() if name == CUDA.binary else None
+        log = printed.getvalue() if logged else None
         return _StageResult(output, changed, log, self._passes.passes[first_pass:]), seconds
 
     def _report(self, entry: NewPass) -> None:

@@ -1,4 +1,4 @@
-"""NVIDIA's tools on a cubin: SASS from nvdisasm, register counts from cuobjdump."""
+"""NVIDIA's tools: SASS from nvdisasm, register counts from cuobjdump, the version of ptxas."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import CUDA, HIP
+from irscope.backends import CUDA
 from irscope.model import UserError
 
 _CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
-_HIP_REGISTERS = re.compile(r"\.vgpr_count:\s+(\d+)")
-_HIP_SPILLS = re.compile(r"\.vgpr_spill_count:\s+(\d+)")
 
 
 def find_nvdisasm() -> Path | None:
@@ -39,19 +37,21 @@ def disassemble(cubin: bytes) -> str:
     return done.stdout
 
 
-def registers_of(asm: Mapping[str, Any]) -> tuple[int, int]:
-    """(registers per thread, 4-byte words spilled) as Triton's driver counts them; zeros if unknown.
-
-    `asm` is a CompiledKernel's. For cuda, the counts come from `cuobjdump -res-usage`; for hip, from the
-    metadata in the assembly.
-    """
-    if HIP.assembly in asm:
-        return _count(_HIP_REGISTERS, asm[HIP.assembly]), _count(_HIP_SPILLS, asm[HIP.assembly])
+def register_usage(asm: Mapping[str, Any]) -> tuple[int, int]:
+    """Registers per thread and 4-byte words spilled, from `cuobjdump -res-usage`; zeros if it is missing."""
     program = _in_triton_wheel("cuobjdump")
     if program is None:
         return 0, 0
     match = _CUDA_USAGE.search(_run_on(asm[CUDA.binary], program, "-res-usage").stdout)
     return (int(match[1]), int(match[2]) // 4) if match else (0, 0)
+
+
+def ptxas_version(arch: str) -> Mapping[str, str]:
+    """The version of the ptxas that Triton runs for an architecture."""
+    from triton.backends.nvidia.compiler import get_ptxas_version
+
+    # The last line that `ptxas --version` prints names the release.
+    return {"ptxas": get_ptxas_version(int(arch)).strip().splitlines()[-1]}
 
 
 def _in_triton_wheel(name: str) -> Path | None:
@@ -70,8 +70,3 @@ def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedP
         return subprocess.run(
             [program, *options, file.name], capture_output=True, text=True, errors="replace", check=False
         )
-
-
-def _count(pattern: re.Pattern[str], text: str) -> int:
-    match = pattern.search(text)
-    return int(match[1]) if match else 0

@@ -6,13 +6,13 @@ import ast
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from irscope.frontends import FRONTENDS
+from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
 from irscope.toolchain.python_files import load_file
@@ -26,21 +26,26 @@ class FoundKernel:
     `function` is Triton's JITFunction without the decorators around it; `configs` are those of
     `@triton.autotune` (empty if not autotuned); `heuristics` maps parameter names to the functions of
     `@triton.heuristics`; `pruned` is true if the autotuner has a prune function or performance model.
+    `source_stages` are the texts that another front end generated it from, by stage.
     """
 
     function: Any
     configs: tuple[Config, ...] = ()
     heuristics: Mapping[str, Any] = field(default_factory=dict)
     pruned: bool = False
+    source_stages: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
     """The kernel named `name`, or the file's only kernel. Raises UserError, which lists the kernels."""
+    values = load_file(path)
     found = {
         key: kernel
-        for key, value in load_file(path).items()
-        if (kernel := _kernel_in(value, path)) is not None
+        for key, value in values.items()
+        if (kernel := unwrap(value)) is not None and _defined_in(kernel.function, path)
     }
+    if not found or (name is not None and name not in found):
+        found |= _kernels_of_frontends(values)
     if not found:
         raise UserError(f"{path}: no @triton.jit function in it")
     if name is not None:
@@ -138,22 +143,20 @@ def unwrap(value: Any) -> FoundKernel | None:
     return None
 
 
-def _kernel_in(value: Any, path: Path) -> FoundKernel | None:
-    """The kernel that an object of the file at `path` stands for; None if it is another file's."""
-    kernel = unwrap(value)
-    if kernel is None:
-        return _kernel_of_frontend(value)  # its Triton may be in a file that it was generated to
-    return kernel if _defined_in(kernel.function, path) else None
+def _kernels_of_frontends(values: Mapping[str, Any]) -> dict[str, FoundKernel]:
+    """The kernels that objects of other front ends compile to; their Triton may be in generated files."""
+    imported = [each for each in all_frontends() if each.unwrap and each.package in sys.modules]
+    return {
+        key: replace(found, source_stages=_source_stages(frontend, found.function))
+        for frontend in imported
+        for key, value in values.items()
+        if (kernel := resolve_name(frontend.unwrap)(value)) is not None
+        and (found := unwrap(kernel)) is not None
+    }
 
 
-def _kernel_of_frontend(value: Any) -> FoundKernel | None:
-    """The kernel that an object of another front end compiles to; None if it is of none."""
-    for frontend in FRONTENDS:
-        if frontend.unwrap and frontend.package in sys.modules:
-            kernel = resolve_name(frontend.unwrap)(value)
-            if kernel is not None:
-                return unwrap(kernel)
-    return None
+def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
+    return dict(resolve_name(frontend.sources)(function)) if frontend.sources else {}
 
 
 def _decorated(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from irscope.backends import backend_of, device_of, reference_device
@@ -107,6 +108,13 @@ class StubDriver:
     def map_python_to_cpp_type(self, type_: str) -> str:
         """The type itself: no C++ launcher is built."""
         return type_
+
+
+def register_usage(target: Target, asm: Mapping[str, Any]) -> tuple[int, int]:
+    """Registers per thread and 4-byte words spilled, as the target's driver counts them; zeros if unknown."""
+    hook = backend_of(target).register_usage
+    registers, spills = resolve_name(hook)(asm) if hook else (0, 0)
+    return registers, spills
 
 
 def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:

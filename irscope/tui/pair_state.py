@@ -19,7 +19,7 @@ from irscope.workspace import (
     rows_at,
     short_label,
     stage_named,
-    stages_for,
+    stages_of,
     summarize,
     variant_names,
 )
@@ -247,7 +247,7 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
 
 def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
     """The Python source and every text stage that A or B has, can derive or will have."""
-    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_for(v.target.backend))
+    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_of(v))
     texts = [stage.name for stage in backends if not stage.binary]
     progress = workspace.in_progress
     expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}

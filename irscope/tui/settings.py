@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError
-from irscope.workspace import PYTHON, STAGES
+from irscope.workspace import PYTHON, all_stages, stage_named
 
-_STAGES = (PYTHON, *(stage.name for stage in STAGES if not stage.binary))
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
 
@@ -76,14 +75,22 @@ def _settings(document: dict[str, Any]) -> Settings:
     theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
-    if stage and stage not in _STAGES:
-        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(_STAGES)}")
+    if stage and not _is_text_stage(stage):
+        known = (PYTHON, *(each.name for each in all_stages() if not each.binary))
+        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(known)}")
     if not isinstance(keys, dict):
         raise ValueError('keys is not a table: [keys], then lines such as swap = "X"')
     for action, key in keys.items():
         if not isinstance(key, str) or not key.strip(" ,"):
             raise ValueError(f"keys: {action} is not a key in quotes")
     return Settings(theme, stage, {action: _keys(key) for action, key in keys.items()})
+
+
+def _is_text_stage(name: str) -> bool:
+    try:
+        return name == PYTHON or not stage_named(name).binary
+    except ValueError:
+        return False
 
 
 def _keys(text: str) -> str:

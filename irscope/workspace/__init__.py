@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from irscope.analysis.registers.spilled_values import SpilledValue as SpilledValue
     from irscope.analysis.source_map import PythonLine as PythonLine
     from irscope.analysis.source_map import SourcePlace as SourcePlace
-    from irscope.backends import STAGES as STAGES
-    from irscope.backends import TARGETS as TARGETS
+    from irscope.backends import all_stages as all_stages
+    from irscope.backends import all_targets as all_targets
     from irscope.backends import parse_target as parse_target
     from irscope.backends import stage_named as stage_named
-    from irscope.backends import stages_for as stages_for
+    from irscope.backends import stages_of as stages_of
     from irscope.backends.instructions import InstructionKind as InstructionKind
     from irscope.diff.opcode_counts import by_source_line as by_source_line
     from irscope.diff.rows import Change as Change
@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.in_progress import InProgress as InProgress
+    from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.linting import LintResult as LintResult
     from irscope.workspace.linting import lint as lint
@@ -188,7 +189,7 @@ _EXPORTS = {
     "irscope.analysis.registers.spilled_values": "SpilledValue",
     "irscope.analysis.kernel_loops": "Loop TripCount",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
-    "irscope.backends": "STAGES TARGETS parse_target stage_named stages_for",
+    "irscope.backends": "all_stages all_targets parse_target stage_named stages_of",
     "irscope.backends.instructions": "InstructionKind",
     "irscope.diff.opcode_counts": "by_source_line",
     "irscope.diff.rows": "Change LayoutChange Row StageDiff",
@@ -214,6 +215,7 @@ _EXPORTS = {
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter variant_names",
     "irscope.store.merge_captures": "merge_captures",
+    "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",

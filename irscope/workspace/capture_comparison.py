@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from irscope.analysis.capture_diff import CaptureDiff, FactChange, MatchedVariants
 from irscope.analysis.capture_diff import compare_captures as diff_captures
 from irscope.analysis.capture_matching import Difference, closest
-from irscope.facts.registry import FACT_KINDS
+from irscope.facts.registry import FACT_NAMED, STACK
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.capture_edits import capture_edits
 from irscope.workspace.workspace import Workspace
 
-_KINDS = {kind.name: kind for kind in FACT_KINDS}
 _FAILURE = "failure"
 _UNITS = ("bytes", "seconds")
 # How many differences to the closest variant are listed.
@@ -109,7 +108,7 @@ def compare_captures(old: Workspace, new: Workspace) -> CaptureComparison:
 
 def _by_fact(changes: Iterable[FactChange]) -> str:
     counts = Counter(
-        "Compilation" if change.name == _FAILURE else _KINDS[change.name].title for change in changes
+        "Compilation" if change.name == _FAILURE else FACT_NAMED[change.name].title for change in changes
     )
     text = ", ".join(f"{title} {number:,}" for title, number in counts.most_common())
     return f": {text}" if text else ""
@@ -160,9 +159,9 @@ def _change_text(change: FactChange, pair: MatchedVariants) -> str:
         return f"does not compile: {change.b}" if change.worse else "compiles now"
     if change.name == "launchable":
         return f"launch {change.a} -> {change.b}"
-    kind = _KINDS[change.name]
+    kind = FACT_NAMED[change.name]
     text = f"{kind.title} {kind.format(change.a)} -> {kind.format(change.b)}"
     if change.name == "registers":
-        stack = _KINDS["stack"].format
+        stack = STACK.format
         return f"{text} (stack {stack(pair.stacks[0])} and {stack(pair.stacks[1])} bytes)"
     return f"{text} {kind.unit}" if kind.unit in _UNITS else text

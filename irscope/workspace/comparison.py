@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -13,11 +13,10 @@ from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
 from irscope.analysis.findings.finding import Finding, PairContext, most_important
 from irscope.analysis.source_alignment import line_map
-from irscope.backends import STAGES
+from irscope.backends import is_source_stage, stage_named, stages_of
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
-from irscope.frontends import is_source_stage
 from irscope.model import Variant, format_value
 from irscope.workspace.texts import text_stages
 
@@ -103,13 +102,14 @@ class Comparison:
         """`stages` as the workspace holds them in memory: large ones without their operations."""
         return {name: self.workspace.diff(self.a, self.b, name) for name in self.compared_stages}
 
-    def diffs(self, also: Iterable[str] = ()) -> dict[str, StageDiff]:
+    def diffs(self, also: Collection[str] = ()) -> dict[str, StageDiff]:
         """The diffs of `compared_stages` and of the stages in `also`, in pipeline order.
 
         Raises UserError if A or B lacks one of `also`.
         """
         wanted = {*self.compared_stages, *also}
-        return {stage.name: self._whole(stage.name) for stage in STAGES if stage.name in wanted}
+        known = dict.fromkeys((*stages_of(self.a), *stages_of(self.b), *map(stage_named, also)))
+        return {stage.name: self._whole(stage.name) for stage in known if stage.name in wanted}
 
     def _whole(self, stage: str) -> StageDiff:
         """A diff with the operations of both sides, which the workspace drops from large stages."""

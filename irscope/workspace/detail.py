@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+from irscope.backends import is_source_stage
 from irscope.diff.rows import Change, Row, StageDiff
-from irscope.frontends import is_source_stage
 
 # What follows from a block size.
 _FROM_SHAPES = Change.SHAPE | Change.CONSTANT

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope.backends import stages_for
-from irscope.frontends import TRITON, is_source_stage
+from irscope.backends import is_source_stage, stages_for
+from irscope.frontends import TRITON
 from irscope.model import Artifact, Kernel, Variant
 from irscope.store.encoding import digest
 

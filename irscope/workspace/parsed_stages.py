@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irscope.backends import BACKENDS, stage_named
+from irscope.backends import backend_with_assembly, backend_with_machine_code, stage_named
 from irscope.model import Kernel, UserError, Variant
 from irscope.workspace.cache import SizedCache
 from irscope.workspace.stage_contents import StageContents
@@ -23,12 +23,6 @@ _HELD_CHARACTERS = 24_000_000
 _HELD_LINES = 50_000
 _HELD_ROWS = 240_000
 _HELD_MODULES = 128
-# Findings need the operations of these stages; of the others, views need only the rows.
-_PARSED_FOR_FINDINGS = (
-    "ttir",
-    "ttgir",
-    *(stage for backend in BACKENDS for stage in (backend.assembly, backend.machine_code)),
-)
 
 
 class ParsedStages:
@@ -101,7 +95,7 @@ class ParsedStages:
             return held
         lines = line_map(a.kernel, b.kernel)
         diff = diff_stage(stage, self.document(a, stage), self.document(b, stage), lines)
-        if stage not in _PARSED_FOR_FINDINGS:
+        if not _needed_for_findings(stage):
             diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
         return self._diffs.put(self._diff_key(a, b, stage), diff, len(diff.rows))
 
@@ -143,6 +137,13 @@ class ParsedStages:
 
     def _diff_key(self, a: Variant, b: Variant, stage: str) -> tuple[object, ...]:
         return stage, self._contents.key(a, stage), self._contents.key(b, stage), a.kernel, b.kernel
+
+
+def _needed_for_findings(stage: str) -> bool:
+    """Whether findings need the operations of a stage; of the others, views need only the rows."""
+    if stage in ("ttir", "ttgir"):
+        return True
+    return (backend_with_assembly(stage) or backend_with_machine_code(stage)) is not None
 
 
 def _unparsed(document: Document) -> Document:

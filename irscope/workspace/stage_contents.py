@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from irscope.backends import BACKENDS, stage_named
+from irscope.backends import stage_named
 from irscope.model import Artifact, UserError, Variant
 from irscope.store import CaptureReader
 from irscope.workspace.in_progress import InProgress
@@ -33,7 +34,7 @@ class StageContents:
         self._reader = CaptureReader(path)
         self.path = self._reader.path
         self._in_progress = in_progress
-        self._disassemble = disassemble or _nvdisasm
+        self._disassemble = disassemble
         self._lock = Lock()
         self._derived: dict[tuple[int, str], bytes] = {}
         self._layouts: dict[int, dict[str, Any]] = {}
@@ -63,7 +64,7 @@ class StageContents:
         with self._lock:
             return {variant.id: variant for variant in self._reader.variants()}
 
-    def facts(self, variants: Iterable[Variant]) -> dict[int, dict[str, Fact]]:
+    def facts(self, variants: Sequence[Variant]) -> dict[int, dict[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.
@@ -73,9 +74,10 @@ class StageContents:
 
         with self._lock:
             stored = self._reader.facts(FACTS_VERSION)
-        names = {backend.name: {kind.name for kind in kinds_for(backend.name)} for backend in BACKENDS}
+        backends = {variant.target.backend for variant in variants}
+        names = {backend: {kind.name for kind in kinds_for(backend)} for backend in backends}
         return {
-            variant.id: from_json(stored[variant.id])
+            variant.id: from_json(stored[variant.id], variant.target.backend)
             for variant in variants
             if stored.get(variant.id, {}).keys() >= names[variant.target.backend]
         }
@@ -131,14 +133,14 @@ class StageContents:
         """
         if stage in variant.artifacts:
             return self.read(variant, stage)
-        source = stage_named(stage).derived_from
-        origin = self.read(variant, source) if source else None
+        derived = stage_named(stage)
+        origin = self.read(variant, derived.derived_from) if derived.derived_from else None
         if not origin:
             return None
         key = (variant.id, stage)
         if key not in self._derived:
-            # SASS is the only derived stage.
-            self._derived[key] = encoded(self._disassemble(origin))
+            disassemble: Disassemble = self._disassemble or resolve_name(derived.disassembler)
+            self._derived[key] = encoded(disassemble(origin))
         return self._derived[key]
 
     def content(self, variant: Variant, stage: str) -> bytes:
@@ -155,9 +157,3 @@ class StageContents:
         if content is None:
             raise UserError(missing_text(variant, stage))
         return content
-
-
-def _nvdisasm(cubin: bytes) -> str:
-    from irscope.toolchain.disassembler import disassemble
-
-    return disassemble(cubin)

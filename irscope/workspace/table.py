@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of
-from irscope.facts.registry import FACT_KINDS, kinds_for
+from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
 from irscope.model.text import one_line, pluralize
@@ -244,12 +244,12 @@ def _numbers(entries: Sequence[TableEntry], kind: FactKind) -> list[int | float]
     return [value for value in values if isinstance(value, int | float)]
 
 
-def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind] = FACT_KINDS) -> list[FactKind]:
+def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
     """The kinds called `names`, in that order. Raises UserError, listing the known ones.
 
     If one of BOUND is named, all of them are included.
     """
-    known = {kind.name: kind for kind in kinds}
+    known = facts_named(names)
     chosen: dict[str, FactKind] = {}
     for name in names:
         if name not in known:
@@ -261,8 +261,7 @@ def chosen_kinds(names: Sequence[str], kinds: Sequence[FactKind] = FACT_KINDS) -
 
 def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
     """The kinds of all facts that the sections' backends have."""
-    backends = {section.backend for section in sections}
-    return [kind for kind in FACT_KINDS if any(kind in kinds_for(backend) for backend in backends)]
+    return list(kinds_of(dict.fromkeys(section.backend for section in sections)))
 
 
 def default_kinds(section: TableSection) -> list[FactKind]:

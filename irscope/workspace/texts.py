@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.analysis.source_map import origin_lines
-from irscope.backends import STAGES, stage_named, stages_for
+from irscope.backends import stage_named, stages_of
 from irscope.model import SourceFunction, Stage, UserError, Variant
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
@@ -30,7 +30,7 @@ def text_stages(variant: Variant) -> list[str]:
     """The text stages that a variant has or that can be derived, in pipeline order."""
     return [
         stage.name
-        for stage in stages_for(variant.target.backend)
+        for stage in stages_of(variant)
         if not stage.binary and (stage.name in variant.artifacts or stage.derived_from in variant.artifacts)
     ]
 
@@ -62,7 +62,7 @@ def missing_text(variant: Variant, name: str) -> str:
             f"#{variant.id} has no {name} because it failed: {failure.kind}: {failure.summary}; "
             "irscope show --stage error prints the whole message"
         )
-    names = [stage.name for stage in STAGES if stage.name in variant.artifacts]
+    names = [stage.name for stage in stages_of(variant) if stage.name in variant.artifacts]
     known = ", ".join([*names, *variant_texts(variant)])
     return f"#{variant.id} ({variant.target}) has no {name}; it has: {known}"
 

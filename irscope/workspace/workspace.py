@@ -265,12 +265,14 @@ class Workspace:
         capture's order); `kinds` are the facts that can be sorted by (None: all). Raises UserError if
         nothing matches.
         """
-        from irscope.facts.registry import FACT_KINDS
+        from irscope.facts.registry import kinds_of
         from irscope.workspace.table import entries, sections
 
         variants = self.select(kernel, target)
         found = entries(variants, self.names, self.all_facts(variants))
-        return sections(found, sort, FACT_KINDS if kinds is None else kinds)
+        if kinds is None:
+            kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+        return sections(found, sort, kinds)
 
     def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, PlainValue]]:
         """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.

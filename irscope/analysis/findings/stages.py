@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
-from irscope.backends import stages_for
+from irscope.backends import stages_of
 from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model.text import pluralize
@@ -37,7 +37,7 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
 
     It is always covered: views show the difference of every stage, and `why` this sentence.
     """
-    names = [stage.name for stage in stages_for(pair.b.target.backend) if stage.name in pair.diffs]
+    names = [stage.name for stage in stages_of(pair.b) if stage.name in pair.diffs]
     diffs = [pair.diffs[name] for name in names]
     if not diffs:
         return

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from itertools import product
+from pkgutil import resolve_name
 from typing import Any
 
 import irscope
-from irscope.backends import CUDA
+from irscope.backends import backend_of
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.model.errors import ArgumentError
@@ -77,7 +78,6 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
 def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
     """The versions that determine the result of a compilation for these targets: name -> version."""
     import triton
-    from triton.backends.nvidia.compiler import get_ptxas_version
 
     found = {
         "irscope": irscope.__version__,
@@ -85,9 +85,8 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
         "triton": triton.__version__,
     }
     for target in targets:
-        if target.backend == CUDA.name:
-            # The last line that `ptxas --version` prints names the release.
-            found["ptxas"] = get_ptxas_version(int(target.arch)).strip().splitlines()[-1]
+        if hook := backend_of(target).versions:
+            found |= resolve_name(hook)(target.arch)
     try:
         found["torch"] = metadata.version("torch")
     except metadata.PackageNotFoundError:

@@ -29,6 +29,7 @@ from irscope.capturing.messages import (
 )
 from irscope.model import Failure, Target, UserError
 from irscope.model.errors import ArgumentError
+from irscope.plugins import silence
 from irscope.toolchain.job import Job
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 def main(descriptor: int) -> None:
     """Serves the pipe until the parent closes it."""
     pipe = Connection(descriptor)
+    silence()
     prepare()
     from irscope.toolchain.compiler import StageMemory
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from irscope.backends import HIP
+from irscope.backends import backend_of
 from irscope.capturing.call_stack import short_path, user_frame
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import with_function_mode
@@ -22,7 +22,6 @@ from irscope.capturing.fake_cuda.torch_devices import (
     FakeGenerator,
     FakeGraph,
     FakeStream,
-    capability,
     device_properties,
 )
 from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
@@ -65,7 +64,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
         yield cuda, name, _constant(0)
     for name in ("is_available", "is_initialized"):
         yield cuda, name, _constant(True)
-    yield cuda, "is_bf16_supported", _constant(target.backend == HIP.name or capability(target) >= (8, 0))
+    yield cuda, "is_bf16_supported", _constant(backend_of(target).has_bf16(target.arch))
     yield cuda, "is_current_stream_capturing", _constant(False)
     yield cuda, "device_count", _constant(_devices())
     yield cuda, "get_device_properties", _constant(properties)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from irscope.backends import CUDA, MAX_THREADS_PER_BLOCK, device_of, reference_device
+from irscope.backends import MAX_THREADS_PER_BLOCK, backend_of, device_of, reference_device
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda
 from irscope.model import Target
 
@@ -36,10 +36,10 @@ class DeviceProperties:
 
 def device_properties(target: Target) -> DeviceProperties:
     """The properties of the reference device of `target`. Raises ValueError if its limits are unknown."""
-    board, limits = reference_device(target), device_of(target)
+    board, limits, backend = reference_device(target), device_of(target), backend_of(target)
     if limits is None:
         raise ValueError(f"the limits of {target} are unknown")
-    major, minor = capability(target)
+    major, minor = backend.capability(target.arch)
     return DeviceProperties(
         name=board.name,
         major=major,
@@ -50,20 +50,12 @@ def device_properties(target: Target) -> DeviceProperties:
         max_threads_per_block=MAX_THREADS_PER_BLOCK,
         max_threads_per_multi_processor=limits.warps * target.warp_size,
         regs_per_multiprocessor=limits.partitions * limits.lane_registers * 32,
-        shared_memory_per_block=48 * 1024 if target.backend == CUDA.name else limits.block_shared,
+        shared_memory_per_block=backend.default_shared or limits.block_shared,
         shared_memory_per_block_optin=limits.block_shared,
         shared_memory_per_multiprocessor=limits.shared,
         L2_cache_size=board.l2,
         gcnArchName=target.arch,
     )
-
-
-def capability(target: Target) -> tuple[int, int]:
-    """The compute capability: (9, 0) for cuda:90; (9, 4) for gfx942, as in HIP."""
-    digits = target.arch.removeprefix("gfx")
-    if target.backend == CUDA.name:
-        return int(digits) // 10, int(digits) % 10
-    return int(digits[:-2]), int(digits[-2])
 
 
 def _nothing(*_: Any, **__: Any) -> None:

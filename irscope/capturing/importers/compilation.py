@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from irscope.backends import backend_of, stages_for, target_named
+from irscope.backends import backend_named, backend_of, stages_for, target_named
 from irscope.capturing.importers.autotune_results import AutotuneResult
 from irscope.capturing.importers.find_source import (
     KernelHeader,
@@ -78,7 +78,7 @@ class RawCompilation:
 
 def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
     """The variant and kernel of a raw compilation. Raises BadEntryError if it has no stage."""
-    stages = [stage.name for stage in stages_for(raw.target.backend)]
+    stages = [stage.name for stage in stages_for(raw.target.backend, raw.artifacts)]
     artifacts = {name: raw.artifacts[name] for name in stages if name in raw.artifacts}
     if not artifacts:
         raise BadEntryError("it has no stage")
@@ -135,10 +135,9 @@ def target_of(description: Any) -> Target:
     """The target that Triton's metadata describes. Raises BadEntryError if it is unknown."""
     if not isinstance(description, dict):
         raise BadEntryError("its metadata names no target")
-    # An AMD architecture may carry features: gfx942:sramecc+:xnack-.
-    arch = str(description.get("arch")).partition(":")[0]
     try:
-        return target_named(f"{description.get('backend')}:{arch}")
+        backend = backend_named(str(description.get("backend")))
+        return target_named(f"{backend.name}:{backend.arch_name(description.get('arch'))}")
     except ValueError as error:
         raise BadEntryError(str(error)) from error
 

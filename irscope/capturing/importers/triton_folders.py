@@ -12,10 +12,11 @@ import math
 import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import STAGES
+from irscope.backends import all_stages
 from irscope.capturing.importers.autotune_results import SUFFIX
 from irscope.capturing.importers.compilation import (
     RawCompilation,
@@ -33,7 +34,6 @@ from irscope.capturing.importers.untrusted import (
 )
 from irscope.model import UserError
 
-_EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)
 # torch.compile keeps its kernels in triton/DEVICE/ENTRY below its own folder.
 _MAX_DEPTH = 3
 # The file that `irscope compile` adds to a cache entry.
@@ -64,11 +64,12 @@ class EntryFolder:
 
     def stems(self) -> list[str]:
         """The kernels with at least one stage here, by the stems of their files."""
-        return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
+        known = _extensions()
+        return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in known})
 
     def read_stages(self, stem: str) -> dict[str, bytes]:
         """Every stage of the kernel. Raises BadEntryError if one cannot be read."""
-        names = {stage: f"{stem}.{stage}" for stage in sorted(_EXTENSIONS)}
+        names = {stage: f"{stem}.{stage}" for stage in sorted(_extensions())}
         return {
             stage: read_file(self.path / name, MAX_STAGE_BYTES)
             for stage, name in names.items()
@@ -96,6 +97,12 @@ def find_entries(path: Path) -> list[EntryFolder]:
         elif depth < _MAX_DEPTH:
             pending += [(folder / name, depth + 1) for name in folders]
     return sorted(found, key=lambda entry: entry.path)
+
+
+@cache
+def _extensions() -> frozenset[str]:
+    """The extensions of files with stages."""
+    return frozenset(stage.name for stage in all_stages() if stage.derived_from is None)
 
 
 def _list_folder(folder: Path) -> tuple[frozenset[str], list[str]]:

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
-from irscope.frontends import FRONTENDS, Frontend
+from irscope.frontends import Frontend, all_frontends
 
 
 @contextmanager
@@ -18,8 +18,8 @@ def recorded_frontends(recorder: Recorder) -> Iterator[None]:
     """Records the front ends within the block, whether they are imported before it or in it."""
     recorders = _Recorders(recorder)
     with recorders.stack:
-        for frontend in FRONTENDS:
-            if frontend.record:
+        for frontend in all_frontends():
+            if frontend.record or frontend.sources:
                 recorders.start_with(frontend)
         try:
             yield
@@ -46,8 +46,11 @@ class _Recorders:
         if self.ended:
             return
         try:
-            record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
-            self.stack.enter_context(record)
+            if frontend.sources:
+                self._recorder.add_sources(resolve_name(frontend.sources))
+            if frontend.record:
+                record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
+                self.stack.enter_context(record)
         except Exception as error:  # noqa: BLE001 - the program goes on without the recorder
             problem = f"{type(error).__name__}: {error}"
             self._recorder.send(Note(f"kernels of {frontend.name} may be missing: {problem}"))

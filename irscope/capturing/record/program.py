@@ -39,6 +39,7 @@ from irscope.capturing.messages import (
 from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
 from irscope.model import UserError
+from irscope.plugins import silence
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
@@ -116,6 +117,7 @@ class PipeLink:
 
 def main(descriptor: int) -> int:
     """Runs and captures the program that the parent names; returns its exit code."""
+    silence()
     os.set_inheritable(descriptor, False)
     pipe = Connection(descriptor)
     start = receive(pipe)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from irscope.backends import backend_named
 from irscope.capturing.compile.plan import versions
 from irscope.capturing.importers.compilation import ImportedCompilation
 from irscope.capturing.messages import (
@@ -240,7 +241,7 @@ def _assumed(options: RunOptions) -> dict[str, str]:
 
 
 def _target(target: Any) -> Target:
-    return Target(target.backend, str(target.arch), target.warp_size)
+    return Target(target.backend, backend_named(target.backend).arch_name(target.arch), target.warp_size)
 
 
 def _specialization(source: Any, options: Any, tuned: TunedNames) -> tuple[Argument, ...]:

@@ -37,9 +37,8 @@ from irscope.capturing.record.recorder import (
 )
 from irscope.capturing.record.triton_hooks import intercepted_compilations
 from irscope.model import UserError
-from irscope.toolchain.disassembler import registers_of
 from irscope.toolchain.patching import never_raises, patched
-from irscope.toolchain.stub_driver import StubDriver
+from irscope.toolchain.stub_driver import StubDriver, register_usage
 
 # The default target, for a machine without a GPU.
 DEFAULT_TARGET = parse_target("cuda:90")
@@ -171,7 +170,7 @@ def _compile_now(recorded: RecordedCompilation, stub: StubDriver, recorder: Reco
     kernel = triton.compiler.compiler.compile(
         recorded.source, target=recorded.target, options=vars(recorded.options)
     )
-    stub.utils.registers[kernel.kernel] = registers_of(kernel.asm)
+    stub.utils.registers[kernel.kernel] = register_usage(stub.target, kernel.asm)
     return kernel
 
 

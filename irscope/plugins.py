@@ -1,0 +1,110 @@
+"""Plug-ins: backends and front ends that installed packages add by an entry point.
+
+Looking up entry points reads the metadata of every installed package, so it happens once and only for a name
+that irscope itself does not have. A plug-in that cannot be used costs one line on stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+BACKENDS_GROUP = "irscope.backends"
+FRONTENDS_GROUP = "irscope.frontends"
+GROUPS = (BACKENDS_GROUP, FRONTENDS_GROUP)
+
+T = TypeVar("T")
+
+_objects: dict[Plugin, object] = {}
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry point: its group, name and value ("module:object"), and the package that has it."""
+
+    group: str
+    name: str
+    value: str
+    package: str
+    version: str
+
+    def __str__(self) -> str:
+        kind = self.group.removeprefix("irscope.").removesuffix("s")
+        return f"{kind} '{self.name}' of {self.package} {self.version}"
+
+
+def plugins(group: str) -> tuple[Plugin, ...]:
+    """The installed plug-ins of a group, whether they can be used or not; imports none of them."""
+    return tuple(_plugin(entry) for entry in _entry_points(group))
+
+
+@cache
+def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], None]) -> tuple[T, ...]:
+    """The objects of a group, in the order of their names.
+
+    An import that raises, an object that is not a `kind` and one for which `check`, called with it and
+    the objects before it, raises ValueError cost a line on stderr.
+    """
+    found: tuple[T, ...] = ()
+    for entry in _entry_points(group):
+        found = (*found, *_loaded(entry, kind, found, check))
+    return found
+
+
+def _loaded(
+    entry: EntryPoint, kind: type[T], before: tuple[T, ...], check: Callable[[T, tuple[T, ...]], None]
+) -> tuple[T, ...]:
+    """The object of an entry point; none if it cannot be used."""
+    try:
+        found = entry.load()
+        if not isinstance(found, kind):
+            raise TypeError(f"{entry.value} is not a {kind.__name__}")
+        check(found, before)
+        _objects[_plugin(entry)] = found
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the plug-in's own code
+        _print_ignored(_plugin(entry), error)
+        return ()
+    return (found,)
+
+
+def loaded_object(plugin: Plugin) -> object | None:
+    """The object of a plug-in; None if its group was not loaded or it cannot be used."""
+    return _objects.get(plugin)
+
+
+class _Reports:
+    """Whether this process prints that a plug-in is ignored; the one that started it has done so."""
+
+    silent = False
+
+
+def silence() -> None:
+    """Prints nothing about plug-ins in this process, a worker."""
+    _Reports.silent = True
+
+
+def _print_ignored(plugin: Plugin, error: BaseException) -> None:
+    if not _Reports.silent:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"irscope: {plugin} is ignored: {problem}", file=sys.stderr)
+
+
+@cache
+def _entry_points(group: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points
+
+    # One package can be found twice, by two folders of sys.path.
+    found: dict[tuple[str, str], Any] = {(each.name, each.value): each for each in entry_points(group=group)}
+    return tuple(found[key] for key in sorted(found))
+
+
+def _plugin(entry: EntryPoint) -> Plugin:
+    package = entry.dist
+    name, version = (package.metadata["Name"], package.version) if package else ("unknown", "")
+    return Plugin(entry.group, entry.name, entry.value, name, version)
