@@ -1,11 +1,16 @@
-"""Kernels that torch.compile loads from Triton's cache, as its autotuner holds them on a GPU."""
+"""What is recorded of torch.compile on a GPU, on a stub of one."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -13,6 +18,9 @@ from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions,
 from irscope.capturing.record.inductor.graphs import InductorGraphs
 from irscope.capturing.record.inductor.results import InductorResults
 from irscope.capturing.record.recorder import Recorder
+from irscope.model import Origin, Variant
+from irscope.store.reader import CaptureReader
+from irscope.workspace import Workspace
 from tests.record.conftest import Recorded
 
 pytest.importorskip("torch")
@@ -66,3 +74,92 @@ def test_an_entry_that_is_gone_is_reported(sent: list[Record]) -> None:
     (note,) = (record.text for record in sent if isinstance(record, Note))
     assert missing in note
     assert "No such file or directory" in note
+
+
+class Runs(NamedTuple):
+    """Two runs of inductor_program.py that share their caches, with what is in their captures."""
+
+    done: list[subprocess.CompletedProcess[str]]
+    cold: list[Variant]
+    warm: list[Variant]
+    capture: Path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    folder = tmp_path_factory.mktemp("inductor")
+    program = Path(__file__).with_name("inductor_program.py")
+    variables = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    done, found = [], []
+    for name in ("cold.irscope", "warm.irscope"):
+        words = [sys.executable, "-W", "ignore", str(program), str(folder / name)]
+        run = subprocess.run(words, env=os.environ | variables, capture_output=True, text=True, check=False)
+        done.append(run)
+        assert run.returncode == 0, run.stderr
+        with CaptureReader(folder / name) as capture:
+            found.append(capture.variants())
+    return Runs(done, found[0], found[1], folder / "cold.irscope")
+
+
+def origin_of(variant: Variant) -> Origin:
+    assert variant.origin is not None
+    return variant.origin
+
+
+def test_hooks_are_removed_and_print_nothing(runs: Runs) -> None:
+    assert [run.stdout for run in runs.done] == ["restored True\n"] * 2
+    assert not any("irscope" in run.stderr for run in runs.done)
+
+
+def test_kernels_name_their_nodes_and_lines_of_the_program_forward_and_backward(runs: Runs) -> None:
+    for variants in (runs.cold, runs.warm):
+        forward, backward = {v.kernel.name: origin_of(v) for v in variants}.values()
+        assert {"relu", "y", "softmax"} <= set(forward.nodes)
+        assert {"aten.relu", "aten._softmax"} <= set(forward.operators)
+        assert [line.text for line in forward.lines] == [
+            "y = torch.relu(x) * weight", "return y.softmax(-1)",
+        ]  # fmt: skip
+        assert {line.function for line in (*forward.lines, *backward.lines)} == {"scaled"}
+        assert {Path(line.file).name for line in backward.lines} == {"inductor_program.py"}
+        assert (forward.graph, backward.graph) == ("0/0 forward", "0/0 backward")
+
+
+def test_a_graph_has_one_output_code_which_all_its_kernels_share(runs: Runs) -> None:
+    for variants in (runs.cold, runs.warm):
+        codes = {v.kernel.name: v.artifacts["output_code"].digest for v in variants}
+        assert {v.artifacts["output_code"].digest for v in variants} == set(codes.values())
+        assert len(set(codes.values())) == 2
+    with Workspace(runs.capture) as workspace:
+        variant = workspace.variants[0]
+        assert workspace.stages(variant)[0] == "output_code"
+        assert f"{variant.kernel.name} = async_compile.triton(" in workspace.text(variant, "output_code")
+
+
+def test_every_config_has_its_time_and_the_fastest_is_chosen(runs: Runs) -> None:
+    forward = [v for v in runs.cold if v.kernel is runs.cold[0].kernel]
+    benchmarks = [v.benchmarks[0] for v in forward]
+    assert [(b.ms, b.chosen, b.key) for b in benchmarks] == [
+        (place + 1, place == 0, "x=64, r0_=128") for place in range(len(forward))
+    ]
+    assert len(forward) > 1
+    assert forward[0].specialization[-1].value == "x=64:r0_=128"
+
+
+def test_a_warm_autotune_cache_is_said(runs: Runs) -> None:
+    configs = {v.kernel.name: origin_of(v).configs for v in runs.warm}
+    number = Counter(v.kernel.name for v in runs.cold)
+    assert configs == number
+    assert all(origin_of(v).configs is None for v in runs.cold)
+    assert [v.config.get("XBLOCK") for v in runs.warm] == [
+        v.config.get("XBLOCK") for v in runs.cold if v.benchmarks[0].chosen
+    ]
+
+
+def test_the_python_source_begins_with_the_lines_of_the_program(runs: Runs) -> None:
+    with Workspace(runs.capture) as workspace:
+        text = workspace.text(workspace.variants[0], "python")
+        (section, _) = workspace.sections()
+    assert text.startswith("# computes relu, ")
+    assert ": y = torch.relu(x) * weight\n" in text
+    assert "def triton_per_fused" in text
+    assert section.origin.startswith("computes relu")

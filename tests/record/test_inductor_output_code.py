@@ -48,7 +48,7 @@ def triton_per_fused__softmax_relu_0(in_ptr0, xnumel, XBLOCK : tl.constexpr):
 # Topologically Sorted Source Nodes: [], Original ATen: [prims.online]
 # Graph fragment:
 #   %mm : Tensor "f16[512]" = PlaceHolder[target=mm]
-#   %online : [num_users=2] = call_function[target=torch.ops.prims.online.default](args = (%mm, -1), kwargs = {})
+#   %online : [num_users=2] = call_function[target=torch.ops.prims.online.default](args = (%mm, -1))
 triton_red_fused_1 = async_compile.triton('triton_red_fused_1', \'\'\'
 \'\'\', device_str='cuda')
 
@@ -121,7 +121,7 @@ def test_program_lines_are_the_innermost_ones_outside_of_torch() -> None:
 def test_constants_of_a_template_are_config_values() -> None:
     assert template_constants(MM) == {"EVEN_K": True, "ACC_TYPE": Dtype("fp32"), "BLOCK_M": 64}
     assert template_constants(POINTWISE) == {}
-    assert size_hints(POINTWISE) == "x=4096, y=16"
+    assert size_hints(POINTWISE) == "x=4096:y=16"
     assert size_hints(MM) == ""
 
 
@@ -140,7 +140,7 @@ def test_a_variant_gets_the_constants_the_size_hints_and_the_origin_of_its_kerne
     assert origin_from_metadata(completed.metadata) == origin
     assert files == {"output_code": "/wrapper.py"}
     sized, files = annotated(variant, GeneratedKernel("", None, origin), POINTWISE)
-    assert sized.specialization == (Argument("size_hints", "constexpr", None, "x=4096, y=16"),)
+    assert sized.specialization == (Argument("size_hints", "constexpr", None, "x=4096:y=16"),)
     assert files == {}
 
 
@@ -155,7 +155,7 @@ def test_an_origin_survives_json_and_whatever_is_malformed_is_skipped() -> None:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> tuple[Recorder, list[Record]]:
-    """A recorder with three finished variants, whose entries in Triton's cache are called like their hashes."""
+    """A recorder with three finished variants, named in Triton's cache by their hashes."""
     runtime = SimpleNamespace(triton_hash_to_path_key=lambda hash_: hash_)
     monkeypatch.setitem(sys.modules, "torch._inductor.runtime.runtime_utils", runtime)
     sent: list[Record] = []

@@ -112,7 +112,7 @@ class InductorGraphs:
         operator = getattr(meta.get("original_aten"), "overloadpacket", None)
         line = program_line(meta.get("stack_trace") or "", _torch_folder())
         origin = Origin(
-            graph=f"{_compile_id()} {'backward' if getattr(V.graph, 'is_backward', False) else ''}".strip(),
+            graph=f"{_compile_id()} {_part(V.graph)}".strip(),
             nodes=(node.name,) if node is not None else (),
             operators=(str(operator),) if operator is not None else (),
             lines=(line,) if line else (),
@@ -189,6 +189,13 @@ def _key(source: str) -> str:
     from torch._inductor.codecache import code_hash
 
     return str(code_hash(source.strip()))
+
+
+def _part(graph: Any) -> str:
+    """The part of the program's graph that Inductor is lowering, as in the output code."""
+    if getattr(graph, "is_backward", False):
+        return "backward"
+    return "inference" if getattr(graph, "is_inference", False) else "forward"
 
 
 def _compile_id() -> str:

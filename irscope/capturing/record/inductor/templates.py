@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from irscope.model import Value, parse_value
 
@@ -33,17 +34,21 @@ def template_constants(source: str) -> dict[str, Value]:
 
 
 def size_hints(source: str) -> str:
-    """The sizes that Inductor chose the configs for ("x=4096, r0_=1024"); "" if the source does not say."""
+    """The sizes that Inductor chose the configs for ("x=4096:r0_=1024"); "" if the source does not say.
+
+    Without commas and blanks, at which names of variants are split.
+    """
     kernel = _kernel(source)
     for decorator in kernel.decorator_list if kernel else ():
         for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
             if keyword.arg == "size_hints" and isinstance(keyword.value, ast.Dict):
                 hints = _literal(keyword.value)
                 items = hints.items() if isinstance(hints, dict) else ()
-                return ", ".join(f"{name}={size}" for name, size in items)
+                return ":".join(f"{name}={size}" for name, size in items)
     return ""
 
 
+@lru_cache(maxsize=16)
 def _kernel(source: str) -> ast.FunctionDef | None:
     """The function with a decorator of `triton_heuristics`."""
     if len(source) > _MAX_SOURCE:
