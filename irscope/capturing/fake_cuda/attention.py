@@ -102,19 +102,17 @@ def chosen_backend(call: Attention, capability: tuple[int, int]) -> Backend:
 
 
 def _order(capability: tuple[int, int]) -> tuple[Backend, ...]:
-    chosen = getattr(torch._C, "_get_sdp_priority_order", lambda: [])()
+    chosen: list[int] = getattr(torch._C, "_get_sdp_priority_order", list)()
     order = tuple(Backend(number) for number in chosen if number in {backend.value for backend in Backend})
     if order not in ((), _DEFAULT_ORDER):
         return order
-    if capability[0] in _CUDNN_PREFERRED and _cudnn_version() > _CUDNN_VERSION and not _deprioritized():
+    if (
+        capability[0] in _CUDNN_PREFERRED
+        and (torch.backends.cudnn.version() or 0) > _CUDNN_VERSION
+        and not _deprioritized()
+    ):
         return (Backend.CUDNN, Backend.FLASH, Backend.EFFICIENT, Backend.MATH)
     return _DEFAULT_ORDER
-
-
-def _cudnn_version() -> int:
-    """The version of cuDNN; if torch has none, one that is new enough, as in torch's wheels for CUDA."""
-    version = torch.backends.cudnn.version() if torch._C._has_cudnn else None
-    return version or _CUDNN_VERSION + 1
 
 
 def _deprioritized() -> bool:

@@ -20,23 +20,24 @@ from pathlib import Path
 
 import torch
 
-# c10::DeviceType::CUDA (c10/core/DeviceType.h).
+# c10::DeviceType::CUDA (c10/core/DeviceType.h). As the two lowest bytes of a result it is the device cuda:0,
+# and with zeros above that device's default stream.
 _CUDA = 1
-# Functions that return 0, and 1: the latter is `true`, and also the device cuda:0 and its default stream,
-# which are (type, index) in the two lowest bytes. Each returns 0 in the second result register.
-_MACHINE_CODE = {
-    "x86_64": (bytes.fromhex("31c0 31d2 c3"), bytes.fromhex("b801000000 31d2 c3")),
-    "aarch64": (
-        bytes.fromhex("000080d2 010080d2 c0035fd6"),
-        bytes.fromhex("200080d2 010080d2 c0035fd6"),
-    ),
-}
+# The version of cuDNN that wheels of torch 2.11 for CUDA bring, for builds without one.
+CUDNN_VERSION = 91900
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
 _GET_HOOKS = "_ZN2at6detail12getCUDAHooksEv"
 _GUARD_HEADER = "c10/core/impl/DeviceGuardImplInterface.h"
 _HOOKS_HEADERS = ("ATen/detail/AcceleratorHooksInterface.h", "ATen/detail/CUDAHooksInterface.h")
 _DEVICE_OR_STREAM = ("exchangeDevice", "getDevice", "getStream", "getDefaultStream", "exchangeStream")
-_TRUE_HOOKS = ("isBuilt", "isAvailable", "hasPrimaryContext", "hasCUDA")
+# What the hooks answer. cuDNN's version decides about the memory format of convolutions.
+_HOOKS = {
+    "isBuilt": 1, "isAvailable": 1, "hasPrimaryContext": 1, "hasCUDA": 1, "compiledWithCuDNN": 1,
+    "supportsDilatedConvolutionWithCuDNN": 1, "supportsDepthwiseConvolutionWithCuDNN": 1,
+    "supportsBFloat16ConvolutionWithCuDNNv8": 1, "versionCuDNN": CUDNN_VERSION,
+    "versionRuntimeCuDNN": CUDNN_VERSION, "batchnormMinEpsilonCuDNN": 0,
+}  # fmt: skip
+_NEEDED_HOOKS = ("isBuilt", "isAvailable", "hasPrimaryContext", "hasCUDA")
 
 
 class UnsupportedTorchError(Exception):
@@ -60,12 +61,12 @@ def ensure_device_guard() -> None:
 @functools.cache
 def _device_guard() -> ctypes.Array[ctypes.c_void_p]:
     """An object of class DeviceGuardImplInterface that has no devices: autograd starts no thread for them."""
-    zero, one = _constant_functions()
     methods = _virtual_methods(_GUARD_HEADER)
     missing = {"deviceCount", *_DEVICE_OR_STREAM} - set(methods)
     if missing:
         raise UnsupportedTorchError(f"{_GUARD_HEADER} does not declare {', '.join(sorted(missing))}")
-    table = [one if name in (*_DEVICE_OR_STREAM, "type") else zero for name in methods]
+    one = (*_DEVICE_OR_STREAM, "type")
+    table = [_returning(_CUDA if name in one else 0) for name in methods]
     return _object_with(_virtual_table([0, 0, *table]))
 
 
@@ -94,23 +95,22 @@ def _hooks_address() -> int:
 @functools.cache
 def _available_hooks_table(table: int) -> int:
     """The address of a copy of a CUDAHooksInterface's table of virtual methods in which CUDA is available."""
-    _, one = _constant_functions()
     methods = _hooks_methods()
     slots = (ctypes.c_void_p * (len(methods) + 2)).from_address(table - 2 * _WORD)
     entries = [slot or 0 for slot in slots]
-    for name in _TRUE_HOOKS:
-        entries[2 + methods.index(name)] = one
+    for number, name in enumerate(methods):
+        if name in _HOOKS:
+            entries[2 + number] = _returning(_HOOKS[name])
     return ctypes.addressof(_virtual_table(entries)) + 2 * _WORD
 
 
 def _hooks_methods() -> list[str]:
     base, derived = map(_virtual_methods, _HOOKS_HEADERS)
     methods = base + [name for name in derived if name not in base]
-    missing = set(_TRUE_HOOKS) - set(methods)
+    missing = set(_NEEDED_HOOKS) - set(methods)
     if missing:
         raise UnsupportedTorchError(f"{_HOOKS_HEADERS[1]} does not declare {', '.join(sorted(missing))}")
-    # The methods after the last that changes are of no interest, and some depend on how torch was built.
-    return methods[: max(map(methods.index, _TRUE_HOOKS)) + 1]
+    return methods
 
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
@@ -133,21 +133,31 @@ def _object_with(table: ctypes.Array[ctypes.c_void_p]) -> ctypes.Array[ctypes.c_
 
 
 @functools.cache
-def _constant_functions() -> tuple[int, int]:
-    """The addresses of functions that return 0 and 1."""
-    codes = _MACHINE_CODE.get(platform.machine())
-    if codes is None:
+def _returning(value: int) -> int:
+    """The address of a function that returns `value` (31 bits), or 0.0 if it is to return a double.
+
+    The second register of a result is 0.
+    """
+    low, high = value & 0xFFFF, value >> 16
+    words = {
+        # mov eax, value; xor edx, edx; xorps xmm0, xmm0; ret
+        "x86_64": b"\xb8" + value.to_bytes(4, "little") + b"\x31\xd2\x0f\x57\xc0\xc3",
+        # movz x0, low; movk x0, high, lsl 16; movz x1, 0; movi d0, 0; ret
+        "aarch64": b"".join(
+            word.to_bytes(4, "little")
+            for word in (0xD2800000 | low << 5, 0xF2A00000 | high << 5, 0xD2800001, 0x2F00E400, 0xD65F03C0)
+        ),
+    }
+    code = words.get(platform.machine())
+    if code is None:
         raise UnsupportedTorchError(f"no machine code for {platform.machine()} processors")
     try:
         memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     except OSError as error:
         raise UnsupportedTorchError(f"no executable memory: {error.strerror}") from error
+    memory.write(code)
     _kept.append(memory)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    offsets = (0, 64)
-    for offset, code in zip(offsets, codes, strict=True):
-        memory[offset : offset + len(code)] = code
-    return start, start + offsets[1]
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _symbol(library: str, name: str) -> int:
@@ -163,7 +173,8 @@ def _symbol(library: str, name: str) -> int:
 def _virtual_methods(header: str) -> list[str]:
     """The new virtual methods that the class in a header of torch declares, in the order of its table.
 
-    A destructor takes two entries (Itanium C++ ABI, "Virtual Table Layout").
+    Methods only for ROCm are among them, so the table of another build is shorter. A destructor takes two
+    entries (Itanium C++ ABI, "Virtual Table Layout").
     """
     try:
         text = (Path(torch.__file__).parent / "include" / header).read_text(encoding="utf-8")

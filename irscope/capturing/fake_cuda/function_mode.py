@@ -7,6 +7,7 @@ dispatch_mode.py handles the computation. Needs torch.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -178,11 +179,35 @@ def _on_top() -> bool:
     return isinstance(top, FakeCudaFunctionMode)
 
 
+def is_function_mode_on() -> bool:
+    """Whether the mode is on in this thread. It is off while torch traces or compiles."""
+    depth = torch._C._len_torch_function_stack()
+    return any(isinstance(torch._C._get_function_stack_at(i), FakeCudaFunctionMode) for i in range(depth))
+
+
+class _Compiler(threading.local):
+    """Whether torch traces or compiles in this thread, for which it computes without values."""
+
+    at_work = False
+
+
+_compiler = _Compiler()
+
+
+@contextmanager
+def compiler_at_work() -> Iterator[None]:
+    """Within the block, `function_mode` leaves the mode off."""
+    before, _compiler.at_work = _compiler.at_work, True
+    try:
+        yield
+    finally:
+        _compiler.at_work = before
+
+
 @contextmanager
 def function_mode(assumed: Assumptions) -> Iterator[None]:
-    """Turns the mode on within the block, unless it is on already."""
-    depth = torch._C._len_torch_function_stack()
-    if any(isinstance(torch._C._get_function_stack_at(i), FakeCudaFunctionMode) for i in range(depth)):
+    """Turns the mode on within the block, unless it is on already or torch compiles."""
+    if _compiler.at_work or is_function_mode_on():
         yield  # a second mode would take the first one's "cpu" for the program's
         return
     with FakeCudaFunctionMode(assumed):

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from irscope.backends import backend_of
+from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
-from irscope.capturing.fake_cuda.function_mode import with_function_mode
+from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.capturing.fake_cuda.inductor import compiling_for
 from irscope.capturing.fake_cuda.native_handles import native_replacements
 from irscope.capturing.fake_cuda.tensor_tags import unknown
@@ -89,6 +90,9 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     for name in _NVTX:
         yield cuda.nvtx, name, _constant(0)
     yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
+    if target.backend != HIP.name and not torch._C._has_cudnn:
+        yield torch.backends.cudnn, "is_available", _constant(True)
+        yield torch.backends.cudnn, "version", _constant(CUDNN_VERSION)
     yield torch.version, target.backend, "13.0"
 
 
@@ -131,11 +135,11 @@ def _devices() -> int:
 
 
 def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
-    """An autocast setting for CUDA that applies to the CPU too, where the tensors are."""
+    """An autocast setting for CUDA that applies to the CPU too, where tensors are; not while torch compiles."""
 
     @functools.wraps(original)
     def set_(*args: Any) -> None:
-        if args[0] == "cuda":
+        if args[0] == "cuda" and is_function_mode_on():
             original("cpu", *args[1:])
         original(*args)
 

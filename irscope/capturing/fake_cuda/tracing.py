@@ -17,7 +17,11 @@ from torch._C import _len_torch_dispatch_stack, _pop_torch_dispatch_stack, _push
 
 from irscope.capturing.fake_cuda.device_guard import available_accelerator
 from irscope.capturing.fake_cuda.dispatch_mode import FakeCudaDispatchMode
-from irscope.capturing.fake_cuda.function_mode import FakeCudaFunctionMode, without_function_mode
+from irscope.capturing.fake_cuda.function_mode import (
+    FakeCudaFunctionMode,
+    compiler_at_work,
+    without_function_mode,
+)
 from irscope.capturing.fake_cuda.tensor_tags import on_cpu
 from irscope.toolchain.patching import patched
 
@@ -62,7 +66,7 @@ def _module(name: str) -> Any:
 @contextmanager
 def _tracing() -> Iterator[None]:
     """Within the block, the dispatch mode of fake CUDA tensors is off, and torch sees an available GPU."""
-    with _without_dispatch_mode(), available_accelerator():
+    with _without_dispatch_mode(), compiler_at_work(), available_accelerator():
         yield
 
 
@@ -84,7 +88,7 @@ def _tracing_or_skipping(original: Callable[..., Any], report: Report) -> Callab
             with _tracing():
                 return original(*args, **kwargs)
         except (BackendCompilerFailed, InternalTorchDynamoError) as error:
-            report(_first_line(error), "this function runs")
+            report(_reason(error), "this function runs")
             return ConvertFrameReturn()
 
     return convert
@@ -99,15 +103,18 @@ def _compiling_or_interpreting(original: Callable[..., Any], report: Report) -> 
             with _compiling():
                 return original(graph, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, the program goes on
-            report(_first_line(error), "this graph runs")
+            report(_reason(error), "this graph runs")
             return torch._functorch.aot_autograd.make_boxed_func(graph.forward)
 
     return compile_
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().partition("\n")[0]
-    return f"failed: {text or type(error).__name__}"
+def _reason(error: Exception) -> str:
+    """The first line of an error of torch.compile; the second follows "backend='inductor' raised:"."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    while len(lines) > 1 and lines[0].endswith("raised:"):
+        del lines[0]
+    return f"failed: {lines[0] if lines else type(error).__name__}"
 
 
 @contextmanager
