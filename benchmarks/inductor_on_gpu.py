@@ -2,7 +2,7 @@
 
     python benchmarks/inductor_on_gpu.py [-o FOLDER] [block|reduction|matmul ...]
 
-Runs the programs of inductor_programs.py with and without irscope, with cold and with warm caches of Inductor,
+Runs the programs of inductor_programs.py with and without irscope, with cold and warm caches of Inductor,
 and compares:
 
 - the kernels that Inductor reports (defined in the output codes that TORCH_LOGS=output_code names) with those
