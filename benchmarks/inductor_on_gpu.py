@@ -2,8 +2,8 @@
 
     python benchmarks/inductor_on_gpu.py [-o FOLDER] [block|reduction|matmul ...]
 
-Runs the programs of inductor_programs.py with and without irscope, each with cold and with warm caches of
-Inductor, and compares:
+Runs the programs of inductor_programs.py with and without irscope, with cold and warm caches of Inductor,
+and compares:
 
 - the kernels that Inductor reports (defined in the output codes that TORCH_LOGS=output_code names) with those
   in the capture, by name and source;
@@ -67,13 +67,14 @@ def run(folder: Path, name: str, cache: str, programs: list[str], *command: str)
     )  # fmt: skip
     seconds = time.perf_counter() - begin
     (own / "stderr.txt").write_text(done.stderr)
-    lines = [line for line in done.stderr.splitlines() if "output_code]" not in line]
-    print(f"{name}: exit code {done.returncode}, {seconds:.1f} s", *lines[-12:], sep="\n  ", flush=True)
+    lines = done.stderr.splitlines()
+    shown = [line for line in lines if line.startswith("irscope:")] if not done.returncode else lines[-12:]
+    print(f"{name}: exit code {done.returncode}, {seconds:.1f} s", *shown, sep="\n  ", flush=True)
     files = set(REPORTED.findall(done.stderr))
     return Run(own, {kernel for file in files for kernel in KERNEL.findall(Path(file).read_text())}, seconds)
 
 
-def check_capture(title: str, path: Path, reported: set[tuple[str, str]]) -> list[str]:
+def check_capture(path: Path, reported: set[tuple[str, str]]) -> list[str]:
     """Prints how much of what Inductor reports is in a capture; returns the kernels that are missing."""
     with CaptureReader(path) as capture:
         variants = capture.variants()
@@ -88,12 +89,13 @@ def check_capture(title: str, path: Path, reported: set[tuple[str, str]]) -> lis
     wrappers = {v.artifacts["output_code"].digest for v in variants if "output_code" in v.artifacts}
     timed = [v for v in variants if v.benchmarks]
     print(
-        f"{title}: {len(reported) - len(missing)} of {len(reported)} reported kernels captured;"
+        f"  {len(reported) - len(missing)} of {len(reported)} reported kernels captured;"
         f" {len(variants)} variants of {len(names)} kernels;"
         f" {len(origins)} with graph nodes, {sum(bool(v.origin.lines) for v in origins)} with program lines,"
         f" {sum('output_code' in v.artifacts for v in variants)} with output code of {len(wrappers)} graphs,"
         f" {len(timed)} with times, {sum(any(b.chosen for b in v.benchmarks) for v in timed)} chosen,"
-        f" {sum(v.origin.configs is not None for v in origins)} chosen by the autotune cache"
+        f" {sum(v.origin.configs is not None for v in origins)} chosen by the autotune cache",
+        flush=True,
     )
     for name in missing:
         print(f"  missing: {name}{' (other source)' if name in names else ''}")
@@ -108,28 +110,23 @@ def main() -> int:
     args = parser.parse_args()
     folder = args.output or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    cold, warm = folder / "cold.irscope", folder / "warm.irscope"
-    irscope = ("-m", "irscope", "run", "-o")
-    plain_cold = run(folder, "plain cold", "cache.plain", args.programs)
-    plain_warm = run(folder, "plain warm", "cache.plain", args.programs)
-    runs = {
-        "irscope cold": run(folder, "irscope cold", "cache", args.programs, *irscope, str(cold)),
-        "irscope warm": run(folder, "irscope warm", "cache", args.programs, *irscope, str(warm)),
-    }
-    shared = run(folder, "plain with irscope's caches", "cache", args.programs)
-    problems = 0
-    for (title, one), path in zip(runs.items(), (cold, warm), strict=True):
-        problems += len(check_capture(title, path, one.kernels))
-    first = (plain_cold, runs["irscope cold"], plain_warm, runs["irscope warm"])
-    print("seconds of the first call, cold: plain, irscope; warm: plain, irscope; then ms of a later call")
-    for case, expected in shared.results.items():
-        others = [one.results[case] for one in runs.values()]
+    capture = ("-m", "irscope", "run", "-o")
+    names, problems = args.programs, 0
+    runs = []
+    for title in ("cold", "warm"):
+        path = folder / f"{title}.irscope"
+        runs.append(run(folder, f"irscope, {title} caches", "cache", names, *capture, str(path)))
+        problems += len(check_capture(path, runs[-1].kernels))
+    runs.append(run(folder, "plain, the same warm caches", "cache", names))
+    for case, expected in runs[-1].results.items():
+        others = [one.results[case] for one in runs[:-1]]
         equal = all(len(expected) == len(o) and all(map(torch.equal, expected, o)) for o in others)
         problems += not equal
-        seconds = " ".join(f"{one.times[case][0]:7.2f}" for one in first)
-        later = " ".join(f"{one.times[case][1]:8.4f}" for one in (shared, runs["irscope warm"]))
-        print(f"{case:22} {'equal' if equal else 'DIFFERENT':9} {seconds}  {later}")
-    print("seconds of the process:", " ".join(f"{one.seconds:.1f}" for one in first))
+        print(f"results of {case}: {'equal' if equal else 'DIFFERENT'}", flush=True)
+    runs.append(run(folder, "plain, cold caches", "cache.plain", names))
+    print("program: seconds of the first call, milliseconds of a later one, in each of these runs")
+    for case in runs[0].times:
+        print(f"{case:22}", "  ".join("{:7.2f} s {:8.4f} ms".format(*one.times[case]) for one in runs))
     return 1 if problems else 0
 
 

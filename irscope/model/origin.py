@@ -35,8 +35,9 @@ class Origin:
 
     `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its
     nodes that the kernel computes by their names in the program's graph, `operators` the operators that
-    these became ("aten.relu"), `lines` the lines of the program that they came from. `configs` is how many
-    configs there were if the generator's cache had chosen one of them, so that the others were not compiled.
+    these became ("aten.relu"), `lines` the lines of the program that they came from. `trial` says what the
+    kernel was measured for if the program does not launch it. `configs` is how many configs there were if the
+    generator's cache had chosen one of them, so that the others were not compiled.
     """
 
     graph: str = ""
@@ -44,6 +45,7 @@ class Origin:
     operators: tuple[str, ...] = ()
     lines: tuple[ProgramLine, ...] = ()
     configs: int | None = None
+    trial: str = ""
 
     @property
     def summary(self) -> str:
@@ -59,7 +61,8 @@ class Origin:
     @property
     def sentence(self) -> str:
         """The summary and the choice: what views print about a generated kernel."""
-        return "; ".join(filter(None, [f"computes {self.summary}" if self.summary else "", self.choice]))
+        computed = f"computes {self.summary}" if self.summary else ""
+        return "; ".join(filter(None, [computed, self.trial, self.choice]))
 
     @property
     def choice(self) -> str:
@@ -79,23 +82,28 @@ def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:
     found = metadata.get(ORIGIN)
     if not isinstance(found, Mapping):
         return None
-    graph, configs, lines = found.get("graph"), found.get("configs"), found.get("lines")
+    configs, lines = found.get("configs"), found.get("lines")
     return Origin(
-        graph=graph if isinstance(graph, str) else "",
+        graph=_text(found.get("graph")),
         nodes=_texts(found.get("nodes")),
         operators=_texts(found.get("operators")),
         lines=tuple(filter(None, map(_program_line, lines if isinstance(lines, list | tuple) else ()))),
         configs=configs if isinstance(configs, int) else None,
+        trial=_text(found.get("trial")),
     )
 
 
 def _program_line(found: Any) -> ProgramLine | None:
     if not isinstance(found, Mapping):
         return None
-    file, line, *texts = (found.get(name) for name in ("file", "line", "function", "text"))
+    file, line = found.get("file"), found.get("line")
     if not isinstance(file, str) or not isinstance(line, int):
         return None
-    return ProgramLine(file, line, *(text if isinstance(text, str) else "" for text in texts))
+    return ProgramLine(file, line, _text(found.get("function")), _text(found.get("text")))
+
+
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _texts(found: Any) -> tuple[str, ...]:

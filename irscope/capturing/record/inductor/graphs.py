@@ -30,6 +30,8 @@ from irscope.toolchain.kernels import source_function
 from irscope.toolchain.patching import never_raises
 
 OUTPUT_CODE = "output_code"
+# What kernels are measured for that the program does not launch.
+CHOICE, FUSION = "a choice of max-autotune, only measured", "only measured, to decide about a fusion"
 
 
 @dataclass(frozen=True)
@@ -108,19 +110,19 @@ class InductorGraphs:
         from torch._inductor.virtualized import V
 
         node = getattr(V.graph, "current_node", None)
-        meta = getattr(node, "meta", {})
-        operator = getattr(meta.get("original_aten"), "overloadpacket", None)
-        line = program_line(meta.get("stack_trace") or "", _torch_folder())
-        origin = Origin(
-            graph=f"{_compile_id()} {_part(V.graph)}".strip(),
-            nodes=(node.name,) if node is not None else (),
-            operators=(str(operator),) if operator is not None else (),
-            lines=(line,) if line else (),
-        )
+        origin = origin_of_nodes([] if node is None else [node], CHOICE)
         for choice in choices:
             path = getattr(getattr(choice, "bmreq", None), "module_path", None)
             if isinstance(path, str):
                 self._kernels.setdefault(_stem(path), GeneratedKernel("", None, origin))
+
+    @never_raises
+    def add_trial(self, source: str, scheduled: Sequence[Any]) -> None:
+        """Inductor has generated a kernel for these nodes of its scheduler, fused or apart, to measure it."""
+        found = (origin for each in scheduled for origin in each.node.get_origins())
+        nodes = [node for node in dict.fromkeys(found) if node.op == "call_function"]
+        kernel = GeneratedKernel("", None, origin_of_nodes(nodes, FUSION))
+        self._kernels.setdefault(_key(source), kernel)
 
     def add_narrowed(self, path: str | None, configs: int) -> None:
         """Inductor's autotune cache chose one of this many configs of a kernel."""
@@ -134,7 +136,11 @@ class InductorGraphs:
     @never_raises
     def _annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]] | None:
         kernel = self.of_file(function.fn.__code__.co_filename)
-        return annotated(variant, kernel, source_function(function).text) if kernel else None
+        if kernel is None:
+            if "triton_heuristics" not in function.fn.__globals__:  # not a kernel of Inductor
+                return None
+            kernel = GeneratedKernel("", None, Origin())
+        return annotated(variant, kernel, source_function(function).text)
 
     def _origin(self, name: str, module: _Module) -> Origin:
         if module.kernels is None:
@@ -163,7 +169,7 @@ def annotated(
 
     The constants of a template become values of the config, the size hints an argument.
     """
-    constants, hints = template_constants(source), size_hints(source)
+    constants, hints, origin = template_constants(source), size_hints(source), origin_to_json(kernel.origin)
     known = dict(variant.config.values)
     config = Config((*((n, v) for n, v in constants.items() if n not in known), *known.items()))
     more = (Argument("size_hints", "constexpr", None, hints),) if hints else ()
@@ -175,9 +181,24 @@ def annotated(
         config=config,
         specialization=(*variant.specialization, *more),
         cache_key={**variant.cache_key, **cache_key},
-        metadata={**variant.metadata, ORIGIN: origin_to_json(kernel.origin)},
+        metadata={**variant.metadata, **({ORIGIN: origin} if origin else {})},
     )
     return completed, {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
+
+
+def origin_of_nodes(nodes: Sequence[Any], trial: str) -> Origin:
+    """The origin of a kernel that is measured for these nodes of the graph that Inductor lowers."""
+    from torch._inductor.virtualized import V
+
+    operators = (getattr(node.meta.get("original_aten"), "overloadpacket", None) for node in nodes)
+    lines = (program_line(node.meta.get("stack_trace") or "", _torch_folder()) for node in nodes)
+    return Origin(
+        graph=f"{_compile_id()} {_part(V.graph)}".strip(),
+        nodes=tuple(node.name for node in nodes),
+        operators=tuple(dict.fromkeys(str(operator) for operator in operators if operator is not None)),
+        lines=tuple(dict.fromkeys(filter(None, lines))),
+        trial=trial,
+    )
 
 
 def _stem(path: str) -> str:

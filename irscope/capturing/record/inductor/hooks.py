@@ -19,6 +19,7 @@ _AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
 _CODE_CACHE = "torch._inductor.codecache"
 _ASYNC_COMPILE = "torch._inductor.async_compile"
 _COMPILE_FX = "torch._inductor.compile_fx"
+_SCHEDULING = "torch._inductor.codegen.simd"
 _SELECTOR = "torch._inductor.select_algorithm"
 
 # Creates the replacement of a function from the function.
@@ -35,6 +36,9 @@ def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
         hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", lambda of: _loading(of, graphs))
         hooks.on(_ASYNC_COMPILE, "AsyncCompile.triton", lambda of: _adding(of, graphs))
         hooks.on(_SELECTOR, "AlgorithmSelectorCache.__call__", lambda of: _selecting(of, graphs))
+        hooks.on(
+            _SCHEDULING, "SIMDScheduling.generate_kernel_code_from_nodes", lambda of: _trying(of, graphs)
+        )
         hooks.on(_AUTOTUNER, "check_autotune_cache", lambda of: _narrowing(of, graphs))
         yield graphs
 
@@ -140,6 +144,18 @@ def _selecting(original: Callable[..., Any], graphs: InductorGraphs) -> Callable
         return original(self, name, choices, *args, **kwargs)
 
     return select
+
+
+def _trying(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
+    """`generate_kernel_code_from_nodes(nodes, benchmark_kernel)`, which returns a kernel to be measured."""
+
+    @functools.wraps(original)
+    def generate(self: Any, nodes: Any, *args: Any, **kwargs: Any) -> Any:
+        source = original(self, nodes, *args, **kwargs)
+        graphs.add_trial(source, nodes)
+        return source
+
+    return generate
 
 
 def _narrowing(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
