@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope import __version__
-from irscope.model import UserError
+from irscope.model import Expression, UserError, Value, parse_argument
 
 if TYPE_CHECKING:
     from irscope.capturing.compile.sweep import Progress
@@ -88,11 +88,16 @@ def _request(sweep: LessonSweep) -> SweepRequest:
         file=sweep.file,
         kernel=sweep.kernel,
         signature=sweep.signature,
-        constants=sweep.const or {},
-        axes={name: tuple(values) for name, values in (sweep.config or {}).items()},
+        constants={name: _value(value) for name, value in (sweep.const or {}).items()},
+        axes={name: tuple(map(_value, values)) for name, values in (sweep.config or {}).items()},
         targets=tuple(map(parse_target, sweep.targets)),
         passes=sweep.passes,
     )
+
+
+def _value(value: Value) -> Value | Expression:
+    """A value in a lesson's file; text is what one would write after `--config NAME=`."""
+    return parse_argument(value) if isinstance(value, str) else value
 
 
 def _compile(request: SweepRequest, path: Path) -> Progress:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.model.environment import environment_of
+from irscope.model.object_values import literal
 from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
 from irscope.model.tuning_config import Config, Value, parse_value
@@ -50,7 +51,7 @@ class Argument:
     def __str__(self) -> str:
         """The argument in Triton's ahead-of-time notation."""
         if self.type == "constexpr":
-            return str(self.value)
+            return literal(self.value) if isinstance(self.value, tuple) else str(self.value)
         return f"{self.type}:16" if self.key and "D" in self.key else self.type
 
 

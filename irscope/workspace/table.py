@@ -358,4 +358,6 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
 
 
 def _plain(value: FactValue | Value) -> PlainValue:
+    if isinstance(value, tuple):
+        return format_value(value)
     return value if isinstance(value, int | float | str | None) else str(value)

@@ -152,3 +152,30 @@ def test_control_characters_do_not_reach_the_terminal(layout: Run):
     listed = layout("#3")
     assert "\x1b" not in listed
     assert "\x9b" not in listed
+
+
+def test_gluon_has_layouts_as_written_and_as_lowered(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    blocked = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [1], order = [0]}>"
+    value = "%x = tt.make_range {{end = 128 : i32, start = 0 : i32}} : tensor<128xi32, {}>\n"
+    lowered = f"#blocked = {blocked}\n{value.format('#blocked')}".encode()
+    path = str(tmp_path / "g.irscope")
+    with CaptureWriter.create(tmp_path / "g.irscope") as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0+test"}, "irscope compile copy.py")
+        kernel = writer.add_kernel(SourceFunction("copy", "c.py", 1, "def f(): pass\n"), (), ())
+        written = value.format("#gluon.auto_encoding").encode()
+        for number, (stage, text) in enumerate((("glir", written), ("source", lowered))):
+            artifacts = {stage: text, "ttgir": lowered}
+            new = NewVariant(parse_target("cuda:90"), (), Config((("N", number),)), artifacts=artifacts)
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+    assert main(["layout", path, "1"]) == 0
+    written_part, lowered_part = capsys.readouterr().out.split("Tensors as lowered (ttgir)")
+    assert "Tensors as written (glir)" in written_part
+    assert "tensor<128xi32, #gluon.auto_encoding>" in written_part
+    assert "tensor<128xi32, #blocked>" in lowered_part
+    assert main(["layout", path, "2"]) == 0
+    assert "Tensors as written (source)" in capsys.readouterr().out
+    assert main(["layout", path, "2", "%x", "--stage", "source"]) == 0
+    assert "T1:0-3" in capsys.readouterr().out
+    assert main(["layout", path, "1", "%x", "--stage", "glir"]) == 2
+    assert capsys.readouterr().err == "irscope: %x has no layout here: the compiler chooses it, see ttgir\n"
+    assert main(["layout", path, "2", "%x", "--stage", "glir"]) == 2

@@ -304,6 +304,7 @@ LAYOUT = {
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
+    "written": Trial(messages, ("T",), lambda _, notes: "Only Gluon kernels" in notes),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }
 TURNED = {
