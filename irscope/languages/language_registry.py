@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import cast
 
 from irscope.languages.document import Document
 from irscope.languages.language import Language
+from irscope.plugins import guarded
 
 # The name in the stage table -> the module that defines `LANGUAGE`.
 _MODULES = {
@@ -32,7 +34,12 @@ def add_languages(modules: Mapping[str, str]) -> None:
 @cache
 def language_named(name: str) -> Language:
     """The language called `name` in the stage table. Raises KeyError if there is none."""
-    return cast(Language, import_module(_MODULES[name]).LANGUAGE)
+    found = cast(Language, import_module(_MODULES[name]).LANGUAGE)
+    if name in LANGUAGES:
+        return found
+    # A plug-in's: of a text that it cannot parse, the lines are shown.
+    parse = guarded(found.parse, lambda text: Document(name, text, ()), f"the parser of {name}")
+    return replace(found, parse=parse)
 
 
 def parse(text: str, language: str) -> Document:

@@ -154,13 +154,25 @@ def _kernels_of_frontends(values: Mapping[str, Any]) -> dict[str, FoundKernel]:
         key: replace(found, source_stages=_source_stages(frontend, found.function))
         for frontend in imported
         for key, value in values.items()
-        if (kernel := resolve_name(frontend.unwrap)(value)) is not None
+        if (kernel := _call_hook(frontend, frontend.unwrap, value)) is not None
         and (found := unwrap(kernel)) is not None
     }
 
 
 def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
-    return dict(resolve_name(frontend.sources)(function)) if frontend.sources else {}
+    return _call_hook(frontend, frontend.sources, function) or {}
+
+
+def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
+    """What a hook of a front end returns; None if it has no such hook. Raises UserError if that fails."""
+    if not hook:
+        return None
+    try:
+        return resolve_name(hook)(argument)
+    except Exception as error:
+        raise UserError(
+            f"{hook} of the front end '{frontend.name}': {type(error).__name__}: {error}"
+        ) from error
 
 
 def _decorated(value: Any) -> Any:

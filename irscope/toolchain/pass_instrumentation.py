@@ -121,7 +121,7 @@ class PassInstrumentation:
 
 
 def _compiler_modules(backend: Any) -> list[ModuleType]:
-    """The modules of a backend that use libtriton: of its class, its base classes, and those that it imports."""
+    """The modules of a backend that use libtriton: of its class, its base classes and its imports."""
     own = [sys.modules[each.__module__] for each in type(backend).__mro__]
     borrowed = [value for module in own for value in vars(module).values() if isinstance(value, ModuleType)]
     found = {id(module): module for module in (*own, *borrowed) if _of_libtriton(vars(module).get("ir"))}

@@ -12,7 +12,7 @@ import pytest
 from irscope.model import Argument, Config, SourceFunction, Target
 from irscope.store import CaptureWriter
 from irscope.store.writer import NewVariant
-from tests.plugins.installing import add_metadata, install
+from tests.plugins.installing import HERE, add_metadata, install
 
 ASSEMBLY = (
     ".registers 4\n\tglobal_load_dwordx{}\tv1\n\ts_waitcnt vmcnt(0)\n\tglobal_store_dword\tv2\n\ts_endpgm\n"
@@ -128,6 +128,43 @@ def test_a_plug_in_that_cannot_be_used_costs_a_line(capture, tmp_path):
     ]
     assert "no backend 'example'; install the plug-in" in done.stderr
     assert "exit code 2" in done.stdout
+
+
+RAISING = """
+from dataclasses import replace
+from irscope_example.backend import EXAMPLE
+from irscope_example.exasm import LANGUAGE as EXASM
+
+def fail(*arguments): raise RuntimeError("not today")
+
+LANGUAGE = replace(EXASM, parse=fail)
+BACKEND = replace(
+    EXAMPLE, resources=fail, device=fail, instruction_set=fail, machine_instruction_set=fail,
+    languages={"exasm": __name__},
+)
+"""
+
+
+def test_functions_of_a_plug_in_that_raise_cost_a_line_each(capture, tmp_path):
+    add_metadata(tmp_path, "raising", "0.1", {"irscope.backends": {"example": "raising:BACKEND"}})
+    (tmp_path / "raising.py").write_text(RAISING)
+    path = os.pathsep.join([str(tmp_path), str(HERE / "example")])
+    done = commands(
+        f"list;{capture}", f"diff;{capture};1;2", f"show;{capture};1;--stage;exdis",
+        environment={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert "exit code" not in done.stdout, done.stderr
+    assert "s_endpgm" in done.stdout
+    assert sorted(line for line in done.stderr.splitlines() if "not today" in line) == [
+        f"irscope: {what} failed: RuntimeError: not today"
+        for what in (
+            "device of the backend 'example'",
+            "instruction_set of the backend 'example'",
+            "machine_instruction_set of the backend 'example'",
+            "resources of the backend 'example'",
+            "the parser of exasm",
+        )
+    ]
 
 
 PROGRAM_OF_USER = """

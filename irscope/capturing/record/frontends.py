@@ -11,6 +11,7 @@ from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
 from irscope.frontends import Frontend, all_frontends
+from irscope.plugins import guarded
 
 
 @contextmanager
@@ -47,7 +48,8 @@ class _Recorders:
             return
         try:
             if frontend.sources:
-                self._recorder.add_sources(resolve_name(frontend.sources))
+                whose = f"{frontend.sources} of the front end '{frontend.name}'"
+                self._recorder.add_sources(guarded(resolve_name(frontend.sources), lambda _: {}, whose))
             if frontend.record:
                 record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
                 self.stack.enter_context(record)
