@@ -93,8 +93,8 @@ def test_the_machine_code_is_that_of_helion_alone(program: Recorded, captured: C
     assert done.stdout.split() == [captured.variants[n].artifacts["ptx"].digest for n in range(2)]
 
 
-# Generates and compiles two configs of matmul with Helion and Triton only, for FakeTensors on cuda:0. These have
-# no address, on which the code of the third config depends.
+# Generates and compiles two configs of matmul with Helion and Triton only, for FakeTensors on cuda:0. These
+# have no address, on which the code of the third config depends.
 _ALONE = """
 import hashlib, sys
 import torch, triton

@@ -41,6 +41,9 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     The program's own operators always run, whatever their size: they may launch kernels.
     """
 
+    # Dispatches flex_attention and the like too.
+    supports_higher_order_operators = True
+
     def __init__(self, operators: ProgramOperators) -> None:
         super().__init__()
         self._operators = operators
@@ -53,6 +56,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         if is_tracing(args):
             return func(*args, **kwargs)
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            return _higher_order(func, args, kwargs, any(map(unknown, tensors)))
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
         if func is torch.ops.aten._local_scalar_dense.default and tainted:
@@ -73,6 +78,15 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             result = func(*args, **kwargs)
         _tag_values(func, result, written, tainted)
         return result
+
+
+def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tainted: bool) -> Any:
+    """The result of an operator that calls functions, such as flex_attention."""
+    with without_function_mode():
+        result = func(*args, **kwargs)
+    if tainted:
+        set_unknown(result)
+    return result
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:

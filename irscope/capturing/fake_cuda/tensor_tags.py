@@ -36,6 +36,8 @@ def is_tracing(args: tuple[Any, ...]) -> bool:
 
 def _storage(tensor: torch.Tensor) -> Any:
     """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):  # within vmap or grad
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
     elif tensor.layout is not torch.strided:
