@@ -15,6 +15,8 @@ from irscope.model import Value
 
 # Helion's name of the constant that has the size of a block (helion/_compiler/device_function.py).
 _BLOCK_SIZE = "_BLOCK_SIZE_"
+# Values per memory operation, for which Helion accepts one for all.
+_BROADCAST = frozenset(["indexing", "atomic_indexing", "load_eviction_policies"])
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,16 @@ def function_text(function: Any) -> str:
 
 
 def config_values(config: Mapping[str, Any]) -> dict[str, Value]:
-    """The values of a config of Helion; a list becomes its text, `[64,32]`."""
-    return {name: value_text(value) for name, value in config.items()}
+    """The values of a config of Helion; a list becomes its text, `[64,32]`.
+
+    One value for every memory operation is that value, whether the config lists it once or per operation.
+    """
+    return {name: value_text(_once(value) if name in _BROADCAST else value) for name, value in config.items()}
+
+
+def _once(value: Any) -> Any:
+    """The item of a list of equal items; any other value as it is."""
+    return value[0] if isinstance(value, list) and value and value.count(value[0]) == len(value) else value
 
 
 def value_text(value: Any) -> Value:

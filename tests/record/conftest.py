@@ -21,10 +21,11 @@ class Recorded(NamedTuple):
     cache: Path
 
 
-def _run(folder: Path, capture: str, cache: Path, *words: str | Path) -> Recorded:
+def run_program(folder: Path, capture: str, cache: Path, *words: str | Path, **environment: str) -> Recorded:
+    """Runs Python with these words in `folder`, where it writes the capture."""
     done = subprocess.run(
         [sys.executable, *words],
-        cwd=folder, env=os.environ | {"TRITON_CACHE_DIR": str(cache)},
+        cwd=folder, env=os.environ | {"TRITON_CACHE_DIR": str(cache)} | environment,
         capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     return Recorded(done, folder / capture, cache)
@@ -36,13 +37,13 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("ordinary")
     (folder / "script.py").write_text(programs.ORDINARY)
     words = ("-m", "irscope", "run", "--target", "cuda:80", "--passes", "script.py", "--kernel", "7")
-    return _run(folder, "script.irscope", folder / "cache", *words)
+    return run_program(folder, "script.irscope", folder / "cache", *words)
 
 
 def run_gpu_program(folder: Path, cache: Path, *words: str) -> Recorded:
     """Runs gpu_program.py, which writes gpu.irscope."""
     program = Path(__file__).with_name("gpu_program.py")
-    return _run(folder, "gpu.irscope", cache, "-W", "ignore", program, "gpu.irscope", *words)
+    return run_program(folder, "gpu.irscope", cache, "-W", "ignore", program, "gpu.irscope", *words)
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,9 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     The program's own operators always run, whatever their size: they may launch kernels.
     """
 
+    # Dispatches flex_attention and the like too.
+    supports_higher_order_operators = True
+
     def __init__(self, operators: ProgramOperators) -> None:
         super().__init__()
         self._operators = operators
@@ -59,6 +62,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         if is_tracing(args):
             return func(*args, **kwargs)
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if isinstance(func, torch._ops.HigherOrderOperator):
+            return _higher_order(func, args, kwargs, any(map(unknown, tensors)))
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
         if func is torch.ops.aten._local_scalar_dense.default and tainted:
@@ -102,6 +107,15 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             results = tree_leaves(uninitialized(func, args, kwargs))  # an `out` of another shape is resized
             return [getattr(result, "shape", None) for result in results] == [out.shape for out in written]
         return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
+
+
+def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tainted: bool) -> Any:
+    """The result of an operator that calls functions, such as flex_attention."""
+    with without_function_mode():
+        result = func(*args, **kwargs)
+    if tainted:
+        set_unknown(result)
+    return result
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from irscope.backends import backend_of
+from irscope.backends import CUDA, backend_of
 from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
@@ -90,7 +90,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     for name in _NVTX:
         yield cuda.nvtx, name, _constant(0)
     yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
-    if target.backend != HIP.name and not torch._C._has_cudnn:
+    if target.backend == CUDA.name and not torch._C._has_cudnn:
         yield torch.backends.cudnn, "is_available", _constant(True)
         yield torch.backends.cudnn, "version", _constant(CUDNN_VERSION)
     yield torch.version, target.backend, "13.0"
