@@ -97,7 +97,7 @@ def main() -> None:
     outcomes = []
     for program in programs():
         name = f"{program.library.name} {program.name}"
-        if args.only and not any(word in name for word in args.only):
+        if args.only and not any(word in f"{program.library.name}: {program.name}" for word in args.only):
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = args.keep / name.replace(" ", "_").replace("/", "_") if args.keep else Path(scratch)

@@ -25,6 +25,7 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_filled,
     set_on_cpu,
     set_unknown,
+    tensors_in,
     unknown,
 )
 from irscope.capturing.fake_cuda.unknown_value import Assumptions, unknown_value
@@ -61,38 +62,51 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if is_tracing(args):
             return func(*args, **kwargs)
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if isinstance(func, torch._ops.HigherOrderOperator):
-            return _higher_order(func, args, kwargs, any(map(unknown, tensors)))
-        written = _written(func, args, kwargs)
-        tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
-        if func is torch.ops.aten._local_scalar_dense.default and tainted:
-            raise NeedsGpuError(read_at=unknown_value().read_at)
+            return _higher_order(func, args, kwargs)
+        with torch._C.DisableTorchFunction():  # quick, and no mode of the program sees what is asked here
+            tensors = tensors_in(args, kwargs)
+            written = _written(func, args, kwargs)
+            tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
+            if tainted:
+                _check_answerable(func, tensors)
+            result = self._not_computed(func, args, kwargs, tensors, written, tainted)
+        if result is not _COMPUTED:
+            return result
+        with without_function_mode():
+            result = func(*args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            _tag_values(func, result, written, tainted)
+        return result
+
+    def _not_computed(
+        self,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tensors: list[torch.Tensor],
+        written: list[torch.Tensor],
+        tainted: bool,
+    ) -> Any:
+        """The result of an operator that is skipped; _COMPUTED if it is not."""
         if func is torch.ops.aten.equal.default and tainted:
             return True
-        if tainted and _shaped_by_values(func, tensors):
-            raise NeedsGpuError
         if _is_created_unfilled(func, args):
             result = uninitialized(func, args, kwargs)
-            if _name(func) in _ZEROS:
-                return result
-            (set_empty if _name(func) in _ALLOCATING else set_unknown)(result)
-            return result
-        views = any(returned.alias_info is not None for returned in func._schema.returns)
-        skipped = not views and (_large(tensors) or not _has_cpu_kernel(func))
-        skipped = skipped and not self._operators.implements(func)
-        skipped = skipped and not (_name(func) in _CREATING or (_name(func) in _COPYING and not tainted))
-        if skipped and (result := uninitialized(func, args, kwargs)) is not None:
-            set_unknown(result)
+            if _name(func) not in _ZEROS:
+                (set_empty if _name(func) in _ALLOCATING else set_unknown)(result)
             return result
         if written and (_skipped_in_place(func, args) or self._skips_update(func, args, kwargs, written)):
             set_unknown(written)
             returned = written[: len(func._schema.returns)]
             return returned[0] if len(returned) == 1 else tuple(returned) or None
-        with without_function_mode():
-            result = func(*args, **kwargs)
-        _tag_values(func, result, written, tainted)
-        return result
+        skipped = not _returns_views(func) and (_large(tensors) or not _has_cpu_kernel(func))
+        skipped = skipped and not self._operators.implements(func)
+        skipped = skipped and not (_name(func) in _CREATING or (_name(func) in _COPYING and not tainted))
+        if skipped and (result := uninitialized(func, args, kwargs)) is not None:
+            set_unknown(result)
+            return result
+        return _COMPUTED
 
     def _skips_update(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[torch.Tensor]
@@ -100,8 +114,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         """Whether this is in-place arithmetic on large tensors, such as an optimizer's, or has an `out`."""
         if _name(func) in _FILLING or func.namespace != "aten" or self._operators.implements(func):
             return False
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        if not (_large(tensors) and all(tensor.is_floating_point() for tensor in written)):
+        if not (_large(tensors_in(args, kwargs)) and all(tensor.is_floating_point() for tensor in written)):
             return False
         if any(argument.is_out for argument in func._schema.arguments):
             results = tree_leaves(uninitialized(func, args, kwargs))  # an `out` of another shape is resized
@@ -109,13 +122,33 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
 
 
-def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tainted: bool) -> Any:
+def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of an operator that calls functions, such as flex_attention."""
+    with torch._C.DisableTorchFunction():
+        tainted = any(map(unknown, tensors_in(args, kwargs)))
     with without_function_mode():
         result = func(*args, **kwargs)
     if tainted:
         set_unknown(result)
     return result
+
+
+# In place of a result: the operator has to be computed.
+_COMPUTED = object()
+
+
+def _check_answerable(func: Any, tensors: list[torch.Tensor]) -> None:
+    """Raises NeedsGpuError if the operator needs a value that is unknown."""
+    if func is torch.ops.aten._local_scalar_dense.default:
+        raise NeedsGpuError(read_at=unknown_value().read_at)
+    if _shaped_by_values(func, tensors):
+        raise NeedsGpuError
+
+
+@functools.cache
+def _returns_views(func: Any) -> bool:
+    """Whether a result shares its values with an argument: views, and arguments that are written."""
+    return any(returned.alias_info is not None for returned in func._schema.returns)
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
@@ -138,13 +171,13 @@ def _has_cpu_kernel(func: Any) -> bool:
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     """The tensors that the operator writes to: in-place arguments, `out`, all arguments of a collective."""
     if func.namespace == _COLLECTIVES:
-        return [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+        return tensors_in(args, None)
     if not func._schema.is_mutable:
         return []
     given = zip(func._schema.arguments, args, strict=False)
     named = ((argument, kwargs.get(argument.name)) for argument in func._schema.arguments)
     values = [v for argument, v in (*given, *named) if argument.alias_info and argument.alias_info.is_write]
-    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    return tensors_in(values, None)
 
 
 def _is_filled(func: Any, tensor: torch.Tensor, written: list[torch.Tensor]) -> bool:
@@ -165,6 +198,7 @@ def _tag_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bo
         set_filled(written)
 
 
+@functools.cache
 def _name(func: Any) -> str:
     return str(func._schema.name.removeprefix("aten::"))
 
@@ -277,7 +311,7 @@ def _operator_name(name: Any) -> str:
 
 def _call(implementations: Mapping[str, Callable[..., Any]], *args: Any, **kwargs: Any) -> Any:
     """Calls the implementation for the device that the tensors have in the program's view."""
-    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    tensors = tensors_in(args, kwargs)
     keys = ("CPU", "CUDA") if tensors and all(map(on_cpu, tensors)) else ("CUDA", _DEFAULT, "CPU")
     return next(implementations[key] for key in keys if key in implementations)(*args, **kwargs)
 

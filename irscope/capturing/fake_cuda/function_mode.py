@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,12 +16,12 @@ import torch
 from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
 from torch.utils import _device
 from torch.utils._device import _device_constructors
-from torch.utils._pytree import tree_leaves
 
 from irscope.capturing.fake_cuda.tensor_tags import (
     fake_pointer,
     is_cuda,
     is_tracing,
+    leaves,
     on_cpu,
     set_on_cpu,
     set_unknown,
@@ -58,9 +58,9 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
-        leaves = _leaves(args, kwargs)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        for leaf in leaves:
+        given = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        for leaf in given:
             if isinstance(leaf, UnknownValue):
                 raise NeedsGpuError(read_at=leaf.read_at)
         if any(map(unknown, tensors)):
@@ -72,14 +72,6 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
                 return _compute(func, tensors, args, dict(kwargs or {}))
             return _answer_without_values(func, tensors[0], self._assumed)
         return _compute(func, tensors, args, dict(kwargs or {}))
-
-
-def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Sequence[Any]:
-    """All leaves of the arguments; quickly if no argument is a container, as in most of a program's calls."""
-    values = (*args, *kwargs.values()) if kwargs else args
-    if any(isinstance(value, tuple | list | dict) for value in values):
-        return list(tree_leaves(values))
-    return values
 
 
 def _answer_without_values(func: Any, tensor: torch.Tensor, assumed: Assumptions) -> Any:

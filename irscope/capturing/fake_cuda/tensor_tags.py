@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -34,6 +35,19 @@ def is_tracing(args: tuple[Any, ...]) -> bool:
     return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
 
 
+def leaves(*values: Any) -> Sequence[Any]:
+    """All leaves of the values; quickly if none is a container, as in most of a program's calls."""
+    if any(isinstance(value, tuple | list | dict) for value in values):
+        return [leaf for value in values for leaf in tree_leaves(value)]
+    return values
+
+
+def tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[torch.Tensor]:
+    """The tensors in the arguments of a call."""
+    values = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
+    return [leaf for leaf in values if isinstance(leaf, torch.Tensor)]
+
+
 def _storage(tensor: torch.Tensor) -> Any:
     """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values.
 
@@ -55,7 +69,7 @@ def on_cpu(tensor: torch.Tensor) -> bool:
 
 def set_on_cpu(value: Any, cpu: bool) -> None:
     """Tags every tensor in `value` with the device that the program sees."""
-    for leaf in tree_leaves(value):
+    for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor):
             _storage(leaf).irscope_cpu = cpu
 
@@ -81,13 +95,13 @@ def set_empty(value: Any) -> None:
 
 def set_filled(value: Any) -> None:
     """Removes the tag of empty tensors in `value`: the program itself wrote to them."""
-    for leaf in tree_leaves(value):
+    for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor) and getattr(_storage(leaf), "irscope_unknown", None) == _EMPTY:
             _tag(leaf, None)
 
 
 def _tag(value: Any, reason: str | None) -> None:
-    for leaf in tree_leaves(value):
+    for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor):
             _storage(leaf).irscope_unknown = reason
 
