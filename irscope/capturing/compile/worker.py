@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 
 
 def main(descriptor: int) -> None:
-    """Serves the pipe until the parent closes it."""
-    pipe = Connection(descriptor)
+    """Serves the pipe that the parent opened as this file descriptor."""
+    serve_requests(Connection(descriptor))
+
+
+def serve_requests(pipe: Connection) -> None:
+    """Plans and compiles until the parent closes the pipe."""
     prepare()
     from irscope.toolchain.compiler import StageMemory
 
