@@ -19,7 +19,7 @@ import hashlib
 import importlib.util
 import json
 import os
-import socket
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,20 +27,27 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+import torch  # noqa: F401 - for the forked workers
+import triton  # noqa: F401
 
 from irscope.capturing.compile.pool import Stop, Worker, run_jobs
+from irscope.capturing.compile.worker import serve_requests
 from irscope.capturing.messages import SweepRequest
+from irscope.capturing.record.forked import fork
 from irscope.model import Target, UserError, parse_value
 from irscope.toolchain.argument_uses import Resolve
 from irscope.toolchain.guess import Guess, guess
 from irscope.workspace import parse_target
 
-SECONDS = 60
+SECONDS = 600  # per kernel
 STUB = "import sys\nfrom unittest.mock import MagicMock\nm = MagicMock(name=__name__)\nm.__path__ = []\n"
 STUB += "m.__spec__ = __spec__\nm.__name__ = __name__\nm.__version__ = '99.0'\nsys.modules[__name__] = m\n"
 
@@ -83,25 +90,52 @@ def libraries(folders: Sequence[Path]) -> list[Path]:
     ]
 
 
-def sources(library: Path) -> list[Source]:
-    """The files of a library that define kernels, in a fixed pseudorandom order."""
-    functions: dict[Path, list[ast.FunctionDef]] = {}
-    for path in sorted(library.rglob("*.py")):
-        functions[path] = list(jit_functions(path))
-    index: dict[str, list[ast.FunctionDef]] = defaultdict(list)
-    for found in functions.values():
-        for function in found:
-            index[function.name].append(function)
-    result = []
-    for path, found in functions.items():
-        own = {function.name: function for function in found}
-        called = {name for function in found for name in called_names(function)}
-        kernels = [one for one in found if one.name not in called and not returns_value(one)]
-        if kernels:
-            result.append(Source(library.name, path, tuple(kernels), partial(resolve, own, index)))
-    return sorted(
-        result, key=lambda one: hashlib.sha256(str(one.path.relative_to(library)).encode()).digest()
-    )
+class Library:
+    """The files of a library that mention Triton; each is parsed when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name, self._defining = folder.name, defaultdict(list)
+        paths = []
+        for path in sorted(folder.rglob("*.py")):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if "triton" in text and "jit" in text:
+                paths.append(path)
+                for name in set(re.findall(r"^ *def (\w+)\(", text, re.MULTILINE)):
+                    self._defining[name].append(path)
+        self.paths = sorted(paths, key=lambda one: digest(str(one.relative_to(folder))))
+
+    def sample(self, number: int) -> Iterator[Source]:
+        """The first files with `number` kernels in all; no file gives more than a quarter of them."""
+        for path in self.paths:
+            if number <= 0:
+                return
+            own = functions_of(path)
+            called = {name for function in own.values() for name in called_names(function)}
+            kernels = [one for one in own.values() if one.name not in called and not returns_value(one)]
+            if kernels:
+                yield Source(
+                    self.name, path, tuple(kernels[: max(number // 4, 4)]), partial(self.resolve, path)
+                )
+                number -= len(kernels[: max(number // 4, 4)])
+
+    def resolve(self, path: Path, node: ast.expr) -> ast.FunctionDef | None:
+        """The definition that a call refers to: in the same file, else the only one of its name."""
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in functions_of(path):
+            return functions_of(path)[name]
+        files = self._defining.get(name, [])
+        return functions_of(files[0]).get(name) if len(files) == 1 else None
+
+
+@cache
+def functions_of(path: Path) -> dict[str, ast.FunctionDef]:
+    """The `@triton.jit` functions of a file, by name."""
+    return {function.name: function for function in jit_functions(path)}
+
+
+def digest(text: str) -> str:
+    """A fixed pseudorandom name."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def jit_functions(path: Path) -> Iterator[ast.FunctionDef]:
@@ -131,27 +165,6 @@ def returns_value(function: ast.FunctionDef) -> bool:
 def called_names(function: ast.FunctionDef) -> set[str]:
     """The names that a function calls."""
     return {n.func.id for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-
-
-def resolve(
-    own: dict[str, ast.FunctionDef], index: dict[str, list[ast.FunctionDef]], node: ast.expr
-) -> ast.FunctionDef | None:
-    """The definition that a call refers to: in the same file, else the only one of its name."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    found = [own[name]] if name in own else index.get(name, [])
-    return found[0] if len(found) == 1 else None
-
-
-def sample(found: list[Source], number: int) -> list[Source]:
-    """The first files with `number` kernels in all; no file gives more than a quarter of them."""
-    chosen, left = [], number
-    for source in found:
-        if left <= 0:
-            break
-        kernels = source.kernels[: min(left, max(number // 4, 1))]
-        chosen.append(Source(source.library, source.path, kernels, source.resolve))
-        left -= len(kernels)
-    return chosen
 
 
 # Guessing.
@@ -186,13 +199,12 @@ class Bench:
 
     def compare(self, source: Source) -> list[Result]:
         """A result per kernel of a file."""
-        output = self._folder / hashlib.sha256(str(source.path).encode()).hexdigest()[:12]
+        output = self._folder / digest(str(source.path))
         output.mkdir(exist_ok=True)
         tried = {one.name: attempts(guess(one, source.resolve)) for one in source.kernels}
         plain, stubs = self._plain(source, tried, output)
         results = []
-        environment = self._environment("irscope", None)
-        worker = Worker(partial(start, environment))
+        worker = self._worker([])
         for kernel in source.kernels:
             result = Result(source.library, str(source.path), kernel.name)
             results.append(result)
@@ -206,16 +218,10 @@ class Bench:
             if "needs the module" in result.refusal and stubs:
                 result.stubbed = sorted(stubs)
                 worker.stop()
-                worker = Worker(partial(start, self._environment("irscope", output / "stubs")))
+                worker = self._worker([str(output / "stubs")])
                 worker = self._irscope(worker, request, result, said, output)
         worker.stop()
         return results
-
-    def _environment(self, side: str, stubs: Path | None) -> dict[str, str]:
-        paths = [str(stubs)] if stubs else []
-        paths += filter(None, [os.environ.get("PYTHONPATH")])
-        cache = str(self._folder / f"{side}-cache")
-        return {**os.environ, "TRITON_CACHE_DIR": cache, "PYTHONPATH": os.pathsep.join(paths)}
 
     def _plain(
         self, source: Source, tried: dict[str, list[dict[str, Any]]], output: Path
@@ -228,11 +234,12 @@ class Bench:
             "module": module,
             "target": [self._target.backend, arch],
             "output": str(output),
+            "paths": [str(output / "stubs")],
             "kernels": [{"name": name, "attempts": tries} for name, tries in tried.items()],
         }
         stubs: set[str] = set()
         while True:
-            lines = self._run_plain(request, output / "stubs")
+            lines = self._run_plain(request)
             first = lines[0] if lines else {"import": "the process ended", "missing": None}
             missing = first.get("missing")
             if not missing or missing in stubs or len(stubs) > 30 or not may_be_stubbed(missing, root, stubs):
@@ -243,16 +250,24 @@ class Bench:
             return {name: {"errors": [f"import: {first['import']}"]} for name in tried}, stubs
         return {line["name"]: line for line in lines[1:]}, stubs
 
-    def _run_plain(self, request: dict[str, Any], stubs: Path) -> list[dict[str, Any]]:
-        script = Path(__file__).with_name("plain_triton.py")
-        limit = 60 + 4 * SECONDS * len(request["kernels"])
-        environment = self._environment("plain", stubs)
-        with (stubs.parent / "plain.log").open("ab") as log:
-            done = subprocess.run(
-                [sys.executable, str(script)], input=json.dumps(request).encode(), stdout=subprocess.PIPE,
-                stderr=log, env=environment, timeout=limit, check=False,
-            )  # fmt: skip
-        return [json.loads(line) for line in done.stdout.splitlines()]
+    def _run_plain(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        server = plain_server(self._folder)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        return [json.loads(line) for line in iter(server.stdout.readline, "\n")]
+
+    def _worker(self, paths: list[str]) -> Worker:
+        """A worker of `irscope compile` in a fork of this process, which has torch and Triton already."""
+        cache_folder = str(self._folder / "irscope-cache")
+
+        def serve(pipe: Connection) -> None:
+            os.environ["TRITON_CACHE_DIR"] = cache_folder
+            sys.path[:0] = paths
+            serve_requests(pipe)
+
+        return Worker(partial(fork, serve=serve))
 
     def _request(
         self, path: Path, kernel: str, tried: list[dict[str, Any]], said: dict[str, Any]
@@ -298,12 +313,15 @@ class Bench:
         return workers[0]
 
 
-def start(environment: dict[str, str], pipe: socket.socket, printed: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Starts irscope's worker, as `irscope compile` does, in this environment."""
-    command = [sys.executable, "-m", "irscope.capturing.compile.worker", str(pipe.fileno())]
+@cache
+def plain_server(folder: Path) -> subprocess.Popen[str]:
+    """The server of plain Triton for this process."""
+    script = Path(__file__).with_name("plain_triton.py")
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "plain-cache")}
+    log = (folder / f"plain-{os.getpid()}.log").open("a")
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, pass_fds=[pipe.fileno()],
-        start_new_session=True, env=environment,
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+        env=environment, text=True,
     )  # fmt: skip
 
 
@@ -320,6 +338,16 @@ def write_stub(folder: Path, module: str) -> None:
         file = folder.joinpath(*parts[:depth], "__init__.py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(STUB.replace("m.__path__ = []", f"m.__path__ = [{str(file.parent)!r}]"))
+
+
+_WAITING: list[Source] = []  # for the forked processes: a Source cannot be pickled
+_BENCH: Bench | None = None
+
+
+def compare(number: int) -> list[Result]:
+    """The results of one of the files."""
+    assert _BENCH is not None
+    return _BENCH.compare(_WAITING[number])
 
 
 # Reporting.
@@ -377,15 +405,15 @@ def main() -> None:
     chosen = [
         one
         for library in libraries([one.resolve() for one in args.folders])
-        for one in enumerate(sample(sources(library), args.per_library))
+        for one in enumerate(Library(library).sample(args.per_library))
     ]
     # One file per library in turn, so that an unfinished run has some of each.
     waiting = [one for _, one in sorted(chosen, key=lambda pair: pair[0]) if str(one.path) not in kept]
     print(f"{sum(len(one.kernels) for one in waiting)} kernels of {len(waiting)} files", flush=True)
-    with ThreadPoolExecutor(args.jobs) as pool:
-        for done in as_completed(
-            pool.submit(Bench(folder.resolve(), args.target).compare, one) for one in waiting
-        ):
+    global _WAITING, _BENCH
+    _WAITING, _BENCH = waiting, Bench(folder.resolve(), args.target)
+    with ProcessPoolExecutor(args.jobs, get_context("fork")) as pool:
+        for done in as_completed(pool.submit(compare, number) for number in range(len(waiting))):
             kept[str(done.result()[0].file)] = done.result()
             listed = [asdict(one) for found in kept.values() for one in found]
             (folder / "results.json").write_text(json.dumps(listed, indent=1))

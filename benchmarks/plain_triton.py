@@ -1,10 +1,11 @@
 """Compiles kernels of one module with plain Triton, for kernels_by_file.py; knows nothing of irscope.
 
-    python benchmarks/plain_triton.py < request.json > results.jsonl
+    python benchmarks/plain_triton.py < requests.jsonl > results.jsonl
 
-The request names the module, its root folder, the target and the kernels, each with attempts: types of its
-run-time parameters and texts of its constexprs; the first attempt that compiles counts. Prints one JSON line
-per kernel and leaves the stages in the request's output folder.
+A request names the module, its root folder, the target and the kernels, each with attempts: types of its
+run-time parameters and texts of its constexprs; the first attempt that compiles counts. A process per request
+imports the module, prints a JSON line about that and one per kernel, then an empty one, and leaves the stages
+in the request's output folder.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import importlib
 import importlib.util
 import json
 import os
-import signal
+import resource
 import sys
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-SECONDS = 60
+SECONDS = 40  # of CPU time per kernel
 
 
 class H100:
@@ -182,19 +183,16 @@ def first_that_compiles(module: Any, kernel: dict[str, Any], target: Any, folder
     return {"name": kernel["name"], "errors": errors}
 
 
-def main() -> None:
-    """Reads the request, imports the module once and compiles each kernel in a child process."""
-    request = json.load(sys.stdin)
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries and Triton print goes elsewhere
+def answer(request: dict[str, Any], results: TextIO) -> None:
+    """Imports the module of a request once and compiles each kernel in a child process."""
     backend, arch = request["target"]
     target = GPUTarget(backend, arch, 64 if str(arch).startswith("gfx9") else 32)
     triton.runtime.driver.set_active(H100(target))
     pose_as_h100()
-    folder = Path(request["output"])
+    sys.path[:0] = request["paths"]
     try:
         module, emptied = import_module(request["root"], request["module"])
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - libraries may raise anything
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         text = " ".join(str(error).split())[:300]
         print(json.dumps({"import": f"{type(error).__name__}: {text}", "missing": missing}), file=results)
@@ -203,13 +201,28 @@ def main() -> None:
     for kernel in request["kernels"]:
         child = os.fork()
         if child == 0:
-            signal.alarm(SECONDS)
-            print(json.dumps(first_that_compiles(module, kernel, target, folder)), file=results, flush=True)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            result = first_that_compiles(module, kernel, target, Path(request["output"]))
+            print(json.dumps(result), file=results, flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:
             error = f"the process ended with status {status}"
             print(json.dumps({"name": kernel["name"], "errors": [error]}), file=results, flush=True)
+
+
+def main() -> None:
+    """Answers each request in a process of its own, which has torch and Triton already."""
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries and Triton print goes elsewhere
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            answer(json.loads(line), results)
+            results.flush()
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(file=results, flush=True)
 
 
 if __name__ == "__main__":

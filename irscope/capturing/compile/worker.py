@@ -44,8 +44,12 @@ FP_FUSION_WARNING = "TRITON_DEFAULT_FP_FUSION is unset"
 
 
 def main(descriptor: int) -> None:
-    """Serves the pipe until the parent closes it."""
-    pipe = Connection(descriptor)
+    """Serves the pipe that the parent opened as this file descriptor."""
+    serve_requests(Connection(descriptor))
+
+
+def serve_requests(pipe: Connection) -> None:
+    """Plans and compiles until the parent closes the pipe."""
     silence()
     prepare()
     from irscope.toolchain.compiler import StageMemory
