@@ -62,12 +62,12 @@ def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
     if trace is None:
         return None
     rest = without_own_frames(trace.tb_next)
-    if _is_own_code(trace.tb_frame.f_code.co_filename):
+    if is_own_code(trace.tb_frame.f_code.co_filename):
         return rest
     return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
-def _is_own_code(file: str) -> bool:
+def is_own_code(file: str) -> bool:
     """Whether a file belongs to irscope."""
     return file.startswith(_OWN_CODE)
 
@@ -79,4 +79,4 @@ def _is_installed(file: str) -> bool:
 
 def _is_library(file: str) -> bool:
     folders = Path(file).parts[:-1]
-    return file.startswith("<frozen") or _is_own_code(file) or "torch" in folders or "triton" in folders
+    return file.startswith("<frozen") or is_own_code(file) or "torch" in folders or "triton" in folders

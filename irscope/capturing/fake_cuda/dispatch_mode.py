@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -44,6 +45,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self._operators = operators
 
+    supports_higher_order_operators = True
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """True: Dynamo compiles functions although the mode is on."""
@@ -54,6 +57,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:
         """Computes an operator of ATen, or returns an uninitialized result of the right shape."""
         kwargs = kwargs or {}
+        if isinstance(func, HigherOrderOperator):
+            return self._call_higher_order(func, args, kwargs)
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         written = _written(func, args, kwargs)
         tainted = any(unknown(tensor) for tensor in tensors if not _is_filled(func, tensor, written))
@@ -76,6 +81,14 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             result = func(*args, **kwargs)
         _tag_values(func, result, written, tainted)
         return result
+
+    def _call_higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls an operator that calls others. One that only sets the GPU's random state is left out."""
+        if func.name() != "graphsafe_run_with_rng_state":
+            return func(*args, **kwargs)
+        kwargs.pop("rng_state", None)
+        with self:
+            return args[0](*args[1:], **kwargs)
 
 
 def _shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
