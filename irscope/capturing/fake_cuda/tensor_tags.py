@@ -23,7 +23,12 @@ def is_cuda(device: Any) -> bool:
 
 
 def _storage(tensor: torch.Tensor) -> Any:
-    """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values."""
+    """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values.
+
+    Within torch.func's transformations (grad, vmap), it is that of the tensor that they wrap.
+    """
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
     elif tensor.layout is not torch.strided:
