@@ -105,7 +105,7 @@ def difference(a: str, b: str) -> str:
 
 
 def compare(name: str, folder: Path) -> tuple[int, int]:
-    """Prints how the captures of a program agree; returns how many variants the GPU has and how many agree."""
+    """Prints how the captures of a program agree; returns how many variants the GPU has, how many agree."""
     gpu, hidden = (variants_of(folder / side / f"{name}.irscope") for side in SIDES)
     have = collections.Counter((each.kernel, each.code) for each in gpu)
     other = collections.Counter((each.kernel, each.code) for each in hidden)

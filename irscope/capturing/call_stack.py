@@ -62,12 +62,12 @@ def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
     if trace is None:
         return None
     rest = without_own_frames(trace.tb_next)
-    if _is_own_code(trace.tb_frame.f_code.co_filename):
+    if is_own_code(trace.tb_frame.f_code.co_filename):
         return rest
     return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
-def _is_own_code(file: str) -> bool:
+def is_own_code(file: str) -> bool:
     """Whether a file belongs to irscope."""
     return file.startswith(_OWN_CODE)
 
@@ -78,7 +78,7 @@ def _is_installed(file: str) -> bool:
 
 
 def _is_library(file: str) -> bool:
-    return file.startswith(("<frozen", _OWN_CODE, *_library_folders()))
+    return file.startswith(("<frozen", *_library_folders())) or is_own_code(file)
 
 
 def _library_folders() -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -50,6 +51,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self._operators = operators
 
+    supports_higher_order_operators = True
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """True: Dynamo compiles functions although the mode is on."""
@@ -62,8 +65,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if is_tracing(args):
             return func(*args, **kwargs)
-        if isinstance(func, torch._ops.HigherOrderOperator):
-            return _higher_order(func, args, kwargs)
+        if isinstance(func, HigherOrderOperator):
+            return self._call_higher_order(func, args, kwargs)
         with torch._C.DisableTorchFunction():  # quick, and no mode of the program sees what is asked here
             tensors = tensors_in(args, kwargs)
             written = _written(func, args, kwargs)
@@ -121,16 +124,19 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             return [getattr(result, "shape", None) for result in results] == [out.shape for out in written]
         return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
 
-
-def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of an operator that calls functions, such as flex_attention."""
-    with torch._C.DisableTorchFunction():
-        tainted = any(map(unknown, tensors_in(args, kwargs)))
-    with without_function_mode():
-        result = func(*args, **kwargs)
-    if tainted:
-        set_unknown(result)
-    return result
+    def _call_higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls an operator that calls functions, such as flex_attention."""
+        if func.name() == "graphsafe_run_with_rng_state":  # it only sets the GPU's random state
+            kwargs.pop("rng_state", None)
+            with self:
+                return args[0](*args[1:], **kwargs)
+        with torch._C.DisableTorchFunction():
+            tainted = any(map(unknown, tensors_in(args, kwargs)))
+        with without_function_mode():
+            result = func(*args, **kwargs)
+        if tainted:
+            set_unknown(result)
+        return result
 
 
 # In place of a result: the operator has to be computed.

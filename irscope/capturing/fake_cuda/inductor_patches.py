@@ -73,13 +73,16 @@ def _device_replacements() -> Iterator[Replacement]:
 
 
 def _timing_replacements() -> Iterator[Replacement]:
+    from torch._inductor import select_algorithm
     from torch._inductor.codegen.triton import TritonScheduling
     from torch._inductor.runtime.benchmarking import Benchmarker, InductorBenchmarker, TritonBenchmarker
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
-    from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
+    AlgorithmSelectorCache = select_algorithm.AlgorithmSelectorCache  # noqa: N806
     yield AlgorithmSelectorCache, "make_benchmark_fn", _compile_choices
     yield AlgorithmSelectorCache, "log_results", _nothing
+    if hasattr(select_algorithm, "_log_autotune_choices_stats"):
+        yield select_algorithm, "_log_autotune_choices_stats", _nothing
     yield TritonScheduling, "benchmark_codegened_module", _compile_module
     yield CachingAutotuner, "bench", _time
     for benchmarker in (Benchmarker, TritonBenchmarker, InductorBenchmarker):

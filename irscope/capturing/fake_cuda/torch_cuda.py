@@ -135,7 +135,7 @@ def _devices() -> int:
 
 
 def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
-    """An autocast setting for CUDA that applies to the CPU too, where tensors are; not while torch compiles."""
+    """An autocast setting for CUDA that applies to the CPU too, where tensors are, unless torch compiles."""
 
     @functools.wraps(original)
     def set_(*args: Any) -> None:

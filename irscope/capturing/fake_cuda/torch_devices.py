@@ -139,6 +139,19 @@ class FakeGenerator(torch.Generator):  # type: ignore[misc]
             return super().get_state()
         return torch.tensor([self.initial_seed(), 0], dtype=torch.int64).view(torch.uint8)
 
+    def clone_state(self) -> FakeGenerator:
+        """Another generator of the same device and seed."""
+        made = FakeGenerator(self.requested)
+        made.manual_seed(self.initial_seed())
+        return made
+
+    graphsafe_get_state = clone_state
+
+    def graphsafe_set_state(self, state: FakeGenerator) -> FakeGenerator:
+        """Takes over the seed."""
+        self.manual_seed(state.initial_seed())
+        return self
+
     def set_state(self, state: torch.Tensor) -> FakeGenerator:
         """Sets the state; ignored for CUDA, whose state does not fit the CPU generator."""
         if self.requested.type == "cpu":

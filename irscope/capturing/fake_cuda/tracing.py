@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch._C import _len_torch_dispatch_stack, _pop_torch_dispatch_stack, _push_on_torch_dispatch_stack
 
+from irscope.capturing.call_stack import is_own_code
 from irscope.capturing.fake_cuda.device_guard import available_accelerator
 from irscope.capturing.fake_cuda.dispatch_mode import FakeCudaDispatchMode
 from irscope.capturing.fake_cuda.function_mode import (
@@ -78,15 +79,17 @@ def _compiling() -> Iterator[None]:
 
 
 def _tracing_or_skipping(original: Callable[..., Any], report: Report) -> Callable[..., Any]:
-    """Dynamo's conversion of a function; one that it fails on runs as it is."""
+    """Dynamo's conversion of a function; one that it fails on, and irscope's own, run as they are."""
     from torch._dynamo.exc import BackendCompilerFailed, InternalTorchDynamoError
     from torch._dynamo.types import ConvertFrameReturn
 
     @functools.wraps(original)
-    def convert(*args: Any, **kwargs: Any) -> Any:
+    def convert(self: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_own_code(frame.f_code.co_filename):
+            return ConvertFrameReturn()
         try:
             with _tracing():
-                return original(*args, **kwargs)
+                return original(self, frame, *args, **kwargs)
         except (BackendCompilerFailed, InternalTorchDynamoError) as error:
             report(_reason(error), "this function runs")
             return ConvertFrameReturn()
