@@ -110,8 +110,9 @@ class InductorGraphs:
         if not self._state.modules:
             return
         module = self._state.modules[-1]
-        kernel = GeneratedKernel(source, module.path, self._origin(name, module))
-        self._kernels.setdefault(_key(source), kernel)
+        key, kernel = _key(source), GeneratedKernel(source, module.path, self._origin(name, module))
+        if key not in self._kernels or self._kernels[key].origin.trial:
+            self._kernels[key] = kernel
 
     @never_raises
     def add_choices(self, choices: Sequence[Any]) -> None:
