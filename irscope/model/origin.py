@@ -36,8 +36,8 @@ class Origin:
     `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its
     nodes that the kernel computes by their names in the program's graph, `operators` the operators that
     these became ("aten.relu"), `lines` the lines of the program that they came from. `trial` says what the
-    kernel was measured for if the program does not launch it. `configs` is how many configs there were if the
-    generator's cache had chosen one of them, so that the others were not compiled.
+    kernel was measured for if the program does not launch it. `configs` is how many configs there were
+    (0: unknown) if the generator's cache had chosen one of them, so that the others were not compiled.
     """
 
     graph: str = ""
@@ -69,12 +69,13 @@ class Origin:
         """Why there are fewer configs than the generator has; "" if there are not."""
         if self.configs is None:
             return ""
-        return f"Inductor's autotune cache chose this one of {pluralize(self.configs, 'config')}"
+        which = f"this one of {pluralize(self.configs, 'config')}" if self.configs else "this config"
+        return f"Inductor's autotune cache chose {which}"
 
 
 def origin_to_json(origin: Origin) -> dict[str, Any]:
     """The origin as the entry of a variant's metadata."""
-    return {name: value for name, value in asdict(origin).items() if value}
+    return {name: value for name, value in asdict(origin).items() if value not in ("", (), None)}
 
 
 def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:

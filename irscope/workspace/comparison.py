@@ -19,6 +19,7 @@ from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
 from irscope.model import Variant, format_value
 from irscope.model.object_values import changed_parameters
+from irscope.model.text import one_line
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
@@ -54,6 +55,14 @@ class Comparison:
     def names(self) -> tuple[str, str]:
         """The short names of A and B among all variants of the capture."""
         return self.workspace.names[self.a.id], self.workspace.names[self.b.id]
+
+    @property
+    def origins(self) -> list[str]:
+        """What A and B compute, a line per side or one for both, if a framework generated them."""
+        origins = (v.origin.sentence if v.origin else "" for v in self.variants)
+        a, b = (one_line(sentence.removeprefix("computes ")) for sentence in origins)
+        sides = [("A and B", a)] if a == b else [("A", a), ("B", b)]
+        return [f"{side}: {text}" for side, text in sides if text]
 
     def heading(self, index: int) -> str:
         """What A (0) or B (1) is called: `#1 BLOCK_M=64,num_warps=4`."""

@@ -100,7 +100,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     a, b = pair.variants
     if a.kernel.name != b.kernel.name:
         yield TextLine(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
-    yield from _origins(pair)
+    yield from map(TextLine, pair.origins)
     why = pair.recompilation
     yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
     for reason in why.reasons:
@@ -109,15 +109,6 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
         same = "none: Triton uses one compilation for both" if why.whole else "none of these differs"
         yield TextLine(same, 2)
     yield from (TextLine(f"Unknown: {text}") for text in why.unknown)
-
-
-def _origins(pair: Comparison) -> Iterator[TextLine]:
-    """What A and B compute, if a framework generated them."""
-    a, b = (variant.origin.sentence if variant.origin else "" for variant in pair.variants)
-    if a and a == b:
-        yield TextLine(f"A and B: {a}")
-    else:
-        yield from (TextLine(f"{side}: {text}") for side, text in (("A", a), ("B", b)) if text)
 
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:

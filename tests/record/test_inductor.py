@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -15,12 +16,14 @@ from typing import NamedTuple
 import pytest
 
 from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions, VariantDone
-from irscope.capturing.record.inductor.graphs import InductorGraphs
+from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs
 from irscope.capturing.record.inductor.results import InductorResults
 from irscope.capturing.record.recorder import Recorder
 from irscope.model import Origin, Variant
+from irscope.model.origin import origin_from_metadata
 from irscope.store.reader import CaptureReader
 from irscope.workspace import Workspace
+from tests.record import programs
 from tests.record.conftest import Recorded
 
 pytest.importorskip("torch")
@@ -74,6 +77,26 @@ def test_an_entry_that_is_gone_is_reported(sent: list[Record]) -> None:
     (note,) = (record.text for record in sent if isinstance(record, Note))
     assert missing in note
     assert "No such file or directory" in note
+
+
+def test_a_kernel_whose_source_inductor_did_not_write_has_the_source_and_origin_that_it_generated(
+    ordinary: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(ordinary.cache))
+    sent: list[Record] = []
+    graphs = InductorGraphs()
+    origin = Origin("0/0 inference", ("y",), ("aten.mul",))
+    graphs._kernels["cabc"] = GeneratedKernel(programs.ORDINARY, "/cache/output_code.py", origin)
+    loaded = autotuner(hashes_of(ordinary.cache, "scale")[:1])
+    loaded.filename = "/gone/cabc.py"
+    loaded.autotune_cache_info = {"autotune_cache_state": "hit"}
+    InductorResults(Recorder(RunOptions(None), sent.append), graphs).record(loaded)
+    (kernel,) = (record for record in sent if isinstance(record, KernelRecorded))
+    (done,) = (record for record in sent if isinstance(record, VariantDone))
+    assert kernel.source.file == "/gone/cabc.py"
+    assert kernel.source.text.startswith("@triton.jit\ndef scale(")
+    assert done.files == {"output_code": "/cache/output_code.py"}
+    assert origin_from_metadata(done.variant.metadata) == replace(origin, configs=0)
 
 
 class Runs(NamedTuple):

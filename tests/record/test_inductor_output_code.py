@@ -53,6 +53,11 @@ triton_red_fused_1 = async_compile.triton('triton_red_fused_1', \'\'\'
 \'\'\', device_str='cuda')
 
 
+# Original path: /home/me/model.py:3
+add_0 = async_compile.triton('add', \'\'\'
+\'\'\', device_str='cuda')
+
+
 async_compile.wait(globals())
 
 class Runner:
@@ -62,6 +67,7 @@ class Runner:
         stream0 = get_raw_stream(0)
         triton_per_fused__softmax_relu_0.run(buf0, 2048, stream=stream0)
         triton_red_fused_1.run(buf0, 2048, stream=stream0)
+        add_0.run(buf0, 2048, stream=stream0)
 """
 LINE_3 = '  File "/home/me/model.py", line 3, in block\n    y = torch.relu(x @ w)\n        ^^^^^\n'
 LINE_4 = (
@@ -98,8 +104,8 @@ def line_number(text: str) -> int:
 def test_kernels_have_the_nodes_of_their_definition_and_the_stacks_of_their_calls() -> None:
     line_map = [(line_number("extern_kernels"), LINE_3), (line_number("0.run"), LINE_4)]
     kernels = kernels_of(OUTPUT_CODE, line_map)
-    first, second = kernels.values()
-    assert list(kernels) == ["triton_per_fused__softmax_relu_0", "triton_red_fused_1"]
+    first, second, _ = kernels.values()
+    assert list(kernels) == ["triton_per_fused__softmax_relu_0", "triton_red_fused_1", "add_0"]
     assert (first.nodes, first.operators) == (("y", "z"), ("aten.relu", "aten._softmax"))
     assert first.stacks == second.stacks == (LINE_4,)
     assert graph_part(OUTPUT_CODE) == "forward"
@@ -107,6 +113,19 @@ def test_kernels_have_the_nodes_of_their_definition_and_the_stacks_of_their_call
 
 def test_a_kernel_without_nodes_of_the_program_has_those_that_inductor_compiled() -> None:
     assert kernels_of(OUTPUT_CODE, [])["triton_red_fused_1"].nodes == ("online",)
+
+
+def test_nodes_that_only_inductor_has_name_no_line_of_the_program() -> None:
+    """`online` may be the name of an unrelated node of the program's graph."""
+    kernel = kernels_of(OUTPUT_CODE, [])["triton_red_fused_1"]
+    assert program_lines(kernel, {"online": LINE_3}, "") == ()
+
+
+def test_a_kernel_of_the_program_names_its_definition_and_its_launch() -> None:
+    kernel = kernels_of(OUTPUT_CODE, [(line_number("add_0.run"), LINE_4)])["add_0"]
+    assert (kernel.name, kernel.nodes) == ("add", ("triton_kernel_wrapper_mutation",))
+    lines = program_lines(kernel, {"triton_kernel_wrapper_mutation": LINE_4}, "/site/torch/")
+    assert [line.line for line in lines] == [3, 4]
 
 
 def test_program_lines_are_the_innermost_ones_outside_of_torch() -> None:

@@ -28,6 +28,7 @@ def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
         variant = comparison.variants[index]
         heading = code(comparison.heading(index))
         yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
+    yield from (f"- {markdown_escaped(origin)}" for origin in comparison.origins)
     yield ""
     items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
     shown = len(items) if all_findings else len(comparison.main_findings)

@@ -32,6 +32,7 @@ def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
     yield one_line(f"   {comparison.config_text or 'identical configs'}")
+    yield from (f"   {origin}" for origin in comparison.origins)
     yield ""
     yield from _findings(pair, options.all_findings, paint)
     yield ""

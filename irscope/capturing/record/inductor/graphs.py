@@ -45,12 +45,21 @@ class GeneratedKernel:
 
 @dataclass
 class _Module:
-    """An output code that is being executed."""
+    """An output code that is being executed; `kernels` are those that it has not created yet, in order."""
 
     path: str
     line_map: LineMap
     part: str = ""
-    kernels: dict[str, KernelNodes] | None = None
+    kernels: list[KernelNodes] | None = None
+
+    def next(self, name: str) -> KernelNodes:
+        """The nodes of the next kernel whose function is called `name`."""
+        if self.kernels is None:
+            text = Path(self.path).read_text("utf-8", "replace")
+            self.part, self.kernels = graph_part(text), list(kernels_of(text, self.line_map).values())
+        found = next((kernel for kernel in self.kernels if kernel.name == name), KernelNodes())
+        self.kernels = [kernel for kernel in self.kernels if kernel is not found]
+        return found
 
 
 @dataclass
@@ -100,9 +109,10 @@ class InductorGraphs:
         """A kernel is about to be created from its source."""
         if not self._state.modules:
             return
-        key, module = _key(source), self._state.modules[-1]
-        if key not in self._kernels:
-            self._kernels[key] = GeneratedKernel(source, module.path, self._origin(name, module))
+        module = self._state.modules[-1]
+        key, kernel = _key(source), GeneratedKernel(source, module.path, self._origin(name, module))
+        if key not in self._kernels or self._kernels[key].origin.trial:
+            self._kernels[key] = kernel
 
     @never_raises
     def add_choices(self, choices: Sequence[Any]) -> None:
@@ -143,10 +153,7 @@ class InductorGraphs:
         return annotated(variant, kernel, source_function(function).text)
 
     def _origin(self, name: str, module: _Module) -> Origin:
-        if module.kernels is None:
-            text = Path(module.path).read_text("utf-8", "replace")
-            module.part, module.kernels = graph_part(text), kernels_of(text, module.line_map)
-        nodes = module.kernels.get(name, KernelNodes())
+        nodes = module.next(name)
         # A node of the backward graph may have the name of an unrelated one of the program's graph.
         forward = module.part != "backward" and self._state.stacks
         stacks = self._state.stacks[-1] if forward else {}

@@ -15,6 +15,7 @@ which Inductor also keeps in its cache, has the Python stack of the node that a 
 
 from __future__ import annotations
 
+import linecache
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,24 +23,35 @@ from dataclasses import dataclass
 
 from irscope.model import ProgramLine
 
+# The node of a graph that launches a kernel of the program itself.
+USER_KERNEL = "triton_kernel_wrapper_mutation"
 # Lines of the output code (from 1) and the Python stack that they and the lines after them came from.
 LineMap = Sequence[tuple[int, str | None]]
 
 _PART = re.compile(r"^# AOT ID: \['\d+_(\w+)'\]", re.MULTILINE)
 _NODES = re.compile(r"#[ \w]* Source Nodes: \[([^\]\n]*)\], Original ATen: \[([^\]\n]*)\]")
 _FRAGMENT = re.compile(r"#   %(\w+) : .*? = call_function\[")
-_DEFINITION = re.compile(r"(\w+) = async_compile\.triton\(")
+_ORIGINAL = re.compile(r"# Original path: (.+):(\d{1,9})$")
+_DEFINITION = re.compile(r"(\w+) = async_compile\.triton\('(\w+)'")
 _CALL = re.compile(r"\s+(\w+)\.run\(")
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)\n\s*([^\n]*)')
 
 
 @dataclass
 class KernelNodes:
-    """A kernel's nodes by their names in the program's graph, their operators, the stacks of its calls."""
+    """The origin of a kernel according to an output code.
 
+    `name` is the name of its function. `nodes` are by their names in the program's graph if `traced`, else in
+    the graph that Inductor compiled; `operators` are those that they became; `stacks` those of its calls.
+    `original` is the place of a kernel that the program itself defines.
+    """
+
+    name: str = ""
     nodes: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    traced: bool = False
     stacks: tuple[str, ...] = ()
+    original: ProgramLine | None = None
 
 
 def graph_part(text: str) -> str:
@@ -49,18 +61,20 @@ def graph_part(text: str) -> str:
 
 
 def kernels_of(text: str, line_map: LineMap) -> dict[str, KernelNodes]:
-    """The Triton kernels that an output code defines, by name."""
+    """The Triton kernels that an output code defines, by the names that it gives them, in its order."""
     kernels: dict[str, KernelNodes] = {}
     starts = [line for line, _ in line_map]
-    nodes, fragment = KernelNodes(), list[str]()
+    nodes = KernelNodes()
     for number, line in enumerate(text.splitlines(), 1):
         if comment := _NODES.match(line):
-            nodes, fragment = KernelNodes(_names(comment[1]), _names(comment[2])), []
-        elif node := _FRAGMENT.match(line):
-            fragment.append(node[1])
+            traced = _names(comment[1])
+            nodes = KernelNodes("", traced, _names(comment[2]), bool(traced))
+        elif original := _ORIGINAL.match(line):
+            nodes = KernelNodes("", (USER_KERNEL,), original=_place(original[1], int(original[2])))
+        elif (node := _FRAGMENT.match(line)) and not nodes.traced:
+            nodes.nodes = (*nodes.nodes, node[1])
         elif definition := _DEFINITION.match(line):
-            # Without nodes of the program's graph, those of the graph that Inductor compiled.
-            nodes.nodes = nodes.nodes or tuple(fragment)
+            nodes.name = definition[2]
             kernels[definition[1]], nodes = nodes, KernelNodes()
         elif (call := _CALL.match(line)) and (kernel := kernels.get(call[1])):
             index = bisect_right(starts, number) - 1
@@ -88,13 +102,18 @@ def program_lines(kernel: KernelNodes, stacks: Mapping[str, str], excluded: str)
 
     `stacks` has the Python stack of each node of the program's graph.
     """
-    found = {program_line(stack, excluded) for stack in _stacks(kernel, stacks)} - {None}
+    found = {program_line(stack, excluded) for stack in _stacks(kernel, stacks)} | {kernel.original}
     return tuple(sorted(filter(None, found), key=lambda line: (line.file, line.line)))
 
 
 def _stacks(kernel: KernelNodes, stacks: Mapping[str, str]) -> Iterator[str]:
     yield from kernel.stacks
-    yield from (stacks[name] for name in kernel.nodes if name in stacks)
+    if kernel.traced:
+        yield from (stacks[name] for name in kernel.nodes if name in stacks)
+
+
+def _place(file: str, line: int) -> ProgramLine:
+    return ProgramLine(file, line, "", linecache.getline(file, line).strip())
 
 
 def _names(text: str) -> tuple[str, ...]:
