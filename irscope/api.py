@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from irscope.model import Config, Kernel, Target, UserError, Value, Variant
+from irscope.model import Config, Kernel, Target, UserError, Variant
 from irscope.workspace import (
     Comparison,
     Divergences,
@@ -107,7 +107,7 @@ def capture(
     path: str | Path,
     target: str | None = None,
     *,
-    sweep: Mapping[str, Mapping[str, Sequence[Value]]] | None = None,
+    sweep: Mapping[str, Mapping[str, Sequence[object]]] | None = None,
     kernel: str = "*",
     max_variants: int | None = None,
     jobs: int | None = None,
@@ -124,7 +124,9 @@ def capture(
     from irscope.capturing.messages import RunOptions
     from irscope.capturing.record.in_process import CapturedBlock
 
-    axes = {(of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()}
+    axes: dict[tuple[str, str], Any] = {
+        (of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()
+    }
     where = None if target is None else _target(target)
     options = RunOptions(where, axes, kernel, max_variants, jobs, timeout)
     return CaptureBlock(CapturedBlock(Path(path), options, force))
@@ -135,8 +137,8 @@ def compile(  # noqa: A001 - it is irscope.compile
     path: str | Path,
     signature: str | None = None,
     *,
-    config: Mapping[str, Value | Sequence[Value]] | None = None,
-    const: Mapping[str, Value] | None = None,
+    config: Mapping[str, object] | None = None,
+    const: Mapping[str, object] | None = None,
     target: str | Sequence[str] = "cuda:90",
     jobs: int | None = None,
     timeout: float = 300.0,
@@ -145,9 +147,10 @@ def compile(  # noqa: A001 - it is irscope.compile
     """Compiles a kernel under each of its configs into a capture at `path` and opens it.
 
     `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. `signature` is
-    Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to values, whose product is
-    compiled; `const` fixes constexpr parameters; `target` is one or several targets; `jobs` are
-    compile processes (None: one per core); `timeout` is in seconds per variant.
+    Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to a value or a list of values,
+    whose product is compiled; `const` fixes constexpr parameters; both take what a launch takes: numbers,
+    strings, element types, layouts, functions, in a list also tuples. `target` is one or several targets;
+    `jobs` are compile processes (None: one per core); `timeout` is in seconds per variant.
 
     Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), or no variant
     compiled. A variant that failed is in the capture, with its failure.

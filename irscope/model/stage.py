@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 
@@ -33,6 +34,16 @@ COMMON_STAGES: tuple[Stage, ...] = (
     Stage("ttgir", "mlir"),
     Stage("llir", "llvm"),
 )
+
+
+def gluon_stage(stages: Container[str]) -> str | None:
+    """Of the stages of a Gluon kernel, the one with the layouts as the kernel writes them; None for others.
+
+    It is "glir"; Triton before 3.9 has only the front end's module, "source". Gluon has no TTIR.
+    """
+    if "glir" in stages:
+        return "glir"
+    return "source" if "source" in stages and "ttgir" in stages and "ttir" not in stages else None
 
 
 # libtriton's functions that translate a module to LLVM IR and optimize it, recorded as passes of `llir`.

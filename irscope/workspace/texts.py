@@ -5,6 +5,7 @@ from __future__ import annotations
 from irscope.analysis.source_map import origin_lines
 from irscope.backends import stage_named, stages_of
 from irscope.model import SourceFunction, Stage, UserError, Variant
+from irscope.model.stage import gluon_stage
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
@@ -36,14 +37,8 @@ def text_stages(variant: Variant) -> list[str]:
 
 
 def written_stage(variant: Variant) -> str | None:
-    """The stage with the layouts as a Gluon kernel writes them; None if it is not one of Gluon.
-
-    It is "glir"; Triton before 3.9 has only the front end's module, "source". Gluon has no TTIR.
-    """
-    stages = variant.artifacts
-    if "glir" in stages:
-        return "glir"
-    return "source" if "source" in stages and "ttgir" in stages and "ttir" not in stages else None
+    """The stage with the layouts as a Gluon kernel writes them; None for other kernels."""
+    return gluon_stage(variant.artifacts)
 
 
 def variant_texts(variant: Variant) -> dict[str, str]:

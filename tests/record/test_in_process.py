@@ -41,3 +41,20 @@ def test_blocks_and_kernels_are_captured_from_python(tmp_path: Path, triton_cach
         assert error.startswith(f"{argument}: ")
         assert "--" not in error
     assert warned == "[\"irscope: sweep: no kernel named 'nothing' was launched, only add\"]"
+
+
+def test_objects_are_constexprs_of_launches_and_compilations(tmp_path: Path, triton_cache: Path):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", Path(__file__).with_name("object_program.py")],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(triton_cache)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    layouts = str([f"gl.BlockedLayout([{size}], [32], [4], [0])" for size in (1, 4)])
+    assert done.stdout.splitlines() == [
+        layouts,
+        "['FUNCTION=doubled,DTYPE=tl.fp16,SIZES=(16, 8)', 'FUNCTION=squared,DTYPE=tl.fp16,SIZES=(16, 8)']",
+        "['*fp32:16', 'squared', 'Mode.FAST', 'Tile(4)', 'Scales(2.0)']",
+        layouts,
+        "True",
+    ]

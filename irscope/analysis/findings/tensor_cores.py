@@ -30,6 +30,7 @@ from irscope.backends import CUDA
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model import Variant
+from irscope.model.stage import gluon_stage
 
 # The faster of two paths has the higher number.
 _SPEED = {FMA: 0, MMA_SYNC: 1, MFMA: 1, WMMA: 1, WGMMA: 2, TCGEN05: 3}
@@ -129,7 +130,9 @@ def _finding(
 ) -> Finding:
     dots_a, dots_b = ([side[place] for place in places] for side in (left, right))
     scaled = any(product.scaled for dot in (*dots_a, *dots_b) for product in dot.products)
-    what = f"tl.dot{'_scaled' if scaled else ''} {_places_text(places, pair)}"
+    # Gluon has a function per kind of matrix instruction.
+    name = "Matrix product" if gluon_stage(pair.b.artifacts) else f"tl.dot{'_scaled' if scaled else ''}"
+    what = f"{name} {_places_text(places, pair)}"
     return Finding(
         f"{change.lost}{what}: {change.text}",
         change.severity.weight(change.effect),

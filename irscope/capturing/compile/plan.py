@@ -41,6 +41,7 @@ from irscope.toolchain.signature import SignatureItem, bind_signature, specializ
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import environment_components
 
+_COMMA = re.compile(r",\s*")
 # tensordesc<fp16[128, 64], gl.NVMMASharedLayout(128, 16)>: the part before the layout, and the layout.
 _GLUON_DESCRIPTOR = re.compile(
     r"(tensordesc(?:_im2col)?<\w+\[[\d, ]+\](?:,\s*input_rank=\d+)?),\s*(\w[\w.]*\(.*\))>"
@@ -175,7 +176,7 @@ def _with_layout(constants: Constants, name: str, type_: str) -> str:
     if match is None:
         return type_
     layout = constants.real(_plain(constants, "signature", name, Expression(match[2])))
-    return f"{match[1]},{layout!r}>"
+    return f"{_COMMA.sub(', ', match[1])},{layout!r}>"
 
 
 def _plain(constants: Constants, argument: str, name: str, value: Value | Expression) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.record.recorder import RecordedCompilation, TunedNames
 from irscope.capturing.record.session import recording, with_default_target
-from irscope.model import Failure, Target, UserError, Value
+from irscope.model import Failure, Target, UserError
 from irscope.store.writer import CaptureWriter
 from irscope.toolchain.compiler import source_of
 from irscope.toolchain.job import Job
@@ -91,8 +91,8 @@ def compile_kernel(
     kernel: Any,
     path: Path,
     signature: str | None,
-    config: Mapping[str, Value | Sequence[Value]],
-    const: Mapping[str, Value],
+    config: Mapping[str, Any],
+    const: Mapping[str, Any],
     targets: tuple[Target, ...],
     processes: int | None,
     seconds: float,
