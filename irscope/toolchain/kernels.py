@@ -15,6 +15,7 @@ from typing import Any
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
+from irscope.plugins import problems
 from irscope.toolchain.python_files import load_file
 from irscope.toolchain.signature import SignatureItem
 
@@ -46,11 +47,12 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     }
     if not found or (name is not None and name not in found):
         found |= _kernels_of_frontends(values)
+    ignored = "".join(f"; {problem}" for problem in problems())
     if not found:
-        raise UserError(f"{path}: no @triton.jit function in it")
+        raise UserError(f"{path}: no @triton.jit function in it{ignored}")
     if name is not None:
         if name not in found:
-            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}")
+            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}{ignored}")
         return found[name]
     called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
     roots = {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
