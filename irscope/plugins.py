@@ -100,23 +100,28 @@ def loaded_object(plugin: Plugin) -> object | None:
 
 
 class _Reports:
-    """What was printed, and whether this process prints at all: the one that started it does."""
+    """The problems so far with their causes, and whether this process prints them."""
 
     silent = False
-    printed: ClassVar[set[str]] = set()
+    found: ClassVar[dict[str, str]] = {}
 
 
 def silence() -> None:
-    """Prints nothing about plug-ins in this process, a worker."""
+    """Prints nothing about plug-ins in this process, a worker: it sends `problems` instead."""
     _Reports.silent = True
 
 
 def report(problem: str, error: BaseException) -> None:
     """Prints a problem with a plug-in, once."""
-    if not _Reports.silent and problem not in _Reports.printed:
-        _Reports.printed.add(problem)
-        cause = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"irscope: {problem}: {cause}", file=sys.stderr)
+    if problem not in _Reports.found:
+        _Reports.found[problem] = " ".join(f"{type(error).__name__}: {error}".split())
+        if not _Reports.silent:
+            print(f"irscope: {problem}: {_Reports.found[problem]}", file=sys.stderr)
+
+
+def problems() -> list[str]:
+    """The problems with plug-ins that this process met, in a line each."""
+    return [f"{problem}: {cause}" for problem, cause in _Reports.found.items()]
 
 
 @cache

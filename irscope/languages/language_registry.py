@@ -31,6 +31,11 @@ def add_languages(modules: Mapping[str, str]) -> None:
             raise ValueError(f"the name of the language '{name}' is taken")
 
 
+def known_languages() -> tuple[str, ...]:
+    """The names of the languages, with those that plug-ins have added so far."""
+    return tuple(_MODULES)
+
+
 @cache
 def language_named(name: str) -> Language:
     """The language called `name` in the stage table. Raises KeyError if there is none."""

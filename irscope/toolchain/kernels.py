@@ -14,6 +14,7 @@ from typing import Any
 
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, SourceFunction, UserError
+from irscope.plugins import problems
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.python_files import import_file, load_file
 from irscope.toolchain.signature import SignatureItem
@@ -47,11 +48,12 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     problem = import_file(path).error
     if problem is not None and (name not in found if name else not found):
         raise problem
+    ignored = "".join(f"; {problem}" for problem in problems())
     if not found:
-        raise UserError(f"{path}: no @triton.jit function in it")
+        raise UserError(f"{path}: no @triton.jit function in it{ignored}")
     if name is not None:
         if name not in found:
-            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}")
+            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}{ignored}")
         return found[name]
     roots = _roots(found)
     if len(roots) != 1:

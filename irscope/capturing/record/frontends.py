@@ -11,15 +11,18 @@ from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
 from irscope.frontends import Frontend, all_frontends
-from irscope.plugins import guarded
+from irscope.plugins import guarded, problems
 
 
 @contextmanager
 def recorded_frontends(recorder: Recorder) -> Iterator[None]:
     """Records the front ends within the block, whether they are imported before it or in it."""
     recorders = _Recorders(recorder)
+    before, frontends = problems(), all_frontends()
+    for problem in problems()[len(before) :]:
+        recorder.send(Note(problem))
     with recorders.stack:
-        for frontend in all_frontends():
+        for frontend in frontends:
             if frontend.record or frontend.sources:
                 recorders.start_with(frontend)
         try:

@@ -36,6 +36,7 @@ XPU = Backend(
         Stage("spv", None, NAME),
         Stage("spvasm", "spirv", NAME, derived_from="spv", disassembler="irscope_xpu.spirv:disassemble"),
     ),
+    layout_dialects=frozenset(["triton_intel_gpu", "ttig"]),
     languages={"spirv": "irscope_xpu.spirv_language"},
     assembly="spvasm",
     binary="spv",
