@@ -81,9 +81,8 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
 
 
 def _higher_order(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tainted: bool) -> Any:
-    """The result of an operator that calls functions, such as flex_attention."""
-    with without_function_mode():
-        result = func(*args, **kwargs)
+    """The result of an operator that calls functions of Python, such as flex_attention."""
+    result = func(*args, **kwargs)
     if tainted:
         set_unknown(result)
     return result
