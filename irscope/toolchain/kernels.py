@@ -15,6 +15,7 @@ from typing import Any
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
+from irscope.toolchain.helion_kernels import helion_kernel
 from irscope.toolchain.python_files import load_file
 from irscope.toolchain.signature import SignatureItem
 
@@ -46,6 +47,8 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     }
     if not found or (name is not None and name not in found):
         found |= _kernels_of_frontends(values)
+    if name not in found and (helion := helion_kernel(path, name)) is not None:
+        raise UserError(f"{path}::{helion} is a Helion kernel: irscope compile makes a capture of it")
     if not found:
         raise UserError(f"{path}: no @triton.jit function in it")
     if name is not None:
