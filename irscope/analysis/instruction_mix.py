@@ -72,7 +72,7 @@ def _source_line(place: SourcePlace, kernel: Kernel) -> str:
         lines, index = function.text.split("\n"), place.line - function.line
         same_file = place.file_name == SourcePlace(function.file, 0).file_name
         if same_file and 0 <= index < len(lines):
-            source = (user_line(lines, index) or lines[index].strip())[:60]
+            source = user_line(lines, index)[:80] or lines[index].strip()[:60]
             # The first line of several.
             return f"{source}..." if source.endswith(("(", "[", "{")) else source
     return ""

@@ -64,8 +64,9 @@ def config_values(config: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def _once(value: Any) -> Any:
-    """The item of a list of equal items; any other value as it is."""
-    return value[0] if isinstance(value, list) and value and value.count(value[0]) == len(value) else value
+    """The item of a list of equal texts; any other value as it is."""
+    alike = isinstance(value, list) and value and value.count(value[0]) == len(value)
+    return value[0] if alike and value[0] else value
 
 
 def value_text(value: Any) -> Value:

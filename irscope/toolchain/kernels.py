@@ -16,6 +16,7 @@ from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, SourceFunction, UserError
 from irscope.plugins import problems
 from irscope.toolchain.constants import Constants
+from irscope.toolchain.helion_kernels import helion_kernel
 from irscope.toolchain.python_files import import_file, load_file
 from irscope.toolchain.signature import SignatureItem
 
@@ -45,6 +46,8 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
     found = _kernels(path, values)
     if not found or (name is not None and name not in found):
         found |= _kernels_of_frontends(values)
+    if name not in found and (helion := helion_kernel(path, name)) is not None:
+        raise UserError(f"{path}::{helion} is a Helion kernel: irscope compile makes a capture of it")
     problem = import_file(path).error
     if problem is not None and (name not in found if name else not found):
         raise problem

@@ -53,6 +53,7 @@ SETUPS = {
 # The needs that a block may name, and whether this machine meets them; other tests cover those never met.
 NEEDS: dict[str, Callable[[], bool]] = {
     "torch": lambda: find_spec("torch") is not None,
+    "helion": lambda: find_spec("helion") is not None,
     "the app": lambda: False,  # tests/tui
     "another triton": lambda: False,  # tests/cli/test_diff_captures.py; make test-triton
     "your files": lambda: False,  # placeholders; no such files exist

@@ -132,8 +132,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
                 return args[0](*args[1:], **kwargs)
         with torch._C.DisableTorchFunction():
             tainted = any(map(unknown, tensors_in(args, kwargs)))
-        with without_function_mode():
-            result = func(*args, **kwargs)
+        result = func(*args, **kwargs)
         if tainted:
             set_unknown(result)
         return result

@@ -100,8 +100,10 @@ def first_configs(search: Any, most: int) -> tuple[list[Any], int]:
         return list(search.configs), len(search.configs)
     population = _initial_population(search)
     unique = dict.fromkeys(population)
-    passing, _ = search._apply_config_filter(list(islice(unique, most)))
-    return passing, len(unique)
+    first = list(islice(unique, most))
+    if hasattr(search, "_apply_config_filter"):  # from 1.1 on
+        first, _ = search._apply_config_filter(first)
+    return first, len(unique)
 
 
 def _initial_population(search: Any) -> list[Any]:
@@ -163,10 +165,10 @@ def captured_search(recorder: Recorder) -> Iterator[None]:
 
 @dataclass
 class _Tuning:
-    """One run of Helion's autotuner; `measured` has the variant's number and the ms of each config."""
+    """A run of Helion's autotuner; `measured` has each config and its time in ms by the variant's number."""
 
     recorder: Recorder
-    measured: list[tuple[Any, int, float]] = field(default_factory=list)
+    measured: dict[int, tuple[Any, float]] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
 
     @never_raises
@@ -176,7 +178,7 @@ class _Tuning:
             if result.status != "ok":
                 self.failures[result.status] += 1
             elif (number := self._number(search, result)) is not None:
-                self.measured.append((result.config, number, result.perf))
+                self.measured[number] = (result.config, result.perf)
 
     @never_raises
     def _number(self, search: Any, result: Any) -> int | None:
@@ -190,33 +192,42 @@ class _Tuning:
     def end(self, search: Any, best: Any) -> None:
         """The search has chosen a config."""
         key = _tuning_key(_cases(search)[0][1])
-        for config, number, ms in self.measured:
+        for number, (config, ms) in self.measured.items():
             benchmark = Benchmark(key, ms, ms, ms, chosen=config == best)
             self.recorder.send(BenchmarkRecorded(number, benchmark))
         _note_failures(self.recorder, search.kernel.kernel.name, self.failures)
 
 
 class _LaunchReachedError(Exception):
-    """Ends a host function of Helion at its launch; `call` has what it would have launched."""
+    """Ends a host function of Helion at its first launch; `kernel` is the compiled kernel."""
 
-    def __init__(self, kernel: Any, grid: Any, args: Any, options: dict[str, Any]) -> None:
+    def __init__(self, kernel: Any) -> None:
         super().__init__()
-        self.call = (kernel, grid, args, options)
+        self.kernel = kernel
+
+
+@dataclass(frozen=True)
+class _CompileOnly:
+    """A JITFunction that is compiled where Helion would launch it."""
+
+    function: Any
+
+    def run(self, *args: Any, **options: Any) -> Any:
+        """`JITFunction.run`, which launches nothing."""
+        return self.function.run(*args, **{**options, "warmup": True})
 
 
 def _compiled_kernel(host: Callable[..., Any], args: Any) -> Any:
     """The Triton kernel that a host function of Helion launches first, compiled but not launched."""
-    from helion.runtime.triton.launcher import compile_only_launch_args
+    from helion.runtime import default_launcher
 
     def launcher(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
-        raise _LaunchReachedError(kernel, grid, arguments, options)
+        raise _LaunchReachedError(default_launcher(_CompileOnly(kernel), grid, *arguments, **options))
 
     try:
         host(*args, _launcher=launcher)
     except _LaunchReachedError as launch:
-        kernel, grid, arguments, options = launch.call
-        arguments, options = compile_only_launch_args(*arguments, **options)
-        return kernel.run(*arguments, grid=grid, warmup=True, **options)
+        return launch.kernel
     return None
 
 

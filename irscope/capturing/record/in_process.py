@@ -105,7 +105,9 @@ def compile_kernel(
     """
     found = unwrap(kernel)
     if found is None:
-        raise UserError(f"{kernel!r} is not a @triton.jit function")
+        helion = type(kernel).__module__.startswith("helion.")
+        instead = "; launch a Helion kernel within irscope.capture" if helion else ""
+        raise UserError(f"{kernel!r} is not a @triton.jit function{instead}")
     function = found.function
     axes = {name: _values(value) for name, value in config.items()}
     file = Path(function.fn.__code__.co_filename)
