@@ -10,7 +10,8 @@ A program's outcome is:
 - whole: it ended with exit code 0, and the capture has every kernel and variant that was counted
 - stopped: it ended early, and irscope printed a line that says why and what to do
 - failed: it ended with an error of its own; the capture has what was counted until then
-- INCOMPLETE, EMPTY, CRASHED, HANGS: a defect of irscope
+- empty: it ended with exit code 0 without a kernel, and irscope said so
+- INCOMPLETE, EMPTY, HANGS: a defect of irscope
 
 Prints a line per program; --json also writes them to a file, --keep keeps the captures.
 """
@@ -35,6 +36,8 @@ from irscope.store.reader import CaptureReader
 
 HERE = Path(__file__).resolve().parent
 COUNTER = HERE / "launch_counter"
+# Parts of the lines by which irscope says what to do if a program cannot go on.
+ADVICE = ("capture on a GPU", "is missing: install it")
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def run(program: Program, corpus: list[Path], site: Path | None, folder: Path, j
     (folder / "stdout.txt").write_text(output)
     (folder / "stderr.txt").write_text(errors)
     captured, counted = read_captures(folder), read_counts(folder)
-    kind, line = judge(code, errors, captured, counted)
+    kind, line = judge(code, output, errors, captured, counted)
     return _outcome(program, kind, captured, counted, seconds, line)
 
 
@@ -188,26 +191,28 @@ def read_counts(folder: Path) -> dict[str, Any]:
     }
 
 
-def judge(code: int, errors: str, captured: dict[str, Any], counted: dict[str, Any]) -> tuple[str, str]:
+def judge(
+    code: int, output: str, errors: str, captured: dict[str, Any], counted: dict[str, Any]
+) -> tuple[str, str]:
     """The outcome, and the line that explains it."""
     said = [line for line in errors.splitlines() if line.startswith("irscope: ")]
-    stops = [line for line in said if "capture on a GPU" in line]
+    stops = [line for line in (*said, *_raised(output)) if any(advice in line for advice in ADVICE)]
     missing = sorted(counted["kernels"] - captured["kernels"])
-    fewer = captured["variants"] < counted["variants"]
-    last = next(
-        (line for line in reversed(errors.splitlines()) if line and not line.startswith("irscope: ")), ""
-    )
+    last = [line for line in errors.splitlines() if line.strip() and not line.startswith("irscope: ")]
     if code == -1:
-        return "HANGS", last
-    if missing or fewer:
+        return "HANGS", "".join(last[-1:])
+    if missing or captured["variants"] < counted["variants"]:
         return "INCOMPLETE", f"missing: {', '.join(missing) or 'variants'}"
     if code == 0 and not captured["variants"]:
-        return ("empty", said[-1]) if said else ("EMPTY", "nothing captured and nothing said")
+        return ("empty", said[0]) if said else ("EMPTY", "nothing captured and nothing said")
     if code == 0:
-        return ("whole", stops[0]) if stops else ("whole", "")
-    if stops:
-        return "stopped", stops[-1]
-    return "failed", last
+        return "whole", ""
+    return ("stopped", stops[0]) if stops else ("failed", "".join((last + _raised(output))[-1:]))
+
+
+def _raised(output: str) -> list[str]:
+    """The exceptions that pytest printed."""
+    return [line.removeprefix("E").strip() for line in output.splitlines() if line.startswith("E  ")]
 
 
 def _outcome(

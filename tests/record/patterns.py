@@ -129,6 +129,7 @@ def overridden(given):
     return torch.empty_like(given)
 
 
+torch.library.wrap_triton(scale)[(1,)](large, 4096, 2.0, BLOCK=128)
 library = torch.library.Library("aten", "IMPL")
 library.impl("exp", overridden, "CUDA")
 torch.exp(large)

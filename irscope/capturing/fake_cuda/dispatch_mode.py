@@ -7,6 +7,7 @@ Operators that the program registers for CUDA are registered for the CPU too. Ne
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from irscope.capturing.after_import import after_import
 from irscope.capturing.fake_cuda.allocation import created_elements, uninitialized
 from irscope.capturing.fake_cuda.function_mode import function_mode, without_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import (
@@ -44,13 +46,11 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     The program's own operators always run, whatever their size: they may launch kernels.
     """
 
-    # Dispatches flex_attention and the like too.
-    supports_higher_order_operators = True
-
     def __init__(self, operators: ProgramOperators) -> None:
         super().__init__()
-        self._operators = operators
+        self.operators = operators
 
+    # Dispatches flex_attention and the like too.
     supports_higher_order_operators = True
 
     @classmethod
@@ -104,7 +104,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             returned = written[: len(func._schema.returns)]
             return returned[0] if len(returned) == 1 else tuple(returned) or None
         skipped = not _returns_views(func) and (_large(tensors) or not _has_cpu_kernel(func))
-        skipped = skipped and not self._operators.implements(func)
+        skipped = skipped and not self.operators.implements(func)
         skipped = skipped and not (_name(func) in _CREATING or (_name(func) in _COPYING and not tainted))
         if skipped and (result := uninitialized(func, args, kwargs)) is not None:
             set_unknown(result)
@@ -115,7 +115,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[torch.Tensor]
     ) -> bool:
         """Whether this is in-place arithmetic on large tensors, such as an optimizer's, or has an `out`."""
-        if _name(func) in _FILLING or func.namespace != "aten" or self._operators.implements(func):
+        if _name(func) in _FILLING or func.namespace != "aten" or self.operators.implements(func):
             return False
         if not (_large(tensors_in(args, kwargs)) and all(tensor.is_floating_point() for tensor in written)):
             return False
@@ -248,6 +248,28 @@ def fake_cuda_modes(operators: ProgramOperators) -> Iterator[None]:
     """Both modes of fake CUDA tensors are on within the block, in this thread."""
     with FakeCudaDispatchMode(operators), function_mode(operators.assumed):
         yield
+
+
+_WRAP = "torch._higher_order_ops.triton_kernel_wrap"
+
+
+@functools.cache
+def support_wrapped_kernels() -> None:
+    """Makes `torch.library.wrap_triton` launch kernels in the mode, outside of the program's operators."""
+    if _WRAP in sys.modules:
+        _register_wrapped_kernels()
+    else:
+        after_import((_WRAP,), _register_wrapped_kernels)
+
+
+def _register_wrapped_kernels() -> None:
+    wrap = sys.modules[_WRAP]
+
+    def launch(mode: FakeCudaDispatchMode, **kwargs: Any) -> None:
+        with fake_cuda_modes(mode.operators):
+            wrap.triton_kernel_wrapper_mutation_dense(**kwargs)
+
+    wrap.triton_kernel_wrapper_mutation.py_impl(FakeCudaDispatchMode)(launch)
 
 
 # The module of torch that registers functions of the program; its other modules register torch's own.

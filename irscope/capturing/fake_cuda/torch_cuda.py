@@ -14,12 +14,17 @@ import torch
 
 from irscope.backends import CUDA, backend_of
 from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
-from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
+from irscope.capturing.fake_cuda.dispatch_mode import (
+    ProgramOperators,
+    fake_cuda_modes,
+    support_wrapped_kernels,
+)
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.capturing.fake_cuda.inductor import compiling_for
 from irscope.capturing.fake_cuda.native_handles import native_replacements
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
+    FakeDevice,
     FakeEvent,
     FakeGenerator,
     FakeGraph,
@@ -50,7 +55,7 @@ _ZERO = (
     "_exchange_device", "_maybe_exchange_device", "utilization",
 )  # fmt: skip
 _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
-_STREAMS = ("Stream", "stream", "StreamContext", "device", "device_of")
+_STREAMS = ("Stream", "stream", "StreamContext")
 
 
 # A replacement: module or class, name, new value.
@@ -84,6 +89,8 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     yield cuda, "default_stream", _constant(FakeStream())
     for name in _STREAMS:
         yield cuda, name, type(name, (FakeStream,), {})
+    for name in ("device", "device_of"):
+        yield cuda, name, type(name, (FakeDevice,), {})
     yield cuda, "Event", FakeEvent
     yield cuda, "CUDAGraph", FakeGraph
     yield cuda, "graph", type("graph", (FakeStream,), {})
@@ -215,6 +222,7 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
     """Within the block, torch and Triton's benchmarks behave as on the reference device of `target`."""
     operators = ProgramOperators(assumed)
     register = torch.library.Library.impl
+    support_wrapped_kernels()
     replacements = (
         *_cuda_replacements(target),
         *_torch_replacements(operators, assumed),

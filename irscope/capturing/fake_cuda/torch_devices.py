@@ -111,6 +111,12 @@ class FakeStream:
         return False
 
 
+class FakeDevice(FakeStream):
+    """`torch.cuda.device`, the context of the one device; the attributes have torch's names."""
+
+    idx, prev_idx = 0, -1
+
+
 class FakeGraph(FakeStream):
     """A CUDA graph: its capture runs the code once; a replay does nothing."""
 
