@@ -19,8 +19,8 @@ MAX_BLOB_BYTES = 256 << 20
 _MAX_LINES = 2_000_000
 # A compiler's message is kept whole up to this many characters; real ones stay below 100,000.
 MAX_TEXT = 4 << 20
-# Larger integers are no constexpr and no size of anything; some operations on them take quadratic time.
-_MAX_BITS = 128
+# Larger integers are no constexpr and no size of anything, and have no value as a float.
+_MAX_BITS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The JSON value in `text`. Raises ValueError for anything else, or an integer of more than 128 bits."""
+    """The JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
     return _DECODER.decode(text)
 
 
 def _integer(text: str) -> int:
     value = int(text) if len(text) <= _MAX_BITS // 3 else 1 << _MAX_BITS
-    if value.bit_length() >= _MAX_BITS:
-        raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}")
+    if value.bit_length() > _MAX_BITS:
+        raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}...")
     return value
 
 
@@ -109,7 +109,9 @@ def storable(text: str | None, limit: int = MAX_TEXT) -> str | None:
 
 
 def value_to_json(value: Value) -> Any:
-    """A constexpr value; element types become {"dtype": NAME}."""
+    """A constexpr value; element types become {"dtype": NAME}, integers that cannot be read back text."""
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return f"{value:#x}"
     return {"dtype": value.name} if isinstance(value, Dtype) else value
 
 
