@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,3 +75,16 @@ def irscope(tmp_path: Path, triton_cache: Path) -> Irscope:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def _hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.hardening.hostile import write_hostile_capture
+
+    return write_hostile_capture(tmp_path_factory.mktemp("hostile") / "hostile.irscope")
+
+
+@pytest.fixture
+def hostile_capture(_hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture in which every text field is hostile; every view opens it."""
+    return Path(shutil.copy(_hostile, tmp_path_factory.mktemp("copy") / "hostile.irscope"))

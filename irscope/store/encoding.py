@@ -31,8 +31,8 @@ MAX_BLOB_BYTES = 256 << 20
 _MAX_LINES = 2_000_000
 # A compiler's message is kept whole up to this many characters; real ones stay below 100,000.
 MAX_TEXT = 4 << 20
-# Larger integers are no constexpr and no size of anything; some operations on them take quadratic time.
-_MAX_BITS = 128
+# Larger integers are no constexpr and no size of anything, and have no value as a float.
+_MAX_BITS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +101,14 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The JSON value in `text`. Raises ValueError for anything else, or an integer of more than 128 bits."""
+    """The JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
     return _DECODER.decode(text)
 
 
 def _integer(text: str) -> int:
     value = int(text) if len(text) <= _MAX_BITS // 3 else 1 << _MAX_BITS
-    if value.bit_length() >= _MAX_BITS:
-        raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}")
+    if value.bit_length() > _MAX_BITS:
+        raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}...")
     return value
 
 
@@ -121,8 +121,13 @@ def storable(text: str | None, limit: int = MAX_TEXT) -> str | None:
 
 
 def value_to_json(value: Value) -> Any:
-    """A constexpr value; those that JSON does not have become objects whose key says what they are."""
+    """A constexpr value; those that JSON does not have become objects whose key says what they are.
+
+    Integers that `loads` does not read become text.
+    """
     match value:
+        case int() if value.bit_length() > _MAX_BITS:
+            return f"{value:#x}"
         case Dtype(name):
             return {"dtype": name}
         case NamedValue(name, source):

@@ -61,7 +61,7 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
             _check_names([*settings.select, *settings.ignore], str(settings.file))
             try:
                 problems += _lint_source(file, select or settings.select, [*ignore, *settings.ignore])
-            except (SyntaxError, ValueError, OSError) as error:
+            except (SyntaxError, ValueError, OSError, LookupError, RecursionError, MemoryError) as error:
                 unread.append((str(file), _reason(error)))
     return LintResult(files, problems, unread)
 
@@ -108,9 +108,11 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
         return lint_compiled(kernels, selected_rules(RULES, select, ignore))
 
 
-def _reason(error: SyntaxError | ValueError | OSError) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
+    if isinstance(error, RecursionError | MemoryError):
+        return "not valid Python: nested too deeply"
     line = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"not valid Python{line}: {message}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from pathlib import Path
 from typing import Any
+
+from irscope.store.encoding import loads
 
 # Stages stay below 200 MB; metadata takes about 2 kB, an irscope.json with its ptxas log seldom 100 kB.
 MAX_STAGE_BYTES = 256 << 20
@@ -39,7 +40,7 @@ def read_file(path: Path, limit: int, follow_links: bool = False) -> bytes:
 def parse_object(content: bytes | str, what: str) -> dict[str, Any]:
     """The JSON object in `content`. Raises BadEntryError, which calls the content `what`, otherwise."""
     try:
-        value = json.loads(content)
+        value = loads(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError) as error:
         raise BadEntryError(f"{what} is not JSON") from error
     if not isinstance(value, dict):

@@ -1,0 +1,1 @@
+"""Captures from strangers, faults of every kind, files of any size: a campaign of damaged input."""

@@ -1,0 +1,45 @@
+"""The areas of the campaign: each makes its case from a random generator and runs it.
+
+A case is (area, seed, number): the same three make the same case again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hardening import captures, import_sources, lint_files, texts
+
+Run = Callable[[random.Random, Path], None]
+
+
+@dataclass(frozen=True)
+class Area:
+    """`run` makes a case in an empty folder and runs it; it raises only for a bug.
+
+    `share` is the part of the campaign's cases that are of this area.
+    """
+
+    name: str
+    run: Run
+    share: float
+
+
+AREAS = (
+    Area("capture bytes", captures.damaged_bytes, 0.02),
+    Area("capture schema", captures.foreign_schema, 0.01),
+    Area("capture values", captures.hostile_values, 0.02),
+    Area("capture stages", captures.hostile_stages, 0.01),
+    Area("imports", import_sources.damaged, 0.04),
+    Area("parsers", texts.parsed, 0.65),
+    Area("diffs", texts.diffed, 0.15),
+    Area("lint", lint_files.linted, 0.10),
+)
+NAMED = {area.name: area for area in AREAS}
+
+
+def generator(area: str, seed: int, number: int) -> random.Random:
+    """The random generator of a case."""
+    return random.Random(f"{area}/{seed}/{number}")
