@@ -188,7 +188,7 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch
     from irscope.cli.main import main
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: "".split()[0])
+    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: [][0])
     assert main(["list", str(capture)]) == 70
     error = capsys.readouterr().err
     (file,) = tmp_path.glob("irscope-error-*.txt")
