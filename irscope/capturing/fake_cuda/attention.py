@@ -106,17 +106,15 @@ def _order(capability: tuple[int, int]) -> tuple[Backend, ...]:
     order = tuple(Backend(number) for number in chosen if number in {backend.value for backend in Backend})
     if order not in ((), _DEFAULT_ORDER):
         return order
-    if (
-        capability[0] in _CUDNN_PREFERRED
-        and (torch.backends.cudnn.version() or 0) > _CUDNN_VERSION
-        and not _deprioritized()
-    ):
+    if _prefers_cudnn(capability):
         return (Backend.CUDNN, Backend.FLASH, Backend.EFFICIENT, Backend.MATH)
     return _DEFAULT_ORDER
 
 
-def _deprioritized() -> bool:
-    return os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") == "1"
+def _prefers_cudnn(capability: tuple[int, int]) -> bool:
+    if torch.version.hip is not None or os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") == "1":
+        return False
+    return capability[0] in _CUDNN_PREFERRED and (torch.backends.cudnn.version() or 0) > _CUDNN_VERSION
 
 
 def _fits(call: Attention, capability: tuple[int, int]) -> bool:
