@@ -27,8 +27,10 @@ def heads(*shape: int, dtype: object = torch.bfloat16) -> object:
     [
         (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), (8, 0), Backend.FLASH),
         (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.1), H100, Backend.FLASH),
-        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.5), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), (8, 0), Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 264)] * 3), H100, Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 32)] * 3, mask=heads(64, 64)), (8, 0), Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 32, dtype=torch.float32)] * 3), H100, Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 30, dtype=torch.float32)] * 3), H100, Backend.MATH),

@@ -164,12 +164,12 @@ def _efficient(call: Attention, capability: tuple[int, int]) -> bool:
 def _cudnn(call: Attention, capability: tuple[int, int]) -> bool:
     query, key, value = call.tensors
     sizes = (query.size(-1), value.size(-1))
-    limit = 192 if sizes == (192, 128) and capability[0] in _CUDNN_PREFERRED else 128
+    limit = 256 if capability == (9, 0) else 192 if sizes == (192, 128) and capability[0] == 10 else 128
     return (
         torch.backends.cuda.cudnn_sdp_enabled()
         and query.dtype in _HALF
         and all(size <= limit and size % 8 == 0 for size in sizes)
-        and (call.dropout * 16).is_integer()
+        and ((call.dropout * 16).is_integer() or torch.__version__ < (2, 12))
         and key.size(2) != 1
         and not (call.dropout and query.size(2) == 1)
         and not torch.are_deterministic_algorithms_enabled()
