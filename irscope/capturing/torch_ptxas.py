@@ -1,7 +1,7 @@
 """Assembles torch.compile's kernels by the ptxas in torch's wheel, as torch's worker processes do.
 
-irscope compiles them in the program's own process. There, torch sets TRITON_PTXAS_PATH only after the first of
-them, for all later kernels, those of the program too.
+irscope compiles them in the program's own process. There, torch sets TRITON_PTXAS_PATH only after the first
+of them, for all later kernels, those of the program too.
 """
 
 from __future__ import annotations
