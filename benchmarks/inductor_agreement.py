@@ -20,6 +20,7 @@ import argparse
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -46,13 +47,21 @@ class Compiled:
     code: str
 
 
-def run(program: Path, side: str, folder: Path) -> str:
-    """Captures a program and returns a line about it. Its output goes to a file next to the capture."""
-    at = folder / side
+def run(program: Path, folder: Path) -> list[str]:
+    """Captures a program on both sides and returns a line about each. The outputs go next to the captures.
+
+    Both sides have the same paths, because a kernel with an assertion contains the path of its file.
+    """
+    return [_capture(program, side, folder) for side in SIDES]
+
+
+def _capture(program: Path, side: str, folder: Path) -> str:
+    at, cache = folder / side, folder / "cache" / program.stem
     at.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(cache, ignore_errors=True)
     environment = os.environ | {
-        "TRITON_CACHE_DIR": str(at / f"{program.stem}.triton"),
-        "TORCHINDUCTOR_CACHE_DIR": str(at / f"{program.stem}.inductor"),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
     }
     target: tuple[str, ...] = ()
     if side == "hidden":
@@ -133,9 +142,8 @@ def main() -> int:
     ]
     if not options.compare:
         with ThreadPoolExecutor(options.j) as pool:
-            jobs = [(path, side, options.folder) for side in SIDES for path in programs]
-            for line in pool.map(lambda job: run(*job), jobs):
-                print(line, flush=True)
+            for lines in pool.map(lambda path: run(path, options.folder.resolve()), programs):
+                print("\n".join(lines), flush=True)
     print(f"\n{'program':28} {'GPU':>5} {'hidden':>6} {'agree':>6}")
     results = [compare(path.stem, options.folder) for path in programs]
     total, agree = (sum(column) for column in zip(*results, strict=True))

@@ -103,3 +103,26 @@ second = torch.compile(lambda x: x.cos() + 1)
 x = torch.zeros(4, device="cuda")
 print(first(x).tolist(), second(x).device)
 """
+
+TWO_DEVICES = """
+import torch
+
+
+@torch.compile
+def add(x):
+    return x.sin() + 1
+
+
+host, device = torch.zeros(2), torch.zeros(2, device="cuda")
+print(add(host).device, add(host).tolist())
+print(add(device).device)
+print(add(host).device, add(host).tolist())
+print(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+"""
+
+UNSUPPORTED = """
+from irscope.capturing.fake_cuda import device_guard; device_guard._HOOKS_HEADERS = ("none.h", "none.h")
+import torch
+compiled = [torch.compile(torch.nn.Identity()), torch.compile(torch.nn.Identity())]
+print(isinstance(compiled[0], torch.nn.Identity), compiled[1](torch.ones(2, device="cuda")).tolist())
+"""

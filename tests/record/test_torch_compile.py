@@ -13,6 +13,7 @@ from tests.record import compiled_programs
 torch = pytest.importorskip("torch")
 
 from irscope.capturing.fake_cuda.attention import Attention, Backend, chosen_backend  # noqa: E402
+from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION  # noqa: E402
 
 H100, V100 = (9, 0), (7, 0)
 
@@ -26,8 +27,10 @@ def heads(*shape: int, dtype: object = torch.bfloat16) -> object:
     [
         (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), (8, 0), Backend.FLASH),
         (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.1), H100, Backend.FLASH),
-        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.5), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), (8, 0), Backend.FLASH),
+        (Attention(*[heads(2, 4, 64, 264)] * 3), H100, Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 32)] * 3, mask=heads(64, 64)), (8, 0), Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 32, dtype=torch.float32)] * 3), H100, Backend.EFFICIENT),
         (Attention(*[heads(2, 4, 64, 30, dtype=torch.float32)] * 3), H100, Backend.MATH),
@@ -38,8 +41,9 @@ def heads(*shape: int, dtype: object = torch.bfloat16) -> object:
     ],
 )
 def test_attention_takes_the_operator_that_a_gpu_would_run(
-    call: Attention, capability: tuple[int, int], expected: Backend
+    call: Attention, capability: tuple[int, int], expected: Backend, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(torch.backends.cudnn, "version", lambda: CUDNN_VERSION)
     assert chosen_backend(call, capability) is expected
 
 
@@ -71,6 +75,27 @@ def test_forward_and_backward_are_captured_and_the_module_stays_itself(irscope: 
     assert any("_native_layer_norm_" in name for name in names)
     assert any("_native_layer_norm_backward_" in name for name in names)
     assert any("softmax_backward" in name for name in names)
+
+
+@pytest.mark.slow
+def test_a_function_is_compiled_per_device(irscope: Irscope, tmp_path: Path):
+    out, messages, names = run(irscope, tmp_path, compiled_programs.TWO_DEVICES)
+    assert messages == []
+    assert out == ["cpu [1.0, 1.0]", "cuda:0", "cpu [1.0, 1.0]", "2"]
+    assert len(names) == 1
+
+
+@pytest.mark.slow
+def test_an_unsupported_build_of_torch_is_reported_once(irscope: Irscope, tmp_path: Path):
+    program = compiled_programs.UNSUPPORTED
+    (tmp_path / "script.py").write_text(program)
+    done = irscope("run", "--target", "cuda:90", "script.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["True [1.0, 1.0]"]
+    ours = [line for line in done.stderr.splitlines() if "uncompiled" in line]
+    assert len(ours) == 1
+    assert ours[0].startswith("irscope: script.py:4: torch.compile does not work without a GPU with torch")
+    assert ours[0].endswith("none.h is missing; functions run uncompiled")
 
 
 @pytest.mark.slow

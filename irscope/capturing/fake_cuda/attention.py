@@ -106,17 +106,15 @@ def _order(capability: tuple[int, int]) -> tuple[Backend, ...]:
     order = tuple(Backend(number) for number in chosen if number in {backend.value for backend in Backend})
     if order not in ((), _DEFAULT_ORDER):
         return order
-    if (
-        capability[0] in _CUDNN_PREFERRED
-        and (torch.backends.cudnn.version() or 0) > _CUDNN_VERSION
-        and not _deprioritized()
-    ):
+    if _prefers_cudnn(capability):
         return (Backend.CUDNN, Backend.FLASH, Backend.EFFICIENT, Backend.MATH)
     return _DEFAULT_ORDER
 
 
-def _deprioritized() -> bool:
-    return os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") == "1"
+def _prefers_cudnn(capability: tuple[int, int]) -> bool:
+    if torch.version.hip is not None or os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") == "1":
+        return False
+    return capability[0] in _CUDNN_PREFERRED and (torch.backends.cudnn.version() or 0) > _CUDNN_VERSION
 
 
 def _fits(call: Attention, capability: tuple[int, int]) -> bool:
@@ -166,12 +164,12 @@ def _efficient(call: Attention, capability: tuple[int, int]) -> bool:
 def _cudnn(call: Attention, capability: tuple[int, int]) -> bool:
     query, key, value = call.tensors
     sizes = (query.size(-1), value.size(-1))
-    limit = 192 if sizes == (192, 128) and capability[0] in _CUDNN_PREFERRED else 128
+    limit = 256 if capability == (9, 0) else 192 if sizes == (192, 128) and capability[0] == 10 else 128
     return (
         torch.backends.cuda.cudnn_sdp_enabled()
         and query.dtype in _HALF
         and all(size <= limit and size % 8 == 0 for size in sizes)
-        and (call.dropout * 16).is_integer()
+        and ((call.dropout * 16).is_integer() or torch.__version__ < (2, 12))
         and key.size(2) != 1
         and not (call.dropout and query.size(2) == 1)
         and not torch.are_deterministic_algorithms_enabled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ def inductor_replacements() -> Iterator[Replacement]:
     """The replacements. Imports Inductor. Raises AttributeError if this version of torch lacks one."""
     yield from _device_replacements()
     yield from _timing_replacements()
+    yield from _cache_replacements()
     from torch._C._dynamo import guards
     from torch._inductor import cudagraph_utils
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
@@ -47,16 +48,40 @@ def inductor_replacements() -> Iterator[Replacement]:
     yield CachingAutotuner, "run", _marking_written(CachingAutotuner.run)
 
 
-def inductor_settings() -> AbstractContextManager[Any]:
+@contextmanager
+def inductor_settings() -> Iterator[None]:
     """Inductor's settings without a GPU.
 
-    Caches would keep invented times for later runs, with and without a GPU. Torch's own launcher loads
+    Its caches of graphs would keep them for later runs, with and without a GPU. Torch's own launcher loads
     binaries into the driver. Worker processes have no stub driver.
     """
+    from torch._functorch import config as functorch_config
     from torch._inductor import config
 
-    wanted = {"force_disable_caches": True, "use_static_cuda_launcher": False, "compile_threads": 1}
-    return config.patch({name: value for name, value in wanted.items() if hasattr(config, name)})
+    wanted = {
+        "fx_graph_cache": False, "fx_graph_remote_cache": False, "use_static_cuda_launcher": False,
+        "compile_threads": 1,
+    }  # fmt: skip
+    with ExitStack() as stack:
+        stack.enter_context(
+            config.patch({name: value for name, value in wanted.items() if hasattr(config, name)})
+        )
+        if hasattr(functorch_config, "enable_autograd_cache"):
+            stack.enter_context(functorch_config.patch(enable_autograd_cache=False))
+        yield
+
+
+def _cache_replacements() -> Iterator[Replacement]:
+    """Replacements in the caches of times: none is read, because it narrows configs, and none is written.
+
+    The caches are not turned off, because kernels contain their settings.
+    """
+    from torch._inductor.codecache import CacheBase
+    from torch._inductor.runtime.autotune_cache import AutotuneCache
+
+    yield AutotuneCache, "create", staticmethod(_nothing)
+    yield CacheBase, "get_local_cache", lambda _: {}
+    yield CacheBase, "update_local_cache", _nothing
 
 
 def _device_replacements() -> Iterator[Replacement]:

@@ -49,6 +49,8 @@ def tracing_replacements(report: Report) -> Iterator[tuple[Any, str, Any]]:
     yield compile_fx, "_compile_fx_inner", _compiling_or_interpreting(compile_fx._compile_fx_inner, report)
     checks = guards.CheckFunctionManager
     yield checks, "__init__", _with_modes_at_runtime(checks.__init__)
+    builder = guards.GuardBuilder
+    yield builder, "TENSOR_MATCH", _matching_devices(builder.TENSOR_MATCH)
     state = SymbolicTorchFunctionState
     yield state, "__init__", _without_our_function_mode(state.__init__)
     streams = getattr(_module("torch._dynamo.variables.streams"), "SymbolicStreamState", None)
@@ -154,6 +156,27 @@ def _with_modes_at_runtime(original: Callable[..., Any]) -> Callable[..., Any]:
             _put_dispatch_modes(current)
 
     return build
+
+
+def _matching_devices(original: Callable[..., None]) -> Callable[..., None]:
+    """The guard of a tensor, which compares the device that the program sees too: all are CPU tensors."""
+
+    @functools.wraps(original)
+    def tensor_match(self: Any, guard: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, guard, *args, **kwargs)
+        tensor = self.get(guard)
+        if isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu":
+            expected = _seen_on_cpu(tensor)
+            manager = self.get_guard_manager(guard)
+            text = f"device is {'cpu' if expected else _DEVICE}"
+            manager.add_lambda_guard(lambda now: _seen_on_cpu(now) is expected, [text], guard.user_stack)
+
+    return tensor_match
+
+
+def _seen_on_cpu(tensor: torch.Tensor) -> bool:
+    with without_function_mode():
+        return on_cpu(tensor)
 
 
 def _take_dispatch_modes() -> list[Any]:

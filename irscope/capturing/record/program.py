@@ -39,6 +39,7 @@ from irscope.capturing.messages import (
 )
 from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
+from irscope.capturing.torch_ptxas import use_torch_ptxas
 from irscope.model import UserError
 from irscope.plugins import silence
 from irscope.toolchain.stub_driver import NeedsGpuError
@@ -130,7 +131,8 @@ def main(descriptor: int) -> int:
     from irscope.capturing.record.session import recording
 
     # Makes torch.compile compile its kernels in this process, which records them, instead of in workers.
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    if os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1") == "1":
+        use_torch_ptxas()
     try:
         with recording(start.subprocesses.options, link) as fork_hooks:
             capture_forks(fork_hooks, link)
