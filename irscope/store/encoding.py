@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from irscope.model import (
@@ -25,6 +28,8 @@ from irscope.model import (
 _ZSTD_LEVEL = 6
 # Captures are untrusted, so a frame may not claim to be larger than this. Real stages are below 200 MB.
 MAX_BLOB_BYTES = 1 << 30
+# A slice of an operand's layout is a layout in a layout in a list: real values have five levels.
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,10 @@ def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
     return [[name, value_to_json(value)] for name, value in pairs]
 
 
-def value_from_json(value: Any) -> Value:
-    """Reverses `value_to_json`. Raises ValueError for anything else."""
-    match value:
+def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
+    """Reverses `value_to_json`. Raises ValueError for anything else, and for more than `depth` levels."""
+    nested = partial(value_from_json, depth=depth - 1)
+    match value if depth else {}:
         case None | int() | float() | str():
             return value
         case {"dtype": str(name)}:
@@ -105,17 +111,19 @@ def value_from_json(value: Any) -> Value:
         case {"named": str(name)}:
             return NamedValue(name, checked(value.get("source", "")))
         case {"list": list(items)}:
-            return ListValue(tuple(map(value_from_json, items)))
+            return ListValue(tuple(map(nested, items)))
         case {"tuple": list(items)}:
-            return tuple(map(value_from_json, items))
+            return tuple(map(nested, items))
         case {"object": str(type_), "arguments": list(arguments)}:
             options = value.get("options", [])
-            return ObjectValue(type_, _pairs_from_json(arguments), _pairs_from_json(options))
-    raise ValueError(f"not a constexpr value: {value!r:.80}")
+            return ObjectValue(type_, *(_pairs_from_json(pairs, nested) for pairs in (arguments, options)))
+    raise ValueError(f"not a constexpr value: {reprlib.repr(value)}")
 
 
-def _pairs_from_json(pairs: list[Any]) -> tuple[tuple[str, Value], ...]:
-    return tuple((checked(name), value_from_json(value)) for name, value in pairs)
+def _pairs_from_json(
+    pairs: list[Any], read: Callable[[Any], Value] = value_from_json
+) -> tuple[tuple[str, Value], ...]:
+    return tuple((checked(name), read(value)) for name, value in pairs)
 
 
 def config_to_json(config: Config) -> str:
