@@ -102,8 +102,10 @@ def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
 
 def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
     """Reverses `value_to_json`. Raises ValueError for anything else, and for more than `depth` levels."""
+    if not depth:
+        raise ValueError("not a constexpr value: too many levels")
     nested = partial(value_from_json, depth=depth - 1)
-    match value if depth else {}:
+    match value:
         case None | int() | float() | str():
             return value
         case {"dtype": str(name)}:
