@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from irscope.model import (
@@ -33,6 +36,8 @@ _MAX_LINES = 2_000_000
 MAX_TEXT = 4 << 20
 # Larger integers are no constexpr and no size of anything, and have no value as a float.
 _MAX_BITS = 1000
+# A slice of an operand's layout is a layout in a layout in a list: real values have five levels.
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,11 @@ def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
     return [[name, value_to_json(value)] for name, value in pairs]
 
 
-def value_from_json(value: Any) -> Value:
-    """Reverses `value_to_json`. Raises ValueError for anything else."""
+def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
+    """Reverses `value_to_json`. Raises ValueError for anything else, and for more than `depth` levels."""
+    if not depth:
+        raise ValueError("not a constexpr value: too many levels")
+    nested = partial(value_from_json, depth=depth - 1)
     match value:
         case None | int() | float() | str():
             return value
@@ -156,17 +164,19 @@ def value_from_json(value: Any) -> Value:
         case {"named": str(name)}:
             return NamedValue(name, checked(value.get("source", "")))
         case {"list": list(items)}:
-            return ListValue(tuple(map(value_from_json, items)))
+            return ListValue(tuple(map(nested, items)))
         case {"tuple": list(items)}:
-            return tuple(map(value_from_json, items))
+            return tuple(map(nested, items))
         case {"object": str(type_), "arguments": list(arguments)}:
             options = value.get("options", [])
-            return ObjectValue(type_, _pairs_from_json(arguments), _pairs_from_json(options))
-    raise ValueError(f"not a constexpr value: {value!r:.80}")
+            return ObjectValue(type_, *(_pairs_from_json(pairs, nested) for pairs in (arguments, options)))
+    raise ValueError(f"not a constexpr value: {reprlib.repr(value)}")
 
 
-def _pairs_from_json(pairs: list[Any]) -> tuple[tuple[str, Value], ...]:
-    return tuple((checked(name), value_from_json(value)) for name, value in pairs)
+def _pairs_from_json(
+    pairs: list[Any], read: Callable[[Any], Value] = value_from_json
+) -> tuple[tuple[str, Value], ...]:
+    return tuple((checked(name), read(value)) for name, value in pairs)
 
 
 def config_to_json(config: Config) -> str:

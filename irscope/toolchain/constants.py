@@ -28,6 +28,7 @@ _MODULES = {
     "torch": "torch",
     "triton": "triton",
 }
+_NO_ADDRESS = "0x..."
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}")
 _PLAIN = Dtype | ObjectValue | NamedValue | ListValue
 # Parts of an expression that no plain string has.
@@ -108,7 +109,7 @@ def _plain_name(value: Any) -> NamedValue:
     function = getattr(value, "fn", value)
     if inspect.isfunction(function) or inspect.isclass(function):
         return NamedValue(function.__qualname__.replace("<locals>.", ""), _source_digest(value))
-    return NamedValue(_ADDRESS.sub("0x...", str(value)))
+    return NamedValue(_ADDRESS.sub(_NO_ADDRESS, str(value)))
 
 
 def _source_digest(value: Any) -> str:
@@ -144,7 +145,9 @@ class Constants:
             return
         if isinstance(plain, ObjectValue | NamedValue):
             known = self._objects.setdefault(plain, value)
-            if isinstance(plain, NamedValue) and known is not value and known != value:
+            # A text of its own describes an object; a name or an address does not.
+            named = isinstance(plain, NamedValue) and (callable(value) or _NO_ADDRESS in plain.name)
+            if named and known is not value and known != value:
                 raise UserError(f"two different values are both called {plain}; give them different names")
         elif isinstance(plain, tuple | ListValue):
             for item, of in zip(plain if isinstance(plain, tuple) else plain.items, value, strict=False):

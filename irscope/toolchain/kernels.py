@@ -141,6 +141,8 @@ def unwrap(value: Any) -> FoundKernel | None:
     for _ in range(_MOST_DECORATORS):
         if isinstance(value, JITFunction):
             constants = Constants(value)
+            for parameter in filter(lambda one: one.has_default, value.params):
+                constants.plain(parameter.default)
             known = tuple(_config(config, constants) for config in configs)
             return FoundKernel(value, constants, known, heuristics, pruned)
         if isinstance(value, Autotuner):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from typing import Any
+
 import pytest
 
 from irscope.model import (
@@ -53,7 +56,11 @@ def test_a_value_is_written_as_the_call_that_makes_it_and_stored(value: Value, t
     assert config_from_json(config_to_json(config)) == config
 
 
-@pytest.mark.parametrize("damaged", [{}, {"object": 1}, {"named": None}, {"list": {}}, [1], {"tuple": [{}]}])
+DAMAGED: list[Any] = [{}, {"object": 1}, {"named": None}, {"list": {}}, [1], {"tuple": [{}]}]
+DEEP = reduce(lambda inner, _: {"list": [inner]}, range(500), DAMAGED[0])
+
+
+@pytest.mark.parametrize("damaged", [*DAMAGED, DEEP])
 def test_a_damaged_value_is_rejected(damaged: object):
     with pytest.raises(ValueError, match="not a constexpr value"):
         value_from_json(damaged)
