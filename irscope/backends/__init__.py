@@ -15,7 +15,8 @@ from irscope.backends.backend import MAX_THREADS_PER_BLOCK, Backend, Device, Ref
 from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
 from irscope.frontends import SOURCE_STAGES, source_stages
-from irscope.model import COMMON_STAGES, STAGE_NAME, Stage, Target, UserError, Variant
+from irscope.model import COMMON_STAGES, Stage, Target, UserError, Variant
+from irscope.model.stage import STAGE_NAME
 from irscope.plugins import BACKENDS_GROUP, load_plugins
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 
 from irscope.frontends import FRONTENDS, Frontend
 from irscope.languages.language_registry import LANGUAGES, add_languages
-from irscope.model import COMMON_STAGES, STAGE_NAME, Stage
+from irscope.model import COMMON_STAGES, Stage
+from irscope.model.stage import STAGE_NAME
 
 
 def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> Frontend:

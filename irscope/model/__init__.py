@@ -1,7 +1,7 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
 from irscope.model.errors import UserError
-from irscope.model.stage import COMMON_STAGES, STAGE_NAME, Stage
+from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
 from irscope.model.target import Target
 from irscope.model.tuning_config import OPTION_NAMES, Config, Dtype, Value, format_value, parse_value
@@ -21,7 +21,6 @@ from irscope.model.variant import (
 __all__ = [
     "COMMON_STAGES",
     "OPTION_NAMES",
-    "STAGE_NAME",
     "Argument",
     "Artifact",
     "Benchmark",
