@@ -16,6 +16,7 @@ from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
 from irscope.frontends import SOURCE_STAGES, source_stages
 from irscope.model import COMMON_STAGES, Stage, Target, UserError, Variant
+from irscope.model.stage import STAGE_NAME
 from irscope.plugins import BACKENDS_GROUP, load_plugins
 
 if TYPE_CHECKING:
@@ -152,13 +153,16 @@ def stages_for(backend: str, names: Collection[str] = ()) -> tuple[Stage, ...]:
     """The stages that variants for `backend` can have, in pipeline order: first those of the front ends.
 
     `names` are stages that one has; the front ends of plug-ins are included only if one of those is unknown.
+    One that no installed plug-in has is a binary file.
     """
     known = _STAGES_FOR.get(backend)
     if known is None:
         known = (*SOURCE_STAGES, *COMMON_STAGES, *backend_named(backend).stages)
     if {stage.name for stage in known}.issuperset(names):
         return known
-    return (*source_stages(), *known[len(SOURCE_STAGES) :])
+    known = (*source_stages(), *known[len(SOURCE_STAGES) :])
+    others = sorted(set(names) - {stage.name for stage in known})
+    return (*(Stage(name, None) for name in others if re.fullmatch(STAGE_NAME, name)), *known)
 
 
 def stages_of(variant: Variant) -> tuple[Stage, ...]:

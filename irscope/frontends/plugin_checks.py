@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterable
 from irscope.frontends import FRONTENDS, Frontend
 from irscope.languages.language_registry import LANGUAGES, add_languages
 from irscope.model import COMMON_STAGES, Stage
-
-# A stage's name is the extension of its files.
-_STAGE_NAME = re.compile(r"[a-z]\w{0,30}", re.ASCII)
+from irscope.model.stage import STAGE_NAME
 
 
 def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> Frontend:
@@ -31,7 +29,7 @@ def check_stages(stages: Iterable[Stage], taken: Iterable[Stage], languages: Col
     """Raises ValueError if a name of a plug-in's stages is bad or taken, or their language is unknown."""
     names = {stage.name for stage in taken}
     for stage in stages:
-        if stage.name in names or not _STAGE_NAME.fullmatch(stage.name):
+        if stage.name in names or not re.fullmatch(STAGE_NAME, stage.name):
             raise ValueError(f"the name of the stage '{stage.name}' is taken or not a file extension")
         if stage.language is not None and stage.language not in (*LANGUAGES, *languages):
             raise ValueError(f"the language '{stage.language}' of the stage '{stage.name}' is unknown")

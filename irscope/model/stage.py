@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+# A regular expression of names of stages, which are the extensions of their files.
+STAGE_NAME = r"[a-z][a-z0-9_]{0,30}"
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from irscope.model import Argument, Config, SourceFunction, Target
+from irscope.backends import stages_for
+from irscope.model import Argument, Config, SourceFunction, Stage, Target
 from irscope.store import CaptureWriter
 from irscope.store.writer import NewVariant
 from tests.plugins.installing import HERE, add_metadata, install
@@ -128,6 +129,12 @@ def test_a_plug_in_that_cannot_be_used_costs_a_line(capture, tmp_path):
     ]
     assert "no backend 'example'; install the plug-in" in done.stderr
     assert "exit code 2" in done.stdout
+
+
+def test_a_stage_that_no_installed_plug_in_has_is_a_binary_file():
+    known = stages_for("cuda", ["ttir", "elementwise", "../escape", "Stage"])
+    assert known[0] == Stage("elementwise", None)
+    assert known[1:] == stages_for("cuda")
 
 
 RAISING = """

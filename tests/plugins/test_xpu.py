@@ -5,6 +5,7 @@ tests/data/xpu is the cache entry of a kernel that adds 1.0, compiled for xpu:pv
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def test_a_cache_of_intels_triton_is_imported_and_viewed(xpu, tmp_path):
     assert "4 x 4 B  1 x 16 B  2,652      128" in done.stdout
     assert "OpLoad %f32 %41 2 16 ; CrossWorkgroup" in done.stdout
     assert '= OpString "/home/user/add.py"' in done.stdout
+
+
+def test_irscope_itself_says_nothing_about_the_backend():
+    package = Path(__file__).parents[2] / "irscope"
+    words = re.compile(r"(?i)\bxpu|spirv|\bdpas\b")
+    assert [path for path in package.rglob("*.py") if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_spirv_is_parsed_with_the_lines_of_the_kernel(monkeypatch):

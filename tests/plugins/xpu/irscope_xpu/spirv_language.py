@@ -5,6 +5,8 @@ from functools import cache
 from typing import ClassVar
 
 from irscope.backends.instructions import InstructionKind, InstructionSet
+from irscope.languages.branches import Jump, Labels
+from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
 
@@ -54,6 +56,25 @@ def _location(operands, files):
     return Location(files.get(operands[0], ""), int(operands[1][:9]), int(operands[2][:9]))
 
 
+_LABEL = re.compile(r"^%(\w+) = OpLabel$", re.MULTILINE)
+_ENDS = frozenset(["OpReturn", "OpReturnValue", "OpUnreachable"])
+
+
+def branches(document):
+    """Where control goes after the operations that end a block."""
+    labels = Labels(document, _LABEL)
+
+    def jump(operation):
+        if operation.opcode in _ENDS:
+            return Jump()
+        if operation.opcode not in ("OpBranch", "OpBranchConditional"):
+            return None
+        ids = re.findall(r"%(\w+)", document.lines[operation.line])
+        return Jump(tuple(ids[1:3] if operation.opcode == "OpBranchConditional" else ids[:1]))
+
+    return resolve(document.operations, jump, labels.place)
+
+
 def strip_debug(lines):
     """The lines without those that only hold debug information."""
     return (line for line in lines if not _DEBUG_LINE.match(line))
@@ -80,7 +101,13 @@ def lexer():
 
 
 LANGUAGE = Language(
-    "spirv", parse, lexer, strip_debug, comment=";", heavy=re.compile(r"OpLoad|OpStore|OpControlBarrier")
+    "spirv",
+    parse,
+    lexer,
+    strip_debug,
+    branches=branches,
+    comment=";",
+    heavy=re.compile(r"OpLoad|OpStore|OpControlBarrier"),
 )
 
 _INSTRUCTION = re.compile(r"(?:%\w+ = )?(Op(?!Line|NoLine|String|Name|Source)\w+)")
