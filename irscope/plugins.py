@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from irscope.model import UserError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -45,11 +47,11 @@ def plugins(group: str) -> tuple[Plugin, ...]:
 
 
 @cache
-def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], None]) -> tuple[T, ...]:
+def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], T]) -> tuple[T, ...]:
     """The objects of a group, in the order of their names.
 
-    An import that raises, an object that is not a `kind` and one for which `check`, called with it and
-    the objects before it, raises ValueError cost a line on stderr.
+    `check` is called with each object and those before it, returns the object to use, and raises ValueError
+    if there is none. That, an import that raises and an object that is not a `kind` cost a line on stderr.
     """
     found: tuple[T, ...] = ()
     for entry in _entry_points(group):
@@ -58,19 +60,38 @@ def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], 
 
 
 def _loaded(
-    entry: EntryPoint, kind: type[T], before: tuple[T, ...], check: Callable[[T, tuple[T, ...]], None]
+    entry: EntryPoint, kind: type[T], before: tuple[T, ...], check: Callable[[T, tuple[T, ...]], T]
 ) -> tuple[T, ...]:
     """The object of an entry point; none if it cannot be used."""
     try:
         found = entry.load()
         if not isinstance(found, kind):
             raise TypeError(f"{entry.value} is not a {kind.__name__}")
-        check(found, before)
+        usable = check(found, before)
         _objects[_plugin(entry)] = found
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the plug-in's own code
-        _print_ignored(_plugin(entry), error)
+        report(f"{_plugin(entry)} is ignored", error)
         return ()
-    return (found,)
+    return (usable,)
+
+
+def guarded(function: Callable[..., T], instead: Callable[..., T], whose: str) -> Callable[..., T]:
+    """A function of a plug-in that never raises: `instead` is called with the arguments of a call that did.
+
+    The first exception of each function costs a line on stderr; a UserError is passed on.
+    """
+
+    @wraps(function)
+    def call(*args: Any) -> T:
+        try:
+            return function(*args)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the plug-in's own code
+            report(f"{whose} failed", error)
+            return instead(*args)
+
+    return call
 
 
 def loaded_object(plugin: Plugin) -> object | None:
@@ -79,20 +100,28 @@ def loaded_object(plugin: Plugin) -> object | None:
 
 
 class _Reports:
-    """Whether this process prints that a plug-in is ignored; the one that started it has done so."""
+    """The problems so far with their causes, and whether this process prints them."""
 
     silent = False
+    found: ClassVar[dict[str, str]] = {}
 
 
 def silence() -> None:
-    """Prints nothing about plug-ins in this process, a worker."""
+    """Prints nothing about plug-ins in this process, a worker: it sends `problems` instead."""
     _Reports.silent = True
 
 
-def _print_ignored(plugin: Plugin, error: BaseException) -> None:
-    if not _Reports.silent:
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"irscope: {plugin} is ignored: {problem}", file=sys.stderr)
+def report(problem: str, error: BaseException) -> None:
+    """Prints a problem with a plug-in, once."""
+    if problem not in _Reports.found:
+        _Reports.found[problem] = " ".join(f"{type(error).__name__}: {error}".split())
+        if not _Reports.silent:
+            print(f"irscope: {problem}: {_Reports.found[problem]}", file=sys.stderr)
+
+
+def problems() -> list[str]:
+    """The problems with plug-ins that this process met, in a line each."""
+    return [f"{problem}: {cause}" for problem, cause in _Reports.found.items()]
 
 
 @cache

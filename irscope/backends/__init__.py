@@ -41,6 +41,7 @@ __all__ = [
     "device_of",
     "instructions_of",
     "is_source_stage",
+    "layout_dialects",
     "parse_target",
     "reference_device",
     "stage_named",
@@ -81,6 +82,12 @@ def all_stages() -> tuple[Stage, ...]:
     """The stages of all front ends and backends, in pipeline order."""
     own = (stage for backend in all_backends() for stage in backend.stages)
     return (*source_stages(), *COMMON_STAGES, *own)
+
+
+def layout_dialects() -> frozenset[str]:
+    """The MLIR dialects with layouts of the plug-ins that a capture or target needed so far."""
+    needed = all_backends() if all_backends.cache_info().currsize else ()
+    return frozenset(dialect for backend in needed for dialect in backend.layout_dialects)
 
 
 def all_targets() -> tuple[Target, ...]:

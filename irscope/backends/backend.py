@@ -109,6 +109,7 @@ class Backend:
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
       instruction_set: returns what the instructions of the assembly do; imports that only when called.
       machine_instruction_set: the same of the machine code, if that is another stage.
+      layout_dialects: the MLIR dialects that define layouts of its own ("triton_intel_gpu").
       languages: the languages of stages that irscope does not have: name -> the module that defines LANGUAGE.
 
     Targets:
@@ -151,6 +152,7 @@ class Backend:
     device: Callable[[str, Mapping[str, Any]], Device | None]
     resources: Callable[[Variant, bytes | None, str | None], Resources]
     reference_devices: Mapping[str, ReferenceDevice] = field(default_factory=dict)
+    layout_dialects: frozenset[str] = frozenset()
     languages: Mapping[str, str] = field(default_factory=dict)
     triton_arch: Callable[[str], Any] = str
     arch_name: Callable[[Any], str] = _without_features

@@ -36,8 +36,15 @@ _RDNA = Device(
     warps=64, blocks=64, shared=128 * KIB, block_shared=64 * KIB, shared_unit=1024,
     lane_registers=1536, register_unit=24, barriers=32,
 )  # fmt: skip
-# In CU mode a work-group stays on one of the two compute units of its processor.
-_RDNA_CU = replace(_RDNA, warps=32, blocks=32, shared=64 * KIB, partitions=2, barriers=16)
+# The same with the smaller register file of RDNA 1 and 2 (LLVM, targets without Feature1_5xVGPRs).
+_RDNA_SMALL = replace(_RDNA, lane_registers=1024, register_unit=16)
+
+# CDNA 5: compute units of 4 SIMDs with waves of 32 and no accumulation registers; 320 KiB of LDS in units of
+# 2,048 bytes (the same places in LLVM, features of gfx1250).
+_CDNA5 = Device(
+    warps=64, blocks=64, shared=320 * KIB, block_shared=320 * KIB, shared_unit=2048,
+    lane_registers=1024, register_unit=16, barriers=32,
+)  # fmt: skip
 
 _DEVICES = {
     "gfx90a": _CDNA,
@@ -45,20 +52,27 @@ _DEVICES = {
     "gfx950": _CDNA4,
     "gfx1100": _RDNA,
     "gfx1101": _RDNA,
+    "gfx1102": _RDNA_SMALL,
+    "gfx1151": _RDNA,
     "gfx1200": _RDNA,
     "gfx1201": _RDNA,
+    "gfx1250": _CDNA5,
 }
 
 # AMD's data sheets and architecture white papers. MI250X: one of its two dies, as the driver shows it.
-# MI300X and MI355X: the L2 of one of their XCDs.
+# MI300X and MI355X: the L2 of one of their XCDs. Radeon 8060S: the most of the
+# 128 GiB of the system that it can be assigned. MI455X: AMD's emulator (rocm-systems, gfx1250_mi455x.json).
 _REFERENCE_DEVICES = {
     "gfx90a": ReferenceDevice("AMD Instinct MI250X", 110, 64 * GIB, 8 * MIB),
     "gfx942": ReferenceDevice("AMD Instinct MI300X", 304, 192 * GIB, 4 * MIB),
     "gfx950": ReferenceDevice("AMD Instinct MI355X", 256, 288 * GIB, 4 * MIB),
     "gfx1100": ReferenceDevice("AMD Radeon RX 7900 XTX", 48, 24 * GIB, 6 * MIB),
     "gfx1101": ReferenceDevice("AMD Radeon RX 7800 XT", 30, 16 * GIB, 4 * MIB),
+    "gfx1102": ReferenceDevice("AMD Radeon RX 7600", 16, 8 * GIB, 2 * MIB),
+    "gfx1151": ReferenceDevice("AMD Radeon 8060S", 20, 96 * GIB, 2 * MIB),
     "gfx1200": ReferenceDevice("AMD Radeon RX 9060 XT", 16, 16 * GIB, 4 * MIB),
     "gfx1201": ReferenceDevice("AMD Radeon RX 9070 XT", 32, 16 * GIB, 8 * MIB),
+    "gfx1250": ReferenceDevice("AMD Instinct MI455X", 256, 432 * GIB, 192 * MIB),
 }
 
 
@@ -94,9 +108,11 @@ def _instruction_set() -> InstructionSet:
 
 
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
-    """The limits of `arch`; in CU mode a kernel stays on one compute unit of RDNA's processor."""
+    """The limits of `arch`; in CU mode a work-group stays on one of its processor's compute units."""
     device = _DEVICES.get(arch)
-    return _RDNA_CU if device is _RDNA and metadata.get("wgp_cu_mode") == "cu" else device
+    if device in (_RDNA, _RDNA_SMALL) and metadata.get("wgp_cu_mode") == "cu":
+        return replace(device, warps=32, blocks=32, shared=64 * KIB, partitions=2, barriers=16)
+    return device
 
 
 def _wave(arch: str) -> int:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from irscope.backends.backend import Backend
+from irscope.backends.backend import Backend, Resources
 from irscope.backends.cuda import CUDA
 from irscope.backends.hip import HIP
 from irscope.frontends import source_stages
 from irscope.frontends.plugin_checks import check_stages
 from irscope.languages.language_registry import add_languages
 from irscope.model import COMMON_STAGES
+from irscope.plugins import guarded
+
+if TYPE_CHECKING:
+    from irscope.backends.instructions import InstructionSet
 
 _BUILT_IN = (CUDA, HIP)
 
 
-def check_backend(backend: Backend, before: tuple[Backend, ...]) -> None:
-    """Registers the languages of `backend`; `before` are the plug-ins before it.
+def check_backend(backend: Backend, before: tuple[Backend, ...]) -> Backend:
+    """Registers the languages of `backend` and returns it with functions that never raise.
+
+    `before` are the plug-ins before it.
 
     Raises ValueError if it cannot be used.
     """
@@ -38,3 +47,31 @@ def check_backend(backend: Backend, before: tuple[Backend, ...]) -> None:
         if target.backend != backend.name or not re.fullmatch(backend.arch, target.arch):
             raise ValueError(f"the target {target} is not one of the backend '{backend.name}'")
     add_languages(backend.languages)
+    return _guarded(backend)
+
+
+def _guarded(backend: Backend) -> Backend:
+    """`backend` with functions that give what is known without them instead of raising."""
+
+    def guard(name: str, instead: Callable[..., Any]) -> Any:
+        return guarded(getattr(backend, name), instead, f"{name} of the backend '{backend.name}'")
+
+    machine = backend.machine_instruction_set
+    return replace(
+        backend,
+        resources=guard("resources", lambda *_: Resources()),
+        device=guard("device", lambda *_: None),
+        warnings=guard("warnings", lambda *_: ()),
+        arch_name=guard("arch_name", str),
+        warp_size=guard("warp_size", lambda _: 32),
+        capability=guard("capability", lambda _: (0, 0)),
+        has_bf16=guard("has_bf16", lambda _: True),
+        instruction_set=guard("instruction_set", _no_instructions),
+        machine_instruction_set=machine and guard("machine_instruction_set", _no_instructions),
+    )
+
+
+def _no_instructions() -> InstructionSet:
+    from irscope.backends.instructions import InstructionSet
+
+    return InstructionSet(re.compile("(?!)"), lambda opcode, line: ())

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+from irscope.backends import layout_dialects
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, LayoutChange
 from irscope.languages.brackets import split_outermost
@@ -57,7 +58,9 @@ def is_layout(kind: str) -> bool:
     Memory spaces and cache policies are attributes. An alias that nothing defines passes for a layout.
     """
     dialect, dot, name = kind.partition(".")
-    return not dot or (dialect in _LAYOUT_DIALECTS and not _NOT_LAYOUTS.match(name))
+    if not dot:
+        return True
+    return (dialect in _LAYOUT_DIALECTS or dialect in layout_dialects()) and not _NOT_LAYOUTS.match(name)
 
 
 class LayoutMatch:

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from rapidfuzz.distance import Indel
 
-from irscope.languages.language_registry import LANGUAGES, language_named
+from irscope.languages.language_registry import known_languages, language_named
 
 # A stage has a few thousand distinct tokens.
 _CACHED_TOKENS = 65536
@@ -85,7 +85,7 @@ def _key(token: str) -> str:
 @cache
 def _registers() -> str:
     """A regular expression of the physical registers of all languages."""
-    return "|".join(filter(None, (language_named(name).register for name in LANGUAGES)))
+    return "|".join(filter(None, (language_named(name).register for name in known_languages())))
 
 
 @cache

@@ -13,8 +13,8 @@ from irscope.model import COMMON_STAGES, Stage
 _STAGE_NAME = re.compile(r"[a-z]\w{0,30}", re.ASCII)
 
 
-def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> None:
-    """Registers the languages of `frontend`; `before` are the plug-ins before it.
+def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> Frontend:
+    """Registers the languages of `frontend` and returns it; `before` are the plug-ins before it.
 
     Raises ValueError if it cannot be used.
     """
@@ -24,6 +24,7 @@ def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> None:
     taken = (*COMMON_STAGES, *(stage for other in others for stage in other.stages))
     check_stages(frontend.stages, taken, frontend.languages)
     add_languages(frontend.languages)
+    return frontend
 
 
 def check_stages(stages: Iterable[Stage], taken: Iterable[Stage], languages: Collection[str]) -> None:

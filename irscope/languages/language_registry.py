@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import cast
 
 from irscope.languages.document import Document
 from irscope.languages.language import Language
+from irscope.plugins import guarded
 
 # The name in the stage table -> the module that defines `LANGUAGE`.
 _MODULES = {
@@ -29,10 +31,20 @@ def add_languages(modules: Mapping[str, str]) -> None:
             raise ValueError(f"the name of the language '{name}' is taken")
 
 
+def known_languages() -> tuple[str, ...]:
+    """The names of the languages, with those that plug-ins have added so far."""
+    return tuple(_MODULES)
+
+
 @cache
 def language_named(name: str) -> Language:
     """The language called `name` in the stage table. Raises KeyError if there is none."""
-    return cast(Language, import_module(_MODULES[name]).LANGUAGE)
+    found = cast(Language, import_module(_MODULES[name]).LANGUAGE)
+    if name in LANGUAGES:
+        return found
+    # A plug-in's: of a text that it cannot parse, the lines are shown.
+    parse = guarded(found.parse, lambda text: Document(name, text, ()), f"the parser of {name}")
+    return replace(found, parse=parse)
 
 
 def parse(text: str, language: str) -> Document:

@@ -15,6 +15,7 @@ from typing import Any
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, Dtype, SourceFunction, UserError, Value
 from irscope.model.tuning_config import DTYPE_NAMES
+from irscope.plugins import problems
 from irscope.toolchain.helion_kernels import helion_kernel
 from irscope.toolchain.python_files import load_file
 from irscope.toolchain.signature import SignatureItem
@@ -49,11 +50,12 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
         found |= _kernels_of_frontends(values)
     if name not in found and (helion := helion_kernel(path, name)) is not None:
         raise UserError(f"{path}::{helion} is a Helion kernel: irscope compile makes a capture of it")
+    ignored = "".join(f"; {problem}" for problem in problems())
     if not found:
-        raise UserError(f"{path}: no @triton.jit function in it")
+        raise UserError(f"{path}: no @triton.jit function in it{ignored}")
     if name is not None:
         if name not in found:
-            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}")
+            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}{ignored}")
         return found[name]
     called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
     roots = {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
@@ -153,13 +155,25 @@ def _kernels_of_frontends(values: Mapping[str, Any]) -> dict[str, FoundKernel]:
         key: replace(found, source_stages=_source_stages(frontend, found.function))
         for frontend in imported
         for key, value in values.items()
-        if (kernel := resolve_name(frontend.unwrap)(value)) is not None
+        if (kernel := _call_hook(frontend, frontend.unwrap, value)) is not None
         and (found := unwrap(kernel)) is not None
     }
 
 
 def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
-    return dict(resolve_name(frontend.sources)(function)) if frontend.sources else {}
+    return _call_hook(frontend, frontend.sources, function) or {}
+
+
+def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
+    """What a hook of a front end returns; None if it has no such hook. Raises UserError if that fails."""
+    if not hook:
+        return None
+    try:
+        return resolve_name(hook)(argument)
+    except Exception as error:
+        raise UserError(
+            f"{hook} of the front end '{frontend.name}': {type(error).__name__}: {error}"
+        ) from error
 
 
 def _decorated(value: Any) -> Any:

@@ -26,8 +26,7 @@ ReportPass = Callable[[NewPass], None]
 # A variant has about 5 MB of pass text: zstd's level 6 would take 60 ms longer and save 10 %.
 _LEVEL = 1
 
-# libtriton's modules whose functions add passes, by the names under which the backends import them.
-_ADDING = ("passes", "nvidia", "amd")
+_LIBTRITON = "triton._C.libtriton."
 
 
 def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass) -> RunStage:
@@ -36,13 +35,13 @@ def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass
     An entry without a name is a module that no pass produced: the first is the stage's input, a later
     one is the module after Triton changed it between two pipelines.
     """
-    compiler = sys.modules[type(backend).__module__]
+    compilers = _compiler_modules(backend)
 
     def instrumented(module: Any, metadata: dict[str, Any]) -> Any:
         instrumentation = PassInstrumentation(stage, report)
         with ExitStack() as stack:
-            for name, value in _proxies(compiler, instrumentation).items():
-                stack.enter_context(patched(compiler, name, value))
+            for compiler, name, proxy in _proxies(compilers, instrumentation):
+                stack.enter_context(patched(compiler, name, proxy))
             output = run(module, metadata)
         instrumentation.finish(output)
         return output
@@ -121,14 +120,32 @@ class PassInstrumentation:
         return pack(text.encode(), _LEVEL)
 
 
-def _proxies(compiler: ModuleType, instrumentation: PassInstrumentation) -> dict[str, Any]:
-    """The proxies of the names in a backend's module."""
-    manager = _manager_class(compiler.ir.pass_manager, instrumentation)
-    found = {"ir": _with(compiler.ir, pass_manager=manager), "llvm": _llvm(compiler.llvm, instrumentation)}
-    for name in _ADDING:
-        if isinstance(module := vars(compiler).get(name), ModuleType):
-            found[name] = _recording_module(module, manager)
-    return found
+def _compiler_modules(backend: Any) -> list[ModuleType]:
+    """The modules of a backend that use libtriton: of its class, its base classes and its imports."""
+    own = [sys.modules[each.__module__] for each in type(backend).__mro__]
+    borrowed = [value for module in own for value in vars(module).values() if isinstance(value, ModuleType)]
+    found = {id(module): module for module in (*own, *borrowed) if _of_libtriton(vars(module).get("ir"))}
+    return list(found.values())
+
+
+def _of_libtriton(value: object) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.startswith(_LIBTRITON)
+
+
+def _proxies(
+    compilers: list[ModuleType], instrumentation: PassInstrumentation
+) -> Iterator[tuple[ModuleType, str, Any]]:
+    """The proxies of the names in a backend's modules: the module, the name and the proxy."""
+    if not compilers:
+        return
+    manager = _manager_class(compilers[0].ir.pass_manager, instrumentation)
+    for compiler in compilers:
+        yield compiler, "ir", _with(compiler.ir, pass_manager=manager)
+        for name, module in list(vars(compiler).items()):
+            if name == "llvm" and _of_libtriton(module):
+                yield compiler, name, _llvm(module, instrumentation)
+            elif _of_libtriton(module) and (name == "passes" or hasattr(module, "passes")):
+                yield compiler, name, _recording_module(module, manager)
 
 
 def _with(module: ModuleType, **others: Any) -> SimpleNamespace:

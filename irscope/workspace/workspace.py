@@ -9,6 +9,8 @@ Architecture Invariant: nothing here draws or formats for one view, and no view 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -212,8 +214,15 @@ class Workspace:
         from irscope.facts.measure import measure
 
         if variant.id not in self._facts or variant.id in self.in_progress:
-            self._facts[variant.id] = measure(variant, lambda stage: self.read(variant, stage))
+            self._facts[variant.id] = measure(variant, partial(self._read_for_facts, variant))
         return self._facts[variant.id]
+
+    def _read_for_facts(self, variant: Variant, stage: str) -> bytes | None:
+        """A stage that is stored; an assembly that only a disassembler has (SPIR-V) is derived."""
+        if stage == backend_of(variant.target).assembly and self.derivable(variant, stage):
+            with suppress(UserError):
+                return self.find_content(variant, stage)
+        return self.read(variant, stage)
 
     def stored_facts(self) -> dict[int, dict[str, Fact]]:
         """The facts that the capture itself stores, by variant id and name; without evidence.

@@ -68,8 +68,15 @@ def test_hopper_limiters(use, blocks, limits):
         ("hip:gfx1100", 256, 25, 5),
         ("hip:gfx1100", 202, 26, 7),
         ("hip:gfx1101", 202, 26, 7),
+        ("hip:gfx1102", 112, 21, 9),
+        ("hip:gfx1102", 252, 18, 4),
+        ("hip:gfx1151", 112, 21, 12),
+        ("hip:gfx1151", 250, 16, 5),
         ("hip:gfx1200", 246, 24, 5),
         ("hip:gfx1201", 154, 24, 9),
+        ("hip:gfx1250", 86, 68, 10),
+        ("hip:gfx1250", 134, 68, 7),
+        ("hip:gfx1250", 218, 68, 4),
     ],
 )
 def test_waves_per_register_count_equal_llvms(target, registers, scalars, waves_a_simd):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import all_stages
+from irscope.backends import STAGES, all_stages
 from irscope.capturing.importers.autotune_results import SUFFIX
 from irscope.capturing.importers.compilation import (
     RawCompilation,
@@ -34,6 +34,7 @@ from irscope.capturing.importers.untrusted import (
 )
 from irscope.model import UserError
 
+_EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)
 # torch.compile keeps its kernels in triton/DEVICE/ENTRY below its own folder.
 _MAX_DEPTH = 3
 # The file that `irscope compile` adds to a cache entry.
@@ -64,12 +65,12 @@ class EntryFolder:
 
     def stems(self) -> list[str]:
         """The kernels with at least one stage here, by the stems of their files."""
-        known = _extensions()
-        return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in known})
+        return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
 
     def read_stages(self, stem: str) -> dict[str, bytes]:
         """Every stage of the kernel. Raises BadEntryError if one cannot be read."""
-        names = {stage: f"{stem}.{stage}" for stage in sorted(_extensions())}
+        extensions = {_extension(name) for name in self.files if name.rpartition(".")[0] == stem}
+        names = {stage: f"{stem}.{stage}" for stage in sorted(extensions & _stage_extensions(extensions))}
         return {
             stage: read_file(self.path / name, MAX_STAGE_BYTES)
             for stage, name in names.items()
@@ -99,10 +100,11 @@ def find_entries(path: Path) -> list[EntryFolder]:
     return sorted(found, key=lambda entry: entry.path)
 
 
-@cache
-def _extensions() -> frozenset[str]:
-    """The extensions of files with stages."""
-    return frozenset(stage.name for stage in all_stages() if stage.derived_from is None)
+def _stage_extensions(found: AbstractSet[str]) -> AbstractSet[str]:
+    """The extensions of files with stages; those of plug-ins only if one of `found` is unknown."""
+    if found <= _EXTENSIONS | {"json"}:
+        return _EXTENSIONS
+    return {stage.name for stage in all_stages() if stage.derived_from is None}
 
 
 def _list_folder(folder: Path) -> tuple[frozenset[str], list[str]]:

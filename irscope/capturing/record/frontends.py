@@ -11,14 +11,18 @@ from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
 from irscope.capturing.record.recorder import Recorder
 from irscope.frontends import Frontend, all_frontends
+from irscope.plugins import guarded, problems
 
 
 @contextmanager
 def recorded_frontends(recorder: Recorder) -> Iterator[None]:
     """Records the front ends within the block, whether they are imported before it or in it."""
     recorders = _Recorders(recorder)
+    before, frontends = problems(), all_frontends()
+    for problem in problems()[len(before) :]:
+        recorder.send(Note(problem))
     with recorders.stack:
-        for frontend in all_frontends():
+        for frontend in frontends:
             if frontend.record or frontend.sources:
                 recorders.start_with(frontend)
         try:
@@ -47,7 +51,8 @@ class _Recorders:
             return
         try:
             if frontend.sources:
-                self._recorder.add_sources(resolve_name(frontend.sources))
+                whose = f"{frontend.sources} of the front end '{frontend.name}'"
+                self._recorder.add_sources(guarded(resolve_name(frontend.sources), lambda _: {}, whose))
             if frontend.record:
                 record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
                 self.stack.enter_context(record)

@@ -154,7 +154,8 @@ class StatusLine(Bar):
         position = [f"{row + 1:,}/{len(page.rows):,}"]
         if page.runs:
             position.append(f"change {texts.change_number():,}/{len(page.runs):,}")
-        is_stage = page.left.language not in (None, "python")
+        # The Python tab has the line numbers of the file.
+        is_stage = page.left.language is not None and page.left.numbers is None
         if page.compared and is_stage:
             position.append(detail.value)
         if texts.located and is_stage:

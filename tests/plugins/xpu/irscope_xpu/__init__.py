@@ -1,0 +1,1 @@
+"""Intel GPUs for irscope."""
