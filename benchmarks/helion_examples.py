@@ -22,6 +22,25 @@ import irscope
 from irscope.model import UserError
 from irscope.toolchain.helion_kernels import helion_kernels
 
+# Runs an example whose kernels are called once instead of compared with torch and timed.
+_ONCE = """
+import runpy, sys
+import torch
+import helion._testing
+
+def run_example(kernel_fn, baseline_fn, args, *_, bwd=False, **__):
+    for function in kernel_fn.values() if isinstance(kernel_fn, dict) else [kernel_fn]:
+        made = function(*args)
+        made = made if isinstance(made, torch.Tensor) else made[0]
+        if bwd:
+            made.backward(torch.randn_like(made))
+    return {}
+
+helion._testing.run_example = run_example
+sys.argv = sys.argv[1:]
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 # Helion names a kernel's Triton after its function.
 _PREFIX = "_helion_"
 
@@ -62,6 +81,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--target", default="cuda:90")
     parser.add_argument("--configs", type=int, default=2, help="per kernel that Helion would tune (2)")
+    parser.add_argument("--once", action="store_true", help="call each kernel once; compare and time nothing")
     parser.add_argument("--timeout", type=float, default=300, help="seconds per example (300)")
     args = parser.parse_intermixed_args()
     args.output.mkdir(parents=True, exist_ok=True)
@@ -87,7 +107,12 @@ def _run(path: Path, args: argparse.Namespace) -> Run:
         "--configs",
         str(args.configs),
     ]
-    command += ["--force", "-o", str(capture), str(path.absolute())]
+    command += ["--force", "-o", str(capture)]
+    if args.once:
+        once = args.output / "once.py"
+        once.write_text(_ONCE)
+        command.append(str(once))
+    command.append(str(path.absolute()))
     environment = {**os.environ, "HELION_SKIP_CACHE": "1"}
     start = time.monotonic()
     try:
