@@ -41,6 +41,23 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # 
 halves = torch.empty_like(large.detach())
 halves.copy_(torch.full((1 << 21,), 0.5))
 assert halves[0].item() == 0.5
+import copy
+import io
+saved, model = io.BytesIO(), torch.nn.Linear(2, 2, device="cuda")
+torch.save(copy.deepcopy(model).state_dict(), saved)
+assert model.weight.sum().item() == copy.deepcopy(model.weight).sum().item()
+for device in ("cuda", "cpu"):
+    saved.seek(0)
+    assert torch.load(saved, map_location=device)["weight"].device.type == device
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph, pool=torch.cuda.graph_pool_handle()):
+    model = torch.cuda.make_graphed_callables(model, (torch.ones(2, 2, device="cuda"),))
+activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+with torch.cuda.profiler.profile(), torch.profiler.profile(activities=activities):
+    assert isinstance(model(torch.cuda.FloatTensor(2, 2)), torch.cuda.FloatTensor)
+assert x.half().type() == "torch.cuda.HalfTensor" and x.cpu().type() == "torch.FloatTensor"
+assert torch.cuda.cudart().cudaHostRegister(0, 0, 0) == 0 and torch.cuda.memory_stats()["allocated"] == 0
+assert torch.cuda.memory.max_memory_allocated() == 0 and torch.cuda.device(0).idx == 0
 (gradient, total) = torch.func.grad_and_value(lambda w: (w.square() * 3).sum())(torch.ones(4, device="cuda"))
 assert gradient.is_cuda and total.item() == 12.0
 assert torch.func.vmap(torch.sum)(torch.ones(2, 4, device="cuda")).tolist() == [4.0, 4.0]

@@ -195,6 +195,8 @@ def _is_filled(func: Any, tensor: torch.Tensor, written: list[torch.Tensor]) -> 
 def _tag_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bool) -> None:
     """Tags the tensors whose values are unknown, empty or known after an operator."""
     name = _name(func)
+    if name == "set_":
+        return  # the tensor takes another storage, which has its own tags
     if name in _ALLOCATING:
         set_empty(result)
     elif tainted and name not in _VALUE_FREE:

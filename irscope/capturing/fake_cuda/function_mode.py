@@ -138,6 +138,17 @@ def _moved(tensor: torch.Tensor, cpu: bool) -> torch.Tensor:
     return moved
 
 
+def _type(tensor: torch.Tensor, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """`Tensor.type`: the type's name, such as "torch.cuda.HalfTensor", or a conversion to it."""
+    if dtype is None:
+        return tensor.type() if on_cpu(tensor) else tensor.type().replace("torch.", "torch.cuda.")
+    if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
+        return _moved(tensor, cpu=False).type(dtype.replace("torch.cuda.", "torch."), *args, **kwargs)
+    converted = tensor.type(dtype, *args, **kwargs)
+    set_on_cpu(converted, on_cpu(tensor))
+    return converted
+
+
 _ANSWERS: dict[Any, Callable[..., Any]] = {
     _tensor.device.__get__: lambda t: torch.device("cpu") if on_cpu(t) else torch.device("cuda", 0),
     _tensor.is_cuda.__get__: lambda t: not on_cpu(t),
@@ -147,6 +158,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     _tensor.data_ptr: lambda t: t.data_ptr() if on_cpu(t) else fake_pointer(t),
     _tensor.cuda: lambda t, *_, **__: _moved(t, cpu=False),
     _tensor.cpu: lambda t, *_, **__: _moved(t, cpu=True),
+    _tensor.type: _type,
     _tensor.pin_memory: lambda t, *_, **__: t,
     _tensor.is_pinned: lambda t, *_, **__: True,
 }

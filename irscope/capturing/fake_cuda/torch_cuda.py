@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -22,14 +23,17 @@ from irscope.capturing.fake_cuda.dispatch_mode import (
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.capturing.fake_cuda.inductor import compiling_for
 from irscope.capturing.fake_cuda.native_handles import native_replacements
-from irscope.capturing.fake_cuda.tensor_tags import unknown
+from irscope.capturing.fake_cuda.tensor_tags import is_cuda, unknown
 from irscope.capturing.fake_cuda.torch_devices import (
+    LEGACY_TYPES,
     FakeDevice,
     FakeEvent,
     FakeGenerator,
     FakeGraph,
+    FakeRuntime,
     FakeStream,
     device_properties,
+    legacy_type,
 )
 from irscope.capturing.fake_cuda.triton_benchmarks import benchmark_replacements
 from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
@@ -79,7 +83,11 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     yield cuda, "get_device_capability", _constant((properties.major, properties.minor))
     yield cuda, "get_device_name", _constant(properties.name)
     yield cuda, "mem_get_info", _constant(memory)
-    yield cuda, "memory_stats", _constant({})
+    yield cuda, "memory_stats", lambda *_, **__: defaultdict(int)
+    yield cuda, "cudart", _constant(FakeRuntime())
+    yield cuda, "can_device_access_peer", _constant(False)
+    yield cuda, "graph_pool_handle", _constant((0, 0))
+    yield cuda, "make_graphed_callables", lambda callables, *_, **__: callables
     yield cuda, "memory_summary", _constant("")
     yield cuda, "get_rng_state", lambda *_: FakeGenerator("cuda").get_state()
     yield cuda, "get_rng_state_all", lambda *_: [FakeGenerator("cuda").get_state()]
@@ -96,6 +104,10 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     yield cuda, "graph", type("graph", (FakeStream,), {})
     for name in _NVTX:
         yield cuda.nvtx, name, _constant(0)
+    for name in ("start", "stop"):
+        yield cuda.profiler, name, _constant(None)
+    for name in LEGACY_TYPES:
+        yield cuda, name, legacy_type(name)
     yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
     if target.backend == CUDA.name and not torch._C._has_cudnn:
         yield torch.backends.cudnn, "is_available", _constant(True)
@@ -111,6 +123,10 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
     yield torch.Tensor, "record_stream", _constant(None)  # would reject a fake stream
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
+    profile = torch.autograd.profiler.profile
+    yield profile, "__init__", _without_device(profile.__init__)
+    restore = torch.serialization.default_restore_location
+    yield torch.serialization, "default_restore_location", _restoring(restore)
     yield torch.testing, "assert_close", _assert_close(torch.testing.assert_close)
     yield torch.library.Library, "impl", operators.registering(torch.library.Library.impl)
     engine = with_function_mode(torch.autograd.graph._engine_run_backward, assumed)
@@ -151,6 +167,28 @@ def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
         original(*args)
 
     return set_
+
+
+def _without_device(init: Callable[..., None]) -> Callable[..., None]:
+    """The profiler's constructor, for the CPU only: without a GPU it prints a trace per operator."""
+
+    @functools.wraps(init)
+    def init_for_cpu(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **{k: v for k, v in kwargs.items() if k not in ("use_cuda", "use_device")})
+
+    return init_for_cpu
+
+
+def _restoring(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The function by which `torch.load` moves a storage to the device that it was on, or to map_location."""
+
+    @functools.wraps(original)
+    def restore(storage: Any, location: str) -> Any:
+        restored = original(storage, "cpu" if is_cuda(location) else location)
+        restored.irscope_cpu = not is_cuda(location)
+        return restored
+
+    return restore
 
 
 def _hooks_with_mode(init: Callable[..., None], assumed: Assumptions) -> Callable[..., None]:

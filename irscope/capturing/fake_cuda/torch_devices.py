@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import torch
@@ -32,6 +32,11 @@ class DeviceProperties:
     L2_cache_size: int
     gcnArchName: str  # noqa: N815 - torch's name
     is_integrated: bool = False
+    is_multi_gpu_board: bool = False
+    uuid: str = "GPU-00000000-0000-0000-0000-000000000000"
+    pci_bus_id: int = 0
+    pci_device_id: int = 0
+    pci_domain_id: int = 0
 
 
 def device_properties(target: Target) -> DeviceProperties:
@@ -102,6 +107,11 @@ class FakeStream:
         """A completed event."""
         return event or FakeEvent()
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest and the highest priority, as on an H100."""
+        return 0, -5
+
     def query(self) -> bool:
         """True: all work has completed."""
         return True
@@ -120,7 +130,22 @@ class FakeDevice(FakeStream):
 class FakeGraph(FakeStream):
     """A CUDA graph: its capture runs the code once; a replay does nothing."""
 
-    capture_begin = capture_end = replay = reset = _nothing
+    capture_begin = capture_end = replay = reset = instantiate = enable_debug_mode = debug_dump = _nothing
+
+    def pool(self) -> tuple[int, int]:
+        """The handle of the graph's memory pool."""
+        return 0, 0
+
+
+class FakeRuntime:
+    """`torch.cuda.cudart()`: each function of the CUDA runtime succeeds, and does nothing."""
+
+    cudaError = SimpleNamespace(success=0)  # noqa: N815 - the runtime's name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: 0
 
 
 class FakeGenerator(torch.Generator):  # type: ignore[misc]
@@ -163,3 +188,26 @@ class FakeGenerator(torch.Generator):  # type: ignore[misc]
         if self.requested.type == "cpu":
             super().set_state(state)
         return self
+
+
+# The tensor types of PyTorch before 0.4, which older programs still construct: torch.cuda.FloatTensor(3).
+LEGACY_TYPES = (
+    "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
+    "IntTensor", "LongTensor", "BoolTensor",
+)  # fmt: skip
+
+
+class _LegacyType(type):
+    """The class of such a type: calling it creates a CPU tensor, which the program sees as a CUDA tensor."""
+
+    def __call__(cls, *args: Any, **_: Any) -> torch.Tensor:
+        return getattr(torch, cls.__name__)(*args)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        cpu_type = getattr(torch, cls.__name__)
+        return isinstance(instance, torch.Tensor) and instance.dtype is cpu_type.dtype and instance.is_cuda
+
+
+def legacy_type(name: str) -> type:
+    """The replacement of `torch.cuda.FloatTensor`, or another of LEGACY_TYPES."""
+    return _LegacyType(name, (), {})

@@ -190,6 +190,8 @@ def _compile_now(recorded: RecordedCompilation, stub: StubDriver, recorder: Reco
 
 def _compile_pending(deferred: DeferredCompilations, options: RunOptions, link: Link) -> None:
     pending = [recorded for recorded in deferred.pending if not recorded.sent]
+    if not pending:
+        return
     answer = link.ask(MissingQuery(tuple((recorded.kernel, recorded.variant) for recorded in pending)))
     if answer is not None and answer.missing:
         pending = [recorded for recorded, missing in zip(pending, answer.missing, strict=True) if missing]
