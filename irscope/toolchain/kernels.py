@@ -60,7 +60,8 @@ def find_kernel(path: Path, name: str | None) -> FoundKernel:
         return found[name]
     roots = _roots(found)
     if len(roots) != 1:
-        raise UserError(f"{path}: choose one of {', '.join(roots or found)}, as {path}::KERNEL")
+        names = ", ".join(roots or found)
+        raise UserError(f"{path}: choose one of {names}, as {path}::KERNEL, or compile all with --guess")
     return next(iter(roots.values()))
 
 
