@@ -11,7 +11,9 @@ CAPTURE := $(VENV)/demo/matmul.irscope
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-matrix test-triton torch test-fast lint docs refresh-docs clean
+CASES := 1000000
+
+.PHONY: help demo test test-matrix test-triton torch test-fast fuzz lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -50,6 +52,9 @@ torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 
 test-fast: $(VENV)/ready-dev ## Only the fast tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+fuzz: $(VENV)/ready-dev ## Damaged input of every kind: make fuzz CASES=20000; a million cases take an hour
+	$(BIN)/python -m tests.hardening.campaign --cases $(CASES)
 
 lint: $(VENV)/ready-dev ## Style, types and import contracts
 	$(BIN)/ruff check .
