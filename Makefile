@@ -11,7 +11,9 @@ CAPTURE := $(VENV)/demo/matmul.irscope
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-matrix test-triton torch test-fast lint docs refresh-docs clean
+CASES := 1000000
+
+.PHONY: help demo test test-matrix test-triton torch test-fast fuzz audit lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -50,6 +52,25 @@ torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 
 test-fast: $(VENV)/ready-dev ## Only the fast tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+fuzz: $(VENV)/ready-dev ## Damaged input of every kind: make fuzz CASES=20000; a million cases take an hour
+	$(BIN)/python -m tests.hardening.campaign --cases $(CASES)
+
+$(VENV)-audit/ready:
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.7" "pip-licenses>=5"
+	@touch $@
+
+LICENSES := MIT;BSD;Apache;PSF;Python Software Foundation;MPL;Mozilla;ISC;Unlicense
+ADVISORIES := https://pypi.org/pypi/pip/json
+
+# Without a network, the advisories cannot be asked for: that is said and is no failure.
+audit: $(VENV)/ready-dev $(VENV)-audit/ready ## Licenses and known vulnerabilities of all dependencies
+	$(VENV)-audit/bin/pip-licenses --python $(BIN)/python --partial-match --allow-only "$(LICENSES)" >/dev/null
+	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check > $(VENV)/frozen.txt
+	@if $(PYTHON) -c "import urllib.request as u; u.urlopen('$(ADVISORIES)', timeout=9)" 2>/dev/null; then \
+		$(VENV)-audit/bin/pip-audit --no-deps --disable-pip -r $(VENV)/frozen.txt; \
+	else echo "audit: pypi.org cannot be reached, so advisories were not checked"; fi
 
 lint: $(VENV)/ready-dev ## Style, types and import contracts
 	$(BIN)/ruff check .

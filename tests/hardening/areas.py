@@ -19,23 +19,24 @@ Run = Callable[[random.Random, Path], None]
 class Area:
     """`run` makes a case in an empty folder and runs it; it raises only for a bug.
 
-    `share` is the part of the campaign's cases that are of this area.
+    `share` is the part of the campaign's cases that are of this area; `short` are those of the default tests.
     """
 
     name: str
     run: Run
     share: float
+    short: int
 
 
 AREAS = (
-    Area("capture bytes", captures.damaged_bytes, 0.02),
-    Area("capture schema", captures.foreign_schema, 0.01),
-    Area("capture values", captures.hostile_values, 0.02),
-    Area("capture stages", captures.hostile_stages, 0.01),
-    Area("imports", import_sources.damaged, 0.04),
-    Area("parsers", texts.parsed, 0.65),
-    Area("diffs", texts.diffed, 0.15),
-    Area("lint", lint_files.linted, 0.10),
+    Area("capture bytes", captures.damaged_bytes, 0.003, 3),
+    Area("capture schema", captures.foreign_schema, 0.001, 3),
+    Area("capture values", captures.hostile_values, 0.004, 3),
+    Area("capture stages", captures.hostile_stages, 0.002, 2),
+    Area("imports", import_sources.damaged, 0.01, 4),
+    Area("parsers", texts.parsed, 0.8, 60),
+    Area("diffs", texts.diffed, 0.14, 20),
+    Area("lint", lint_files.linted, 0.04, 10),
 )
 NAMED = {area.name: area for area in AREAS}
 

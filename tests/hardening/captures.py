@@ -43,7 +43,8 @@ _SCHEMAS = (
 )
 _REPLACED_BY_VIEW = (
     "SELECT 1 AS id, zeroblob(900000000) AS versions, 'x' AS command",
-    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS id, x AS versions, x AS command FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+    "SELECT x AS id, x AS versions, x AS command FROM c",
 )
 
 

@@ -11,8 +11,8 @@ from irscope.store import CaptureWriter, NewPass, NewVariant
 
 # Commands to a terminal, markup of every view, separators, text that runs backwards, and signs of formats.
 TEXT = (
-    "\x1b]0;owned\x07\x1b[31m\x9b2J\r\b\x00\x7f [bold red]m[/] <script>alert(1)</script> &amp; \"'`| $(id) `id` "
-    "%s {0} ../../etc \u202eevil\u2066 \u200b\u2028\U0001f600\u0301 #{'x'*9} __proto__ =1+1"
+    "\x1b]0;owned\x07\x1b[31m\x9b2J\r\b\x00\x7f [bold red]m[/] <script>alert(1)</script> &amp; \"'`| $(id) "
+    "`id` %s {0} ../../etc \u202eevil\u2066 \u200b\u2028\U0001f600\u0301 #{'x'*9} __proto__ =1+1"
 )
 TEXTS = (
     TEXT,
@@ -90,7 +90,7 @@ VALUES: tuple[object, ...] = (
     {"dtype": "\x1b"},
 )
 
-TTGIR = f"""#blocked = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}}>
+TTGIR = f"""#blocked = #ttg.blocked<{{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4]}}>
 #loc = loc("{TEXT.replace('"', "'")}":3:0)
 module attributes {{"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", x = "{TEXT.replace('"', "'")}"}} {{
   tt.func public @"{TEXT.replace('"', "'")}"(%x: !tt.ptr<f32> loc("{TEXT.replace('"', "'")}"(#loc))) {{

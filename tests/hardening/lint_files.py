@@ -26,6 +26,7 @@ _HEADS = (
     b"# coding: undefined\n",
     b"#!/bin/sh\n# vim: set fileencoding=base64 :\n",
 )
+_KERNEL = b"import triton\nimport triton.language as tl\n%s@triton.jit\ndef k(p, N: tl.constexpr):\n    %s\n"
 _BODIES = (
     b"(" * 3000,
     b"-" * 9000 + b"1",
@@ -43,9 +44,10 @@ _BODIES = (
     b"yield 1\n",
     b"x: int = " + b"(1,)*" * 90 + b"2\n",
     b"f'{" * 30,
-    b"import triton.language as tl\nimport triton\n@triton.jit\ndef k(N: tl.constexpr):\n    tl.arange(0, N ** 10 ** 9)\n",
-    b"import triton.language as tl\nimport triton\n@triton.jit\ndef k(p):\n    tl.load(p + (1 << (1 << 40)))\n",
-    b"import triton.language as tl\nimport triton\nB = 'a' * 10**12\n@triton.jit\ndef k(p):\n    tl.load(p + B)\n",
+    _KERNEL % (b"", b"tl.arange(0, 10 ** 10 ** 9)"),
+    _KERNEL % (b"", b"tl.load(p + (1 << (1 << 40)))"),
+    _KERNEL % (b"B = 'a' * 10 ** 12\n", b"tl.load(p + B)"),
+    _KERNEL % (b"B = [0] * 10 ** 12\nC = 7 ** 7 ** 7 ** 7\n", b"tl.load(p + B[3] + C)"),
 )
 
 

@@ -188,12 +188,11 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch
     from irscope.cli.main import main
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: [][0])
+    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: next(iter(())))
     assert main(["list", str(capture)]) == 70
     error = capsys.readouterr().err
     (file,) = tmp_path.glob("irscope-error-*.txt")
     assert error == (
-        "irscope: internal error: IndexError: list index out of range; please report it with "
-        f"{file}, which has the details\n"
+        f"irscope: internal error: StopIteration; please report it with {file}, which has the details\n"
     )
     assert "Traceback" in file.read_text() and "list_text.py" in file.read_text()

@@ -249,3 +249,34 @@ def test_a_hostile_capture_is_reported_in_one_line(tmp_path: Path, table: str, c
             capture.read(variant, "ttir")
         capture.facts(1)
     assert "\n" not in str(raised.value)
+
+
+def test_what_is_written_can_be_read_however_well_it_compresses(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    stages = {"ttir": b"\n" * 1_500_000, "cubin": bytes(20 << 20), "ptx": b"a\n" * 9}
+    write(path, new(64, artifacts=stages))
+    with CaptureReader(path) as capture:
+        (variant,) = capture.variants()
+        assert all(capture.read(variant, name) == content for name, content in stages.items())
+    assert path.stat().st_size < 600_000
+
+
+@pytest.mark.parametrize(("unit", "size"), [(b"\n", 1_500_000), (b"\0", 9 << 20), (b"a", 40 << 20)])
+def test_a_stage_that_its_size_does_not_explain_is_refused(unit: bytes, size: int):
+    content = unit * size
+    with pytest.raises(ValueError, match=r"larger than stages are|more than 100,000 lines"):
+        encoding.decompress(encoding.compress(content, 1), len(content))
+
+
+def test_a_compilers_text_is_kept_whole_up_to_a_limit(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    kept, long = "x" * encoding.MAX_TEXT, "a" * encoding.MAX_TEXT + "end \ud800"
+    failure = Failure("Error", "summary", long)
+    write(path, new(64, output=kept, log=long), new(128, failure=failure))
+    with CaptureReader(path) as capture:
+        first, second = capture.variants()
+    assert first.output == kept
+    for text in (first.log or "", second.failure.message if second.failure else ""):
+        assert len(text) < encoding.MAX_TEXT + 100
+        assert text.startswith("aaa") and "end " in text[-20:]
+        assert "[irscope left out 5 of 4,194,309 characters]" in text

@@ -47,6 +47,16 @@ async def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert app.is_running
 
 
+async def test_every_screen_opens_a_capture_in_which_every_text_is_hostile(hostile_capture: Path) -> None:
+    app = IrscopeApp(Workspace(hostile_capture))
+    async with app.run_test(size=(120, 40)) as pilot:
+        for key in ("1", "2", "3", "W", "escape", "T", "escape", "J", "L", "C", "escape", "S"):
+            await press(pilot, key)
+            for widget in app.screen.query("Bar, LineView"):
+                assert drawn(widget).replace("\n", "").isprintable()
+        assert app.is_running
+
+
 async def test_markup_and_escapes_are_shown_literally(tmp_path: Path) -> None:
     app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=(160, 50)) as pilot:
