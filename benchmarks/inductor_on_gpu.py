@@ -59,6 +59,9 @@ def run(folder: Path, name: str, cache: str, programs: list[str], *command: str)
     own = folder / name
     own.mkdir()
     variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / cache), "TORCH_LOGS": "output_code"}
+    # Else the autotuner (2.11) adds a config to the one in its cache and measures both again in each process:
+    # which is faster, and so how a reduction rounds, would depend on chance.
+    variables["TORCHINDUCTOR_DYNAMIC_SCALE_RBLOCK"] = "0"
     variables.pop("TRITON_CACHE_DIR", None)  # Inductor keeps Triton's entries in its own folder
     begin = time.perf_counter()
     done = subprocess.run(
