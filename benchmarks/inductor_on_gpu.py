@@ -110,9 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", default=["block", "reduction", "matmul"])
     parser.add_argument("-o", "--output", type=Path, help="folder for captures, results and logs")
-    parser.add_argument(
-        "--short", action="store_true", help="without the run with cold caches and no irscope"
-    )
+    parser.add_argument("--short", action="store_true", help="without the plain run with cold caches")
     args = parser.parse_args()
     folder = args.output or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
