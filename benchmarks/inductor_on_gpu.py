@@ -1,6 +1,6 @@
 """Checks on a machine with a GPU that `irscope run` captures every kernel that torch.compile generates.
 
-    python benchmarks/inductor_on_gpu.py [-o FOLDER] [block|reduction|matmul ...]
+    python benchmarks/inductor_on_gpu.py [--short] [-o FOLDER] [block|reduction|matmul ...]
 
 Runs the programs of inductor_programs.py with and without irscope, with cold and warm caches of Inductor,
 and compares:
@@ -59,6 +59,9 @@ def run(folder: Path, name: str, cache: str, programs: list[str], *command: str)
     own = folder / name
     own.mkdir()
     variables = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / cache), "TORCH_LOGS": "output_code"}
+    # Else the autotuner (2.11) adds a config to the one in its cache and measures both again in each process:
+    # which is faster, and so how a reduction rounds, would depend on chance.
+    variables["TORCHINDUCTOR_DYNAMIC_SCALE_RBLOCK"] = "0"
     variables.pop("TRITON_CACHE_DIR", None)  # Inductor keeps Triton's entries in its own folder
     begin = time.perf_counter()
     done = subprocess.run(
@@ -107,6 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", default=["block", "reduction", "matmul"])
     parser.add_argument("-o", "--output", type=Path, help="folder for captures, results and logs")
+    parser.add_argument("--short", action="store_true", help="without the plain run with cold caches")
     args = parser.parse_args()
     folder = args.output or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +127,8 @@ def main() -> int:
         equal = all(len(expected) == len(o) and all(map(torch.equal, expected, o)) for o in others)
         problems += not equal
         print(f"results of {case}: {'equal' if equal else 'DIFFERENT'}", flush=True)
-    runs.append(run(folder, "plain, cold caches", "cache.plain", names))
+    if not args.short:
+        runs.append(run(folder, "plain, cold caches", "cache.plain", names))
     print("program: seconds of the first call, milliseconds of a later one, in each of these runs")
     for case in runs[0].times:
         print(f"{case:22}", "  ".join("{:7.2f} s {:8.4f} ms".format(*one.times[case]) for one in runs))

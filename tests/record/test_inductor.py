@@ -99,6 +99,33 @@ def test_a_kernel_whose_source_inductor_did_not_write_has_the_source_and_origin_
     assert origin_from_metadata(done.variant.metadata) == replace(origin, configs=0)
 
 
+def test_a_template_is_found_by_its_name_because_its_autotuner_has_no_file(
+    ordinary: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(ordinary.cache))
+    (tmp_path / "output_code.py").write_text(TEMPLATE)
+    sent: list[Record] = []
+    graphs = InductorGraphs()
+    loaded = autotuner(hashes_of(ordinary.cache, "scale")[:1])
+    loaded.filename, loaded.inductor_meta = None, {"kernel_name": "triton_tem_fused_mm_0"}
+    with graphs.loading(str(tmp_path / "output_code.py"), ()):
+        graphs.add_kernel("triton_tem_fused_mm_0", "its source")
+        InductorResults(Recorder(RunOptions(None), sent.append), graphs).record(loaded)
+    (done,) = (record for record in sent if isinstance(record, VariantDone))
+    origin = origin_from_metadata(done.variant.metadata)
+    assert origin is not None
+    assert (origin.graph, origin.nodes) == ("backward", ("mm_1",))
+    assert done.files["output_code"].endswith("output_code.py")
+
+
+TEMPLATE = """\
+# AOT ID: ['1_backward']
+# Topologically Sorted Source Nodes: [mm_1], Original ATen: [aten.mm]
+triton_tem_fused_mm_0 = async_compile.triton('triton_tem_fused_mm_0', '''
+''', device_str='cuda')
+"""
+
+
 class Runs(NamedTuple):
     """Two runs of inductor_program.py that share their caches, with what is in their captures."""
 

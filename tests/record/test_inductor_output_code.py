@@ -185,7 +185,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> tuple[Recorder, list[Record]]:
 
 
 def autotuner(**meta: bool) -> SimpleNamespace:
-    launchers = [SimpleNamespace(cache_hash=hash_) for hash_ in "abc"]
+    launchers = [SimpleNamespace(cache_hash=hash_, config=SimpleNamespace()) for hash_ in "abc"]
     function = SimpleNamespace(__name__="triton_red")
     return SimpleNamespace(launchers=launchers, inductor_meta=meta, size_hints={"x": 64}, fn=function)
 
@@ -223,6 +223,16 @@ def test_coordinate_descent_makes_the_choice(recorder: tuple[Recorder, list[Reco
     assert chosen is first
     sent = [record for record in recorder[1] if isinstance(record, BenchmarkRecorded)]
     assert [(record.number, record.benchmark.chosen) for record in sent] == [(0, True), (1, False)]
+
+
+def test_configs_that_coordinate_descent_found_earlier_are_final(
+    recorder: tuple[Recorder, list[Record]],
+) -> None:
+    tuner = autotuner(coordinate_descent_tuning=True)
+    tuner.launchers[1].config.found_by_coordesc = True
+    tune(InductorBenchmarks(recorder[0]), tuner)
+    sent = [record for record in recorder[1] if isinstance(record, BenchmarkRecorded)]
+    assert [(record.number, record.benchmark.chosen) for record in sent] == [(0, False), (1, True)]
 
 
 def test_choices_of_max_autotune_are_recorded(

@@ -132,8 +132,9 @@ class InductorBenchmarks:
 
 
 def _continues(autotuner: Any) -> bool:
-    """Whether coordinate descent follows, which makes the final choice."""
-    return bool(autotuner.inductor_meta.get("coordinate_descent_tuning"))
+    """Whether coordinate descent follows, which makes the final choice (`CachingAutotuner.run`)."""
+    found = getattr(autotuner.launchers[0].config, "found_by_coordesc", False)
+    return bool(autotuner.inductor_meta.get("coordinate_descent_tuning")) and not found
 
 
 def _tuning_key(autotuner: Any) -> str:

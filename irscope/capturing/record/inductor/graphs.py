@@ -45,12 +45,16 @@ class GeneratedKernel:
 
 @dataclass
 class _Module:
-    """An output code that is being executed; `kernels` are those that it has not created yet, in order."""
+    """An output code that is being executed.
+
+    `kernels` are those that it has not created yet, in order, `created` the others by name.
+    """
 
     path: str
     line_map: LineMap
     part: str = ""
     kernels: list[KernelNodes] | None = None
+    created: dict[str, GeneratedKernel] = field(default_factory=dict)
 
     def next(self, name: str) -> KernelNodes:
         """The nodes of the next kernel whose function is called `name`."""
@@ -77,6 +81,16 @@ class InductorGraphs:
         self._state = _ThreadState()
         self._kernels: dict[str, GeneratedKernel] = {}
         self._narrowed: dict[str, int] = {}
+
+    def of_autotuner(self, autotuner: Any) -> GeneratedKernel | None:
+        """The kernel of an autotuner that the output code being executed creates.
+
+        Templates do not tell their autotuner the file of their module.
+        """
+        if (file := getattr(autotuner, "filename", None)) is not None:
+            return self.of_file(file)
+        name = str((getattr(autotuner, "inductor_meta", None) or {}).get("kernel_name"))
+        return self._state.modules[-1].created.get(name) if self._state.modules else None
 
     def of_file(self, path: str | None) -> GeneratedKernel | None:
         """The kernel whose module is this file, with what Inductor's autotune cache did to its configs."""
@@ -111,6 +125,7 @@ class InductorGraphs:
             return
         module = self._state.modules[-1]
         key, kernel = _key(source), GeneratedKernel(source, module.path, self._origin(name, module))
+        module.created[name] = kernel
         if key not in self._kernels or self._kernels[key].origin.trial:
             self._kernels[key] = kernel
 

@@ -44,9 +44,9 @@ class InductorResults:
 
     def _imported(self, result: Any, autotuner: Any) -> tuple[ImportedCompilation, Mapping[str, str]]:
         file = str(getattr(autotuner, "filename", None) or "")
-        kernel = self._graphs.of_file(file)
+        kernel = self._graphs.of_autotuner(autotuner)
         raw = _raw_compilation(result, autotuner)
-        if kernel is not None and not Path(file).is_file():
+        if kernel is not None and file and not Path(file).is_file():
             raw = _with_function(raw, kernel, file)
         found = assemble(raw, self._files)
         if kernel is None:
@@ -55,7 +55,7 @@ class InductorResults:
         if kernel.origin.configs is None and info.get("autotune_cache_state") == "hit":
             # A worker process narrowed the configs; it does not say how many there were.
             kernel = replace(kernel, origin=replace(kernel.origin, configs=0))
-        new, files = annotated(found.new, kernel, found.source.text)
+        new, files = annotated(found.new, kernel, found.source.text or kernel.source)
         return replace(found, new=new), files
 
 
