@@ -28,8 +28,6 @@ from irscope.model import (
 _ZSTD_LEVEL = 6
 # Captures are untrusted, so a frame may not claim to be larger than this. Real stages are below 200 MB.
 MAX_BLOB_BYTES = 1 << 30
-# A slice of an operand's layout is a layout in a layout in a list: real values have five levels.
-_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +96,10 @@ def value_to_json(value: Value) -> Any:
 
 def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
     return [[name, value_to_json(value)] for name, value in pairs]
+
+
+# A slice of an operand's layout is a layout in a layout, each with lists: real values have about five levels.
+_MAX_DEPTH = 32
 
 
 def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
