@@ -39,8 +39,6 @@ _MAX_LINES = 2_000_000
 MAX_TEXT = 4 << 20
 # Larger integers are no constexpr and no size of anything, and have no value as a float.
 _MAX_BITS = 1000
-# A slice of an operand's layout is a layout in a layout in a list: real values have five levels.
-_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +170,10 @@ def value_to_json(value: Value) -> Any:
 
 def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
     return [[name, value_to_json(value)] for name, value in pairs]
+
+
+# A slice of an operand's layout is a layout in a layout, each with lists: real values have about five levels.
+_MAX_DEPTH = 32
 
 
 def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
