@@ -46,7 +46,8 @@ def layout_list(
     for layouts, first in zip(variants, written, strict=True):
         lines += [paint(one_line(layouts.title), "heading"), ""]
         if first is not None:
-            lines += [f"Tensors as written ({first.stage})", *_tensor_rows(first.tensors), ""]
+            title = f"Tensors as written ({first.stage}), the first of each variable, shape and layout"
+            lines += [title, *_tensor_rows(_by_layout(first.tensors)), ""]
         title = f"Tensors as lowered ({layouts.stage})" if first is not None else "Tensors"
         lines += [title, *_tensor_rows(layouts.tensors)]
         if layouts.accesses:
@@ -136,6 +137,19 @@ def _visible(text: str) -> int:
         elif char == "m":
             inside = False
     return count
+
+
+def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
+    """The groups joined that differ only in the element type.
+
+    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that yet.
+    """
+    joined: dict[tuple[object, ...], list[Tensor]] = {}
+    for group in groups:
+        first = group[0]
+        key = (first.python, first.kind, first.shape, first.key) if first.python else (first.key, first.name)
+        joined.setdefault(key, []).extend(group)
+    return list(joined.values())
 
 
 def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
