@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     start = time.monotonic()
     with planned(request, args.jobs) as (plan, workers):
         path = args.output or Path(f"{plan.source.name}.irscope")
-        _print_notes(plan)
+        _print_notes(plan.notes)
         with options.open_writer(args, path) as writer, compilation_bar(plan) as report:
             progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
     _add_derived(path, args.sass)
@@ -83,6 +83,7 @@ def _compile_each(
     from irscope.model import UserError
 
     start, total, rejected = time.monotonic(), Progress(0), 0
+    printed: set[str] = set()
     path = args.output or Path(f"{request.file.stem}.irscope")
     with options.open_writer(args, path) as writer:
         for plan in plans:
@@ -90,7 +91,8 @@ def _compile_each(
                 rejected += 1
                 print(f"irscope: {plan.command_line_text}", file=sys.stderr)
                 continue
-            _print_notes(plan)
+            _print_notes(note for note in plan.notes if note not in printed)
+            printed.update(plan.notes)
             with compilation_bar(plan) as report:
                 progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
             total.done, total.kept = total.done + progress.done, total.kept + progress.kept
@@ -99,8 +101,8 @@ def _compile_each(
     return _print_summary(path, total, time.monotonic() - start) or int(rejected > 0)
 
 
-def _print_notes(plan: Plan) -> None:
-    for note in plan.notes:
+def _print_notes(notes: Iterable[str]) -> None:
+    for note in notes:
         print(f"irscope: {note}", file=sys.stderr)
 
 

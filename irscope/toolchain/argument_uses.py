@@ -65,10 +65,12 @@ class _Function:
         self._names = {argument.arg for argument in argument_nodes(function)}
         self._resolve, self._known, self._depth = resolve, known, depth
         self._assigned: dict[str, list[ast.expr]] = {}
+        self._increments: dict[str, list[ast.expr]] = {}
         nodes = [node for statement in function.body for node in ast.walk(statement)]
         for node in nodes:
             for name, value in _assignments(node):
-                self._assigned.setdefault(name, []).append(value)
+                into = self._increments if isinstance(node, ast.AugAssign) else self._assigned
+                into.setdefault(name, []).append(value)
         for node in nodes:
             self._visit(node)
 
@@ -197,7 +199,7 @@ class _Function:
             yield part
             if isinstance(part, ast.Name) and part.id not in visited:
                 visited.add(part.id)
-                pending += self._assigned.get(part.id, [])
+                pending += [*self._assigned.get(part.id, []), *self._increments.get(part.id, [])]
             elif not isinstance(part, ast.Compare) and not (
                 isinstance(part, ast.Call) and _last_name(part.func) == "load"
             ):

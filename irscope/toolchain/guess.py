@@ -14,10 +14,12 @@ from irscope.toolchain.argument_uses import Resolve, Uses, argument_nodes, uses_
 
 _FLOAT_NUMBER = re.compile(
     r"(^|_)(eps|epsilon|scale|alpha|beta|gamma|momentum|decay|lr|rate|p|prob|temp|temperature|softcap|slope|"
-    r"theta|limit|factor|coef|ratio|value|inf|norm)(_|$)|softcap|scaling|_scale",
+    r"theta|limit|factor|coef|ratio|value|inf|norm)(_|$)|softcap|scaling|_scale|_(min|max)$",
     re.IGNORECASE,
 )
-_INT_NUMBER = re.compile(r"stride|size|num|len|count|offset|_n$|^n_|seed|batch|dim|rows|cols", re.IGNORECASE)
+_INT_NUMBER = re.compile(
+    r"stride|size|num|len|count|offset|_n$|^n_|seed|batch|dim|rows|cols|heads|groups", re.IGNORECASE
+)
 _FP32_POINTER = re.compile(
     r"lse|mean|rstd|logsumexp|delta|partial|scale|(^|_)(l|m|lock|max|sum|norm|dt|ws)(_ptr)?$", re.IGNORECASE
 )

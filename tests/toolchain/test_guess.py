@@ -28,6 +28,7 @@ def test_pointers_are_followed_through_sums_names_and_calls() -> None:
 def kernel(X, w, Out, n, eps, stride_xm, stride_xk, BLOCK: tl.constexpr):
     base = X + tl.program_id(0) * stride_xm
     pointers = base[:, None] + tl.arange(0, BLOCK) * stride_xk
+    pointers += stride_xm
     value = tl.load(pointers, mask=tl.arange(0, BLOCK) < n) + row_of(w, 0, n)
     tl.store(Out + tl.arange(0, BLOCK), value / (n + eps))
 """)
