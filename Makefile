@@ -11,7 +11,7 @@ CAPTURE := $(VENV)/demo/matmul.irscope
 A := \#6
 B := \#8
 
-.PHONY: help demo test test-matrix test-triton torch test-fast lint docs refresh-docs clean
+.PHONY: help demo test test-matrix test-triton torch helion test-fast lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3
 
 torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+
+helion: torch ## Install Helion and torch for the tests of Helion's kernels
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "helion>=1.1"
 
 test-fast: $(VENV)/ready-dev ## Only the fast tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
