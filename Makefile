@@ -13,7 +13,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-matrix test-triton torch test-fast fuzz audit lint docs refresh-docs clean
+.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz audit lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3
 
 torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+
+helion: torch ## Install Helion and torch for the tests of Helion's kernels
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "helion>=1.1"
 
 test-fast: $(VENV)/ready-dev ## Only the fast tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"

@@ -32,13 +32,20 @@ def recorded_helion(recorder: Recorder) -> Iterator[None]:
     generated = GeneratedKernels()
     recorder.add_sources(generated.stages)
     recorder.add_configs(generated.origin)
-    recorder.add_version("helion", importlib.metadata.version("helion"))
+    recorder.add_version("helion", _helion_version())
     search = captured_search if recorder.options.target is None else simulated_search
     with ExitStack() as stack:
         recording = _recording(BoundKernel.compile_config, generated)
         stack.enter_context(patched(BoundKernel, "compile_config", recording))
         stack.enter_context(search(recorder))
         yield
+
+
+def _helion_version() -> str:
+    try:
+        return importlib.metadata.version("helion")
+    except importlib.metadata.PackageNotFoundError:  # a checkout of its repository
+        return "unknown"
 
 
 def _recording(original: Callable[..., Any], generated: GeneratedKernels) -> Callable[..., Any]:
