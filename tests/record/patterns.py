@@ -245,6 +245,7 @@ def benchmark(block, warps, factor):
     with proton.scope("scale"):
         run = lambda: scale[(1,)](drawn, 4096, factor, BLOCK=block, num_warps=warps)
         ms, low, high = triton.testing.do_bench(run, quantiles=[0.5, 0.2, 0.8])
+    assert isinstance(triton.testing.do_bench(run, return_mode="all"), list)
     return ms, low, high
 
 
