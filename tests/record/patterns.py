@@ -11,6 +11,8 @@ for _ in range(2):
 print(f"loss {{total:.4f}}", x[:2].tolist(), round(x.max().item(), 2))
 assert total < 3 and x.sum().item() != 0
 assert torch.isfinite(x).all(), "not finite"
+assert not x.isnan().any()
+assert not x.sum().item() > 3
 by_address = torch.empty(64, device="cuda")
 assert torch.allclose(by_address, torch.ones(64, device="cuda"))
 by_address.copy_(torch.ones(64))
@@ -243,6 +245,7 @@ def benchmark(block, warps, factor):
     with proton.scope("scale"):
         run = lambda: scale[(1,)](drawn, 4096, factor, BLOCK=block, num_warps=warps)
         ms, low, high = triton.testing.do_bench(run, quantiles=[0.5, 0.2, 0.8])
+    assert isinstance(triton.testing.do_bench(run, return_mode="all"), list)
     return ms, low, high
 
 

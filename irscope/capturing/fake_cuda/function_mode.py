@@ -27,7 +27,13 @@ from irscope.capturing.fake_cuda.tensor_tags import (
     set_unknown,
     unknown,
 )
-from irscope.capturing.fake_cuda.unknown_value import Assumptions, UnknownValue, in_assert, unknown_value
+from irscope.capturing.fake_cuda.unknown_value import (
+    Assumptions,
+    UnknownValue,
+    in_negated_assert,
+    passing_truth,
+    unknown_value,
+)
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 _tensor = torch.Tensor
@@ -81,10 +87,12 @@ def _answer_without_values(func: Any, tensor: torch.Tensor, assumed: Assumptions
     """
     if func in _SCALARS and tensor.numel() == 1 and (value := assumed.value()) is not None:
         return _SCALARS[func](value)
-    if func in _CHECKS and in_assert(negated=True):
+    if func in _CHECKS and in_negated_assert():
         raise NeedsGpuError
-    if func in _CHECKS or (func is _tensor.__bool__ and in_assert()):
+    if func in _CHECKS:
         return True
+    if func is _tensor.__bool__:
+        return passing_truth()
     if func in _TEXTS:
         return f"tensor(not computed without a GPU, size={tuple(tensor.shape)})"
     if func is _tensor.tolist or (func is _tensor.item and tensor.numel() == 1):

@@ -36,9 +36,9 @@ class UnknownValue:
         return "?"
 
     def __bool__(self) -> bool:
-        """True in an `assert`. Raises NeedsGpuError elsewhere."""
-        if in_assert():
-            return True
+        """The truth with which an `assert` passes. Raises NeedsGpuError elsewhere."""
+        if (passing := passing_truth()) is not None:
+            return passing
         raise NeedsGpuError(read_at=self.read_at)
 
 
@@ -98,28 +98,52 @@ def unknown_value() -> UnknownValue:
     return UnknownValue(user_place())
 
 
-def in_assert(negated: bool = False) -> bool:
-    """Whether the program's current line is in an `assert`; `negated` selects those with a `not`."""
+def passing_truth() -> bool | None:
+    """The truth of a value with which the `assert` in the program's current line passes.
+
+    False if all of it is negated, `assert not x.isnan().any()`. None if the line is not in an `assert`, or if
+    a part of it is negated.
+    """
+    test = _current_assert()
+    if test is None:
+        return None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return None if _negates(test.operand) or _combines(test.operand) else False
+    return None if _negates(test) else True
+
+
+def in_negated_assert() -> bool:
+    """Whether the program's current line is in an `assert` that contains a `not`."""
+    test = _current_assert()
+    return test is not None and _negates(test)
+
+
+def _current_assert() -> ast.expr | None:
+    """The condition of the `assert` in the program's current line; None if there is none."""
     frame = user_frame()
     if frame is None:
-        return False
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    return any(first <= line <= last and no is negated for first, last, no in _asserts(file))
+        return None
+    asserts = _asserts(frame.f_code.co_filename)
+    return next((test for first, last, test in asserts if first <= frame.f_lineno <= last), None)
 
 
 @functools.cache
-def _asserts(file: str) -> tuple[tuple[int, int, bool], ...]:
-    """The first and last line of each `assert` in a file, and whether it contains a `not`."""
+def _asserts(file: str) -> tuple[tuple[int, int, ast.expr], ...]:
+    """The first and last line of each `assert` in a file, and its condition."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:  # a notebook cell with magic commands, or not Python
         return ()
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return tuple((node.lineno, node.end_lineno or node.lineno, _negates(node.test)) for node in found)
+    return tuple((node.lineno, node.end_lineno or node.lineno, node.test) for node in found)
 
 
 def _negates(test: ast.expr) -> bool:
     return any(isinstance(node, ast.Not) for node in ast.walk(test))
+
+
+def _combines(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.BoolOp) for node in ast.walk(test))
 
 
 def checked_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
