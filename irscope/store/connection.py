@@ -7,6 +7,7 @@ no query may take more time or memory than the size of the file explains.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
 import struct
@@ -45,10 +46,12 @@ _CONFIG = {
     "SQLITE_DBCONFIG_ENABLE_VIEW": False,
     "SQLITE_DBCONFIG_TRUSTED_SCHEMA": False,
 }
-# The longest value that fits a file: its size, and this for a log that grows meanwhile.
-_MORE_BYTES = 1 << 20
+# The longest value that fits a file: its size, and this for a log that grows meanwhile. The size is measured
+# again after so many seconds.
+_MORE_BYTES = 16 << 20
+_MEASURED_FOR = 0.1
 # CPU seconds of a query: a sound file of 1,000 variants (10 MB) takes 0.02.
-_SECONDS, _SECONDS_PER_BYTE = 2.0, 1e-6
+_SECONDS, _SECONDS_PER_BYTE = 1.0, 1e-6
 # The instructions of SQLite's virtual machine between two looks at the clock: 20 us.
 _INSTRUCTIONS = 1000
 _MAGIC = b"SQLite format 3\0"
@@ -74,25 +77,40 @@ class Damage:
 
 
 class Deadline:
-    """Ends a query that takes more CPU time than its file explains; `restart` before each."""
+    """Ends a query that takes more CPU time than its file explains; `restart` before each.
+
+    Reading the CPU clock takes a system call, so that clock starts once the time on the wall is over.
+    """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
-        self._path, self._db = path, db
+        self._db, self._path = db, path
         self.size = 0
-        self._end = 0.0
+        self._measured = self._wall_end = -math.inf
+        self._cpu_end: float | None = None
         self.restart()
         db.set_progress_handler(self._is_over, _INSTRUCTIONS)
 
     def restart(self) -> None:
-        """Measures the file, which may have grown, and allows a query the time and memory it explains."""
-        self.size = sum(map(_size, (self._path, *sidecars(self._path))))
-        self._end = time.thread_time() + _SECONDS + self.size * _SECONDS_PER_BYTE
-        if hasattr(self._db, "setlimit"):  # Python 3.11
-            length: int = vars(sqlite3)["SQLITE_LIMIT_LENGTH"]
-            self._db.setlimit(length, min(self.size + _MORE_BYTES, 10**9))
+        """Allows the next query the time and memory that the file explains, which may have grown."""
+        now = time.monotonic()
+        if now > self._measured + _MEASURED_FOR:
+            self._measured = now
+            self.size = sum(map(_size, (self._path, sidecars(self._path)[0])))
+            if hasattr(self._db, "setlimit"):  # Python 3.11
+                length: int = vars(sqlite3)["SQLITE_LIMIT_LENGTH"]
+                self._db.setlimit(length, min(self.size + _MORE_BYTES, 10**9))
+        self._wall_end, self._cpu_end = now + self._seconds, None
+
+    @property
+    def _seconds(self) -> float:
+        return _SECONDS + self.size * _SECONDS_PER_BYTE
 
     def _is_over(self) -> bool:
-        return time.thread_time() > self._end
+        if time.monotonic() < self._wall_end:
+            return False
+        if self._cpu_end is None:
+            self._cpu_end = time.thread_time() + self._seconds
+        return time.thread_time() > self._cpu_end
 
 
 def sidecars(path: Path) -> tuple[Path, ...]:

@@ -137,7 +137,8 @@ class CaptureWriter:
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
         """The id of this set of versions (name -> version) and command; adds it if it is new."""
-        row = (encoding.dumps(dict(versions)), command)
+        # A file that is named in another encoding is in the command, too.
+        row = (encoding.dumps(dict(versions)), encoding.storable(command) or "")
         with self._db:
             self._db.execute("INSERT OR IGNORE INTO toolchain (versions, command) VALUES (?, ?)", row)
         return self._id("SELECT id FROM toolchain WHERE versions = ? AND command = ?", row)
@@ -150,7 +151,7 @@ class CaptureWriter:
     ) -> int:
         """The id of the kernel with this source and these helpers; adds it if it is new."""
         columns = _kernel_columns(source, helpers, parameters)
-        digest = encoding.digest("\0".join(columns).encode())
+        digest = _joined_digest(*columns)
         with self._db:
             self._db.execute(
                 "INSERT OR IGNORE INTO kernel (digest, name, source, helpers, parameters)"
@@ -270,7 +271,7 @@ class CaptureWriter:
 def kernel_digest(kernel: Kernel) -> str:
     """sha256 of the identity of a kernel: its source, the sources of its helpers, its parameters."""
     columns = _kernel_columns(kernel.source, kernel.helpers, kernel.parameters)
-    return encoding.digest("\0".join(columns).encode())
+    return _joined_digest(*columns)
 
 
 def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
@@ -284,7 +285,11 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
 def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
     # An unset environment is not a part, so that variants whose environment is unknown have that identity.
     more = (encoding.dumps(dict(environment)),) if environment else ()
-    return encoding.digest("\0".join((*parts, *more)).encode())
+    return _joined_digest(*parts, *more)
+
+
+def _joined_digest(*parts: str) -> str:
+    return encoding.digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def holds_nothing(path: Path) -> bool:
@@ -342,7 +347,7 @@ def _kernel_columns(
     source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
 ) -> tuple[str, ...]:
     return (
-        source.name,
+        encoding.storable(source.name) or "",
         encoding.dumps(asdict(source)),
         encoding.functions_to_json(helpers),
         encoding.dumps(parameters),

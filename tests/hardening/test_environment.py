@@ -188,11 +188,13 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch
     from irscope.cli.main import main
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: next(iter(())))
+    monkeypatch.setattr("irscope.report.terminal.list_text._status", lambda variant: int("x"))
     assert main(["list", str(capture)]) == 70
     error = capsys.readouterr().err
     (file,) = tmp_path.glob("irscope-error-*.txt")
-    assert error == (
-        f"irscope: internal error: StopIteration; please report it with {file}, which has the details\n"
+    assert error.startswith(
+        "irscope: internal error: ValueError: invalid literal for int() with base 10: 'x'; "
     )
+    assert error.endswith(f"please report it with {file}, which has the details\n")
+    assert error.count("\n") == 1
     assert "Traceback" in file.read_text() and "list_text.py" in file.read_text()

@@ -280,3 +280,36 @@ def test_a_compilers_text_is_kept_whole_up_to_a_limit(tmp_path: Path):
         assert len(text) < encoding.MAX_TEXT + 100
         assert text.startswith("aaa") and "end " in text[-20:]
         assert "[irscope left out 5 of 4,194,309 characters]" in text
+
+
+ADDS = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.store.test_capture import *
+with CaptureWriter.resume(Path(sys.argv[1])) as writer:
+    toolchain = writer.add_toolchain({{"triton": "3.9.0"}}, "c")
+    kernel = writer.add_kernel(SOURCE, (), ())
+    for block in range(100, 140):
+        writer.add_variant(kernel, toolchain, "3.9.0", new(block, artifacts={{"ttir": os.urandom(9000)}}))
+"""
+
+
+def test_opening_a_capture_again_does_not_unlock_it_for_other_processes(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    write(path, *(new(block, artifacts={"ttir": os.urandom(9000)}) for block in range(9)))
+    writer = CaptureWriter.resume(path)
+    with CaptureReader(path) as first:
+        first.variants()
+        with CaptureReader(path) as second:
+            second.variants()
+        writer.close()
+        subprocess.run(
+            [sys.executable, "-c", ADDS.format(root=str(Path(__file__).parents[2])), str(path)], check=True
+        )
+        variants = first.variants()
+        assert len(variants) == 49
+        assert all(len(first.read(variant, "ttir") or b"") == 9000 for variant in variants)
+    with CaptureWriter.resume(path):
+        pass
+    assert list(tmp_path.iterdir()) == [path]

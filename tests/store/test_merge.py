@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.model import Benchmark, Failure, Launch, UserError, Variant
+from irscope.model import Benchmark, Failure, Launch, SourceFunction, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewPass
 from irscope.store.merge_captures import merge_captures
 from tests.store.test_capture import SOURCE, new, write
@@ -188,3 +188,16 @@ def test_the_command(irscope, tmp_path: Path):
     assert irscope("list", "c.irscope").stdout.count("ok") == 2
     single = irscope("merge", "a.irscope", "-o", "d.irscope")
     assert "1 variant of 1 kernel from 1 capture, 0 in more than one" in single.stdout
+
+
+def test_lone_surrogates_are_merged(tmp_path: Path):
+    a, b, out = tmp_path / "a.irscope", tmp_path / "b.irscope", tmp_path / "out.irscope"
+    hostile = SourceFunction("k\ud800", "k\udce9.py", 3, "def k(): '\ud800'\n")
+    with CaptureWriter.create(a) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "irscope compile k\udce9.py")
+        kernel = writer.add_kernel(hostile, (), ("\ud800",))
+        writer.add_variant(kernel, toolchain, "3.9.0", new(64, output="\ud800", cache_key={"x": "\udfff"}))
+    write(b, new(128))
+    assert merge_captures([a, b], out).variants == 2
+    with CaptureReader(out) as capture:
+        assert capture.variants()[0].kernel.source == hostile
