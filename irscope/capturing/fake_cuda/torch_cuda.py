@@ -15,7 +15,7 @@ from irscope.backends import HIP
 from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
 from irscope.capturing.fake_cuda.dispatch_mode import ProgramOperators, fake_cuda_modes
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
-from irscope.capturing.fake_cuda.inductor import compiling_for
+from irscope.capturing.fake_cuda.inductor import InductorSupport
 from irscope.capturing.fake_cuda.tensor_tags import unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     FakeEvent,
@@ -228,9 +228,10 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
         *_benchmark_replacements(),
     )
     with ExitStack() as stack:
-        compile_ = compiling_for(target, torch.compile, register, stack)
-        stack.enter_context(patched(torch, "compile", compile_))
+        support = InductorSupport(target, register, stack)
+        stack.enter_context(patched(torch, "compile", support.compile(torch.compile)))
         for owner, name, value in replacements:
             stack.enter_context(patched(owner, name, value))
         stack.enter_context(fake_cuda_modes(operators))
+        support.if_in_use()
         yield
