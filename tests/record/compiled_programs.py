@@ -126,3 +126,24 @@ import torch
 compiled = [torch.compile(torch.nn.Identity()), torch.compile(torch.nn.Identity())]
 print(isinstance(compiled[0], torch.nn.Identity), compiled[1](torch.ones(2, device="cuda")).tolist())
 """
+
+IN_PROCESS = """
+import torch
+
+import irscope
+
+
+@torch.compile
+def before(x):
+    return x.sin().sum(-1) + 1
+
+
+print(before(torch.zeros(4, 8)).tolist())
+with irscope.capture("block.irscope", target="cuda:90") as block:
+    x = torch.zeros(4, 8, device="cuda")
+    inside = torch.compile(lambda x: (x * 2).relu())
+    print(before(x).device, inside(x).device)
+print(before(torch.zeros(4, 8)).tolist(), inside(torch.ones(1)).tolist())
+with block.open() as capture:
+    print([variant.kernel.name for variant in capture.variants])
+"""

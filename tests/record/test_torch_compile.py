@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,3 +138,19 @@ def test_a_graph_that_fails_runs_uncompiled_and_the_program_goes_on(irscope: Irs
     assert messages[0].startswith("irscope: script.py:")
     assert "not today; this graph runs uncompiled" in messages[0]
     assert len(names) == 1
+
+
+@pytest.mark.slow
+def test_a_running_process_compiles_for_the_target_only_within_the_block(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", compiled_programs.IN_PROCESS],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600,
+        env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "[1.0, 1.0, 1.0, 1.0]",
+        "cuda:0 cuda:0",
+        "[1.0, 1.0, 1.0, 1.0] [2.0]",
+        "['triton_per_fused_add_sin_sum_0', 'triton_poi_fused_mul_relu_0']",
+    ]

@@ -32,31 +32,43 @@ from irscope.model import Target
 from irscope.toolchain.patching import patched
 
 
-def compiling_for(
-    target: Target, original: Callable[..., Any], register: Callable[..., Any], stack: ExitStack
-) -> Callable[..., Any]:
-    """`torch.compile` for the target, given torch's own.
+class InductorSupport:
+    """Prepares torch for `torch.compile`, at its first call because that imports all of Inductor.
 
-    The first call prepares torch, which imports all of Inductor; `stack` undoes it. `register` is torch's own
-    `Library.impl`.
+    `stack` undoes it. `register` is torch's own `Library.impl`.
     """
 
-    @functools.cache
-    def ready() -> bool:
-        try:
-            _prepare(target, register, stack)
-        except (UnsupportedTorchError, ImportError, AttributeError) as error:
-            _report(f"does not work without a GPU with torch {torch.__version__}: {error}", "functions run")
-            return False
-        return True
+    def __init__(self, target: Target, register: Callable[..., Any], stack: ExitStack) -> None:
+        self._target, self._register, self._stack = target, register, stack
+        self._ready: bool | None = None
 
-    @functools.wraps(original)
-    def compile_(model: Any = None, *args: Any, **options: Any) -> Any:
-        if ready():
-            return original(model, *args, **options)
-        return (lambda function: function) if model is None else model
+    def ready(self) -> bool:
+        """Prepares torch once; whether this build of torch can do it. If not, the first call says so."""
+        if self._ready is None:
+            try:
+                _prepare(self._target, self._register, self._stack)
+                self._ready = True
+            except (UnsupportedTorchError, ImportError, AttributeError) as error:
+                why = f"does not work without a GPU with torch {torch.__version__}: {error}"
+                _report(why, "functions run")
+                self._ready = False
+        return self._ready
 
-    return compile_
+    def if_in_use(self) -> None:
+        """Prepares torch now if the program may have functions that were compiled before."""
+        if "torch._dynamo.convert_frame" in sys.modules:
+            self.ready()
+
+    def compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`torch.compile`, given torch's own. It returns functions as they are if it is not supported."""
+
+        @functools.wraps(original)
+        def compile_(model: Any = None, *args: Any, **options: Any) -> Any:
+            if self.ready():
+                return original(model, *args, **options)
+            return (lambda function: function) if model is None else model
+
+        return compile_
 
 
 def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> None:
@@ -66,12 +78,16 @@ def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> 
         pass
     from irscope.capturing.fake_cuda.attention import fused_attention
     from irscope.capturing.fake_cuda.factories import cuda_factories
-    from irscope.capturing.fake_cuda.inductor_patches import inductor_replacements, inductor_settings
+    from irscope.capturing.fake_cuda.inductor_patches import (
+        forget_devices,
+        inductor_replacements,
+        inductor_settings,
+    )
     from irscope.capturing.fake_cuda.tracing import tracing_replacements
 
     replacements = [*tracing_replacements(_report), *inductor_replacements()]
-    torch._dynamo.reset()
-    stack.callback(torch._dynamo.reset)
+    forget_devices()
+    stack.callback(forget_devices)
     for owner, name, value in replacements:
         stack.enter_context(patched(owner, name, value))
     stack.enter_context(inductor_settings())

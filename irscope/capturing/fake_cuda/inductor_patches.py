@@ -48,6 +48,24 @@ def inductor_replacements() -> Iterator[Replacement]:
     yield CachingAutotuner, "run", _marking_written(CachingAutotuner.run)
 
 
+def forget_devices() -> None:
+    """Makes torch forget what it compiled and what it knows of devices, which change."""
+    from torch._dynamo import device_interface
+    from torch._inductor import utils
+    from torch._inductor.codecache import CacheBase
+    from torch._inductor.runtime import hints
+    from torch.utils import _triton
+
+    torch._dynamo.reset()
+    for owner in (utils, _triton, hints.DeviceProperties, CacheBase):
+        for name in vars(owner):
+            clear = getattr(getattr(owner, name), "cache_clear", None)
+            if clear is not None:
+                clear()
+    if hasattr(device_interface, "_device_initialized"):
+        device_interface._device_initialized = False
+
+
 @contextmanager
 def inductor_settings() -> Iterator[None]:
     """Inductor's settings without a GPU.

@@ -21,7 +21,7 @@ from irscope.capturing.fake_cuda.dispatch_mode import (
     support_wrapped_kernels,
 )
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
-from irscope.capturing.fake_cuda.inductor import compiling_for
+from irscope.capturing.fake_cuda.inductor import InductorSupport
 from irscope.capturing.fake_cuda.native_handles import native_replacements
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda, unknown
 from irscope.capturing.fake_cuda.torch_devices import (
@@ -268,10 +268,11 @@ def fake_cuda(target: Target, assumed: Assumptions = NO_ASSUMPTIONS) -> Iterator
         *native_replacements(),
     )
     with ExitStack() as stack:
-        compile_ = compiling_for(target, torch.compile, register, stack)
-        stack.enter_context(patched(torch, "compile", compile_))
+        support = InductorSupport(target, register, stack)
+        stack.enter_context(patched(torch, "compile", support.compile(torch.compile)))
         for owner, name, value in replacements:
             for module in _owners(owner, name):
                 stack.enter_context(patched(module, name, value))
         stack.enter_context(fake_cuda_modes(operators))
+        support.if_in_use()
         yield
