@@ -13,9 +13,9 @@ others are listed with the reason, as far as it can be seen:
     another source    a kernel of that name has another source
     no such kernel    no kernel has that name, whatever its number
 
-On an H100 with torch 2.11 and Triton 3.6, 260 of 271 variants agreed (95.9 %), all of 12 programs. The others
-depend on times: with max-autotune, the GPU kept a library's matrix product apart from the kernel after it, and
-searched configs of that kernel (coordinate descent); without times the first template is fused with it.
+On an H100 with torch 2.11 and Triton 3.6, 260 of 271 variants agreed (95.9 %), all of 12 programs. The
+others depend on times: with max-autotune, the GPU kept a library's matrix product apart from the kernel after
+it, and searched configs of that kernel (coordinate descent); without times the first template is fused.
 """
 
 from __future__ import annotations
