@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -158,6 +159,13 @@ def test_a_variant_gets_the_constants_the_size_hints_and_the_origin_of_its_kerne
     assert completed.cache_key["constant BLOCK_M"] == "64"
     assert origin_from_metadata(completed.metadata) == origin
     assert files == {"output_code": "/wrapper.py"}
+    narrowed = GeneratedKernel("", None, origin, {"BLOCK": 2, "num_warps": 4}, 5)
+    chosen, other = (
+        annotated(replace(variant, config=Config((("BLOCK", block), ("num_warps", 4)))), narrowed, "")[0]
+        for block in (2, 4)
+    )
+    assert origin_from_metadata(chosen.metadata) == replace(origin, configs=5)
+    assert origin_from_metadata(other.metadata) == origin
     sized, files = annotated(variant, GeneratedKernel("", None, origin), POINTWISE)
     assert sized.specialization == (Argument("size_hints", "constexpr", None, "x=4096:y=16"),)
     assert files == {}

@@ -36,11 +36,17 @@ CHOICE, FUSION = "a choice of max-autotune, only measured", "only measured, to d
 
 @dataclass(frozen=True)
 class GeneratedKernel:
-    """A kernel that Inductor generated: its module's text, its output code's file (None: it is in none)."""
+    """A kernel that Inductor generated: its module's text, its output code's file (None: it is in none).
+
+    If Inductor's autotune cache chose one of its configs, `chosen` has the values of that one, and `configs`
+    is how many there were.
+    """
 
     source: str
     output_code: str | None
     origin: Origin
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    configs: int | None = None
 
 
 @dataclass
@@ -80,7 +86,7 @@ class InductorGraphs:
     def __init__(self) -> None:
         self._state = _ThreadState()
         self._kernels: dict[str, GeneratedKernel] = {}
-        self._narrowed: dict[str, int] = {}
+        self._narrowed: dict[str, tuple[int, Mapping[str, Any]]] = {}
 
     def of_autotuner(self, autotuner: Any) -> GeneratedKernel | None:
         """The kernel of an autotuner that the output code being executed creates.
@@ -98,7 +104,8 @@ class InductorGraphs:
         kernel = self._kernels.get(key)
         if kernel is None or key not in self._narrowed:
             return kernel
-        return replace(kernel, origin=replace(kernel.origin, configs=self._narrowed[key]))
+        configs, chosen = self._narrowed[key]
+        return replace(kernel, chosen=chosen, configs=configs)
 
     @contextmanager
     def compiling(self, module: Any) -> Iterator[None]:
@@ -149,10 +156,12 @@ class InductorGraphs:
         kernel = GeneratedKernel("", None, origin_of_nodes(nodes, FUSION))
         self._kernels.setdefault(_key(source), kernel)
 
-    def add_narrowed(self, path: str | None, configs: int) -> None:
-        """Inductor's autotune cache chose one of this many configs of a kernel."""
+    @never_raises
+    def add_narrowed(self, path: str | None, configs: int, chosen: Any) -> None:
+        """Inductor's autotune cache chose one of this many configs of a kernel: `chosen`, a triton.Config."""
         if path:
-            self._narrowed[_stem(path)] = configs
+            values = {**chosen.kwargs, "num_warps": chosen.num_warps, "num_stages": chosen.num_stages}
+            self._narrowed[_stem(path)] = configs, values
 
     def annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]]:
         """A variant of Triton's `function` with its origin, and its output code; see Recorder.annotate."""
@@ -191,8 +200,12 @@ def annotated(
 
     The constants of a template become values of the config, the size hints an argument.
     """
-    constants, hints, origin = template_constants(source), size_hints(source), origin_to_json(kernel.origin)
+    constants, hints = template_constants(source), size_hints(source)
     known = dict(variant.config.values)
+    # Coordinate descent may go on from the config that the cache chose.
+    is_chosen = all(known.get(name, value) == value for name, value in kernel.chosen.items())
+    found = replace(kernel.origin, configs=kernel.configs) if kernel.chosen and is_chosen else kernel.origin
+    origin = origin_to_json(found)
     config = Config((*((n, v) for n, v in constants.items() if n not in known), *known.items()))
     more = (Argument("size_hints", "constexpr", None, hints),) if hints else ()
     cache_key = {f"constant {name}": str(value) for name, value in constants.items()}

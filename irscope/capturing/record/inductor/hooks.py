@@ -165,7 +165,7 @@ def _narrowing(original: Callable[..., Any], graphs: InductorGraphs) -> Callable
     def check_autotune_cache(configs: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(configs, filename, *args, **kwargs)
         if len(result[0]) < len(configs):
-            graphs.add_narrowed(filename, len(configs))
+            graphs.add_narrowed(filename, len(configs), result[0][0])
         return result
 
     return check_autotune_cache

@@ -52,7 +52,7 @@ class InductorResults:
         if kernel is None:
             return found, {}
         info = getattr(autotuner, "autotune_cache_info", None) or {}
-        if kernel.origin.configs is None and info.get("autotune_cache_state") == "hit":
+        if kernel.configs is None and info.get("autotune_cache_state") == "hit":
             # A worker process narrowed the configs; it does not say how many there were.
             kernel = replace(kernel, origin=replace(kernel.origin, configs=0))
         new, files = annotated(found.new, kernel, found.source.text or kernel.source)
