@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.model import Value
+from irscope.model import Value, format_value, parse_value
 
 # Helion's name of the constant that has the size of a block (helion/_compiler/device_function.py).
 _BLOCK_SIZE = "_BLOCK_SIZE_"
@@ -74,13 +74,13 @@ def value_text(value: Any) -> Value:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_item_text, value))}]"
+        return parse_value(f"[{','.join(map(_item_text, value))}]")
     return str(value)
 
 
 def _item_text(value: Any) -> str:
     text = value_text(value)
-    return repr(text) if isinstance(value, str) and not value.isidentifier() else str(text)
+    return repr(text) if isinstance(value, str) and not value.isidentifier() else format_value(text)
 
 
 def _block_sizes(bound: Any, config: Mapping[str, Any]) -> dict[str, Value]:

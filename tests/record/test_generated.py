@@ -12,6 +12,7 @@ from irscope.backends import parse_target
 from irscope.capturing.messages import KernelRecorded, Record, RunOptions, ToolchainUsed
 from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.recorder import GeneratedFrom, RecordedCompilation, Recorder, TunedNames
+from irscope.model import parse_value
 from irscope.store import CaptureWriter
 
 pytest.importorskip("triton")
@@ -46,7 +47,7 @@ class FrontEnd:
         if size is None:
             return None
         return GeneratedFrom(
-            {"block_sizes": f"[{size}]", "num_warps": 4}, {"_BLOCK_SIZE_0": size}, "the user's"
+            {"block_sizes": parse_value(f"[{size}]"), "num_warps": 4}, {"_BLOCK_SIZE_0": size}, "the user's"
         )
 
     def record(

@@ -42,7 +42,7 @@ def test_the_program_runs_on_the_simulated_device(program: Recorded):
 
 def test_every_listed_config_is_compiled(captured: Capture):
     matmul = [variant for variant in captured.variants if variant.kernel.name == "_helion_matmul"]
-    assert [captured.names[variant.id].split(",num_stages")[0] for variant in matmul] == [
+    assert [captured.names[variant.id].replace(" ", "").split(",num_stages")[0] for variant in matmul] == [
         "block_sizes=[32,32,16],indexing=pointer,num_warps=2",
         "block_sizes=[64,32,16],indexing=pointer,num_warps=4",
         "block_sizes=[32,32,16],indexing=tensor_descriptor,num_warps=2",
@@ -162,11 +162,8 @@ def test_on_a_gpu_each_measured_config_has_its_time(tmp_path: Path):
         "double: not captured: 1 config that failed in Helion's autotuner: 1 error",
     ]
     with open_capture(recorded.capture) as capture:
-        assert [variant.config.get("block_sizes") for variant in capture.variants] == [
-            "[64]",
-            "[128]",
-            "[256]",
-        ]
+        sizes = [str(variant.config.get("block_sizes")) for variant in capture.variants]
+        assert sizes == ["[64]", "[128]", "[256]"]
         assert [variant.benchmarks for variant in capture.variants] == [
             (Benchmark("float32[4096]", 3, 3, 3),),
             (Benchmark("float32[4096]", 1, 1, 1, True),),
