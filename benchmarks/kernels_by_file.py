@@ -142,7 +142,8 @@ def jit_functions(path: Path) -> Iterator[ast.FunctionDef]:
     """The `@triton.jit` functions at the top level of a file, also within `if` and `try`."""
     try:
         text = path.read_text(encoding="utf-8")
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             pending: list[ast.AST] = [ast.parse(text)] if "triton" in text else []
     except (SyntaxError, ValueError):
         return

@@ -124,16 +124,7 @@ def compile_kernel(
     for parameter in function.params:
         if parameter.is_constexpr and parameter.has_default:
             values.setdefault(parameter.name, parameter.default)
-    heuristics = {}
-    for wrapper in around:
-        if isinstance(wrapper, Heuristics):
-            for key, heuristic in wrapper.values.items():
-                try:
-                    heuristics[key] = heuristic(
-                        {**dict.fromkeys(attempt["types"], ...), **values, **heuristics}
-                    )
-                except Exception:  # it computes with a run-time argument: the value is guessed
-                    heuristics[key] = values.get(key, 64)
+    heuristics = heuristic_values(around, values, attempt["types"])
     values |= heuristics
     signature, constants, attributes = {}, {}, {}
     for index, parameter in enumerate(function.params):
@@ -163,13 +154,25 @@ def compile_kernel(
     return triton.compile(source, target=target, options=options), heuristics, [*given, *heuristics]
 
 
+def heuristic_values(around: list[Any], values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """What `@triton.heuristics` compute; one that computes with a run-time argument is guessed."""
+    found: dict[str, Any] = {}
+    for wrapper in around:
+        for key, heuristic in wrapper.values.items() if isinstance(wrapper, Heuristics) else ():
+            try:
+                found[key] = heuristic({**dict.fromkeys(names, ...), **values, **found})
+            except Exception:  # noqa: BLE001, PERF203 - libraries may raise anything
+                found[key] = values.get(key, 64)
+    return found
+
+
 def first_that_compiles(module: Any, kernel: dict[str, Any], target: Any, folder: Path) -> dict[str, Any]:
     """The result of the first attempt that compiles, or the errors of all."""
     errors = []
     for number, attempt in enumerate(kernel["attempts"]):
         try:
             compiled, heuristics, given = compile_kernel(module, kernel["name"], attempt, target)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the compiler may raise anything
             cause = error.__cause__ or error
             lines = [line for line in str(cause).splitlines() if line.strip()] or [""]
             errors.append(f"{type(cause).__name__}: {lines[-1].strip()}")
