@@ -62,7 +62,9 @@ class CaptureReader:
         for variant, stage, digest, size in self._rows(
             "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
         ):
-            artifacts.setdefault(variant, {})[stage] = Artifact(stage, digest, size)
+            with self._damage():
+                artifact = Artifact(encoding.checked(stage), encoding.checked(digest), int(size))
+                artifacts.setdefault(variant, {})[artifact.stage] = artifact
         variants = []
         for row in self._rows("SELECT * FROM variant ORDER BY id"):
             with self._damage():

@@ -234,6 +234,8 @@ def test_an_existing_file_is_kept(tmp_path: Path):
         ("toolchain", "versions", "[]"),
         ("blob", "data", b"not zstd"),
         ("blob", "size", 1 << 40),
+        ("blob", "size", b"x"),
+        ("artifact", "stage", b"x"),
         ("facts", "facts", "[]"),
     ],
 )
