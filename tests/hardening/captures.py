@@ -143,7 +143,7 @@ def _hostile_value(rng: random.Random, old: object) -> object:
         return rng.choice((b"\xff\xfe", rng.randbytes(30), json_text(value), "[" * 5000, "{" * 9, ""))
     if kind == 2:
         return json_text(rng.choice(([value], {"name": value}, [[value, value]], {"x": [value]}, value)))
-    with contextlib.suppress(ValueError, TypeError):
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
         return json_text(_with_leaf(rng, json.loads(str(old)), value))
     return json_text(value)
 
