@@ -151,9 +151,13 @@ def value_to_json(value: Value) -> Any:
 
     Integers that `loads` does not read become text.
     """
+    if isinstance(value, int):
+        return value if value.bit_length() <= _MAX_BITS else f"{value:#x}"
+    return _object_to_json(value)
+
+
+def _object_to_json(value: Value) -> Any:
     match value:
-        case int() if value.bit_length() > _MAX_BITS:
-            return f"{value:#x}"
         case Dtype(name):
             return {"dtype": name}
         case NamedValue(name, source):

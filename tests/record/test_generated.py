@@ -11,7 +11,13 @@ import pytest
 from irscope.backends import parse_target
 from irscope.capturing.messages import KernelRecorded, Record, RunOptions, ToolchainUsed
 from irscope.capturing.record.background_writer import BackgroundWriter
-from irscope.capturing.record.recorder import GeneratedFrom, RecordedCompilation, Recorder, TunedNames
+from irscope.capturing.record.recorder import (
+    Generated,
+    RecordedCompilation,
+    Recorder,
+    SourceConfig,
+    TunedNames,
+)
 from irscope.model import parse_value
 from irscope.store import CaptureWriter
 
@@ -39,16 +45,16 @@ class FrontEnd:
     def __init__(self, folder: Path) -> None:
         self.sent: list[Record] = []
         self.recorder = Recorder(RunOptions(parse_target("cuda:90")), self.sent.append)
-        self.recorder.add_configs(self._origin)
+        self._frontend = self.recorder.with_frontend(self._generated)
+        self._frontend.__enter__()
         self._folder, self._sizes = folder, dict[str, int]()
 
-    def _origin(self, function: Any) -> GeneratedFrom | None:
+    def _generated(self, function: Any) -> Generated | None:
         size = self._sizes.get(function.fn.__code__.co_filename)
         if size is None:
             return None
-        return GeneratedFrom(
-            {"block_sizes": parse_value(f"[{size}]"), "num_warps": 4}, {"_BLOCK_SIZE_0": size}, "the user's"
-        )
+        values = {"block_sizes": parse_value(f"[{size}]"), "num_warps": 4}
+        return Generated(config=SourceConfig(values, {"_BLOCK_SIZE_0": size}, "the user's"))
 
     def record(
         self, size: int, value: str = "1.0", comment: str = "", generated: bool = True

@@ -11,7 +11,7 @@ import pytest
 
 from irscope.capturing.messages import BenchmarkRecorded, Note, Record, RunOptions
 from irscope.capturing.record.inductor.benchmarks import InductorBenchmarks
-from irscope.capturing.record.inductor.graphs import GeneratedKernel, annotated
+from irscope.capturing.record.inductor.graphs import GeneratedKernel, generated
 from irscope.capturing.record.inductor.output_code import (
     graph_part,
     kernels_of,
@@ -154,21 +154,26 @@ def test_a_variant_gets_the_constants_the_size_hints_and_the_origin_of_its_kerne
     config = Config((("num_warps", 4),))
     variant = NewVariant(Target("cuda", "90", 32), (), config, metadata={"name": "triton_mm"})
     origin = Origin("0/0 forward", ("y",), ("aten.mm",), (ProgramLine("/m.py", 3),))
-    completed, files = annotated(variant, GeneratedKernel("", "/wrapper.py", origin), MM)
+    found = generated(GeneratedKernel("", "/wrapper.py", origin), MM)
+    completed = found.complete(variant)
     assert str(completed.config) == "EVEN_K=True,ACC_TYPE=tl.fp32,BLOCK_M=64,num_warps=4"
     assert completed.cache_key["constant BLOCK_M"] == "64"
     assert origin_from_metadata(completed.metadata) == origin
-    assert files == {"output_code": "/wrapper.py"}
+    assert found.files == {"output_code": "/wrapper.py"}
     narrowed = GeneratedKernel("", None, origin, {"BLOCK": 2, "num_warps": 4}, 5)
     chosen, other = (
-        annotated(replace(variant, config=Config((("BLOCK", block), ("num_warps", 4)))), narrowed, "")[0]
+        generated(narrowed, "").complete(
+            replace(variant, config=Config((("BLOCK", block), ("num_warps", 4))))
+        )
         for block in (2, 4)
     )
     assert origin_from_metadata(chosen.metadata) == replace(origin, configs=5)
     assert origin_from_metadata(other.metadata) == origin
-    sized, files = annotated(variant, GeneratedKernel("", None, origin), POINTWISE)
-    assert sized.specialization == (Argument("size_hints", "constexpr", None, "x=4096:y=16"),)
-    assert files == {}
+    sized = generated(GeneratedKernel("", None, origin), POINTWISE)
+    assert sized.complete(variant).specialization == (
+        Argument("size_hints", "constexpr", None, "x=4096:y=16"),
+    )
+    assert sized.files == {}
 
 
 def test_an_origin_survives_json_and_whatever_is_malformed_is_skipped() -> None:

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from irscope.capturing.after_import import after_import
 from irscope.capturing.messages import Note
-from irscope.capturing.record.recorder import Recorder
+from irscope.capturing.record.recorder import Generated, Recorder
 from irscope.frontends import Frontend, all_frontends
 from irscope.plugins import guarded, problems
 
@@ -52,7 +52,8 @@ class _Recorders:
         try:
             if frontend.sources:
                 whose = f"{frontend.sources} of the front end '{frontend.name}'"
-                self._recorder.add_sources(guarded(resolve_name(frontend.sources), lambda _: {}, whose))
+                find = guarded(resolve_name(frontend.sources), lambda _: {}, whose)
+                self.stack.enter_context(self._recorder.with_frontend(lambda of: Generated(find(of))))
             if frontend.record:
                 record: AbstractContextManager[None] = resolve_name(frontend.record)(self._recorder)
                 self.stack.enter_context(record)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from irscope.capturing.record.helion_search import captured_search, simulated_search
-from irscope.capturing.record.recorder import GeneratedFrom, Recorder
+from irscope.capturing.record.recorder import Generated, Recorder, SourceConfig
 from irscope.frontends import HELION
 from irscope.toolchain.helion_source import HelionSource, helion_source
 from irscope.toolchain.patching import never_raises, patched
@@ -30,12 +30,11 @@ def recorded_helion(recorder: Recorder) -> Iterator[None]:
     from helion.runtime.kernel import BoundKernel
 
     generated = GeneratedKernels()
-    recorder.add_sources(generated.stages)
-    recorder.add_configs(generated.origin)
     recorder.add_version("helion", _helion_version())
     search = captured_search if recorder.options.target is None else simulated_search
     with ExitStack() as stack:
         recording = _recording(BoundKernel.compile_config, generated)
+        stack.enter_context(recorder.with_frontend(generated.of))
         stack.enter_context(patched(BoundKernel, "compile_config", recording))
         stack.enter_context(search(recorder))
         yield
@@ -74,15 +73,10 @@ class GeneratedKernels:
             used = config if config is not None else bound._require_implicit_config()
             self._sources[file] = helion_source(bound, used)
 
-    def stages(self, function: Any) -> Mapping[str, str]:
-        """The source stages of a kernel (a JITFunction): `helion` if Helion generated it."""
-        source = self._source(function)
-        return {} if source is None else {HELION.stages[0].name: source.text}
-
-    def origin(self, function: Any) -> GeneratedFrom | None:
-        """The config that a kernel (a JITFunction) was generated from; None if Helion did not generate it."""
-        source = self._source(function)
-        return None if source is None else GeneratedFrom(source.config, source.constants, source.text)
-
-    def _source(self, function: Any) -> HelionSource | None:
-        return self._sources.get(function.fn.__code__.co_filename)
+    def of(self, function: Any) -> Generated | None:
+        """The function and config that a kernel (a JITFunction) came from; None if Helion did not make it."""
+        source = self._sources.get(function.fn.__code__.co_filename)
+        if source is None:
+            return None
+        config = SourceConfig(source.config, source.constants, source.text)
+        return Generated({HELION.stages[0].name: source.text}, config=config)

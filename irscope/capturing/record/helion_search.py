@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -49,10 +48,10 @@ def simulated_search(recorder: Recorder) -> Iterator[None]:
 
 def _ensure_device_guard() -> None:
     """Lets torch's C++ code trace CUDA tensors: Helion traces more with them than their shapes."""
-    with suppress(ImportError):
-        device_guard = import_module("irscope.capturing.fake_cuda.device_guard")
-        with suppress(device_guard.UnsupportedTorchError):
-            device_guard.ensure_device_guard()
+    from irscope.capturing.fake_cuda.device_guard import UnsupportedTorchError, ensure_device_guard
+
+    with suppress(UnsupportedTorchError):
+        ensure_device_guard()
 
 
 def _launch_first_configs(search: Any, recorder: Recorder) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -45,10 +46,6 @@ _NO_CONFIG = frozenset(
 )  # fmt: skip
 
 
-# A kernel (a JITFunction) -> the texts of its source stages by name; none if another front end made it.
-FindSources = Callable[[Any], Mapping[str, str]]
-
-
 @dataclass(frozen=True)
 class TunedNames:
     """The names that an autotuner's config or a heuristic has set for a compilation."""
@@ -58,21 +55,35 @@ class TunedNames:
 
 
 @dataclass(frozen=True)
-class GeneratedFrom:
-    """What a front end generated a kernel's text from.
+class SourceConfig:
+    """The config that a front end generated a kernel's text from.
 
-    `config` are the values of the front end's own config; `constants` are the constants of the kernel, its
+    `values` are those of the front end's own config; `constants` are the constants of the kernel, its
     parameters and globals, that follow from these: they are not an argument of the program. Kernels of one
     `family` are the same kernel to the user, under different configs.
     """
 
-    config: Mapping[str, Value]
+    values: Mapping[str, Value]
     constants: Mapping[str, Value]
     family: str
 
 
-# A kernel (a JITFunction) -> what it was generated from; None if another front end made it.
-FindOrigin = Callable[[Any], GeneratedFrom | None]
+@dataclass(frozen=True)
+class Generated:
+    """What a front end knows of a kernel that it generated.
+
+    `stages` are the texts of its source stages by name, `files` the paths of those that are files.
+    `complete` returns a new variant of it with what else is known.
+    """
+
+    stages: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    config: SourceConfig | None = None
+    complete: Callable[[NewVariant], NewVariant] = lambda variant: variant
+
+
+# A kernel (a JITFunction) -> what its front end knows of it; None if another front end made it.
+FindGenerated = Callable[[Any], Generated | None]
 
 
 @dataclass
@@ -94,21 +105,12 @@ class RecordedCompilation:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-# Completes a variant with what is known of its kernel's origin; see Recorder.annotate.
-Annotate = Callable[[Any, NewVariant], tuple[NewVariant, Mapping[str, str]]]
-
-
-def _unchanged(_: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]]:
-    return variant, {}
-
-
 @dataclass
 class Recorder:
     """Numbers and records the kernels and variants of a program.
 
     `send` takes each record; `known` are the compilations so far by Triton's source hash and options,
-    `by_kernel` those done in this process by Triton's CompiledKernel. `annotate` receives Triton's function
-    and a new variant of it; it returns the completed variant and artifacts that exist already: stage -> path.
+    `by_kernel` those done in this process by Triton's CompiledKernel.
     """
 
     options: RunOptions
@@ -120,12 +122,10 @@ class Recorder:
     _kernel_count: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
     excluded: set[str] = field(default_factory=set)
-    annotate: Annotate = _unchanged
     _finished: dict[str, int] = field(default_factory=dict)
-    _find_origin: list[FindOrigin] = field(default_factory=list)
+    _frontends: list[FindGenerated] = field(default_factory=list)
     _generated: dict[tuple[SourceFunction, tuple[SourceFunction, ...]], int] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
-    _find_sources: list[FindSources] = field(default_factory=list)
     _loaded: int = 0
     _full: bool = False
 
@@ -145,25 +145,37 @@ class Recorder:
                 return self.known[key], False
             if self._at_limit():
                 return None, False
-            origin = self._origin(source.fn)
-            tuned = tuned if origin is None else TunedNames(autotuned=True)
+            generated = self._generated_from(source.fn)
+            own = next((each.config for each in generated if each.config is not None), None)
+            tuned = tuned if own is None else TunedNames(autotuned=True)
             variant = NewVariant(
                 _target(target),
-                _specialization(source, options, tuned, origin),
-                _config(source, options, target, tuned, origin),
+                _specialization(source, options, tuned, own),
+                _config(source, options, target, tuned, own),
                 cache_key=environment,
-                artifacts=self.sources_of(source.fn),
+                artifacts={
+                    stage: text.encode("utf-8", "replace")
+                    for each in generated
+                    for stage, text in each.stages.items()
+                },
             )
+            for each in generated:
+                variant = each.complete(variant)
             self._send_toolchain(variant.target)
-            variant, files = self.annotate(source.fn, variant)
-            number, kernel = self._count(), self._kernel(source.fn, origin)
+            files = {stage: path for each in generated for stage, path in each.files.items()}
+            number, kernel = self._count(), self._kernel(source.fn, own)
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
             self.known[key] = found
         return found, True
 
-    def add_configs(self, find: FindOrigin) -> None:
-        """Adds a front end that has configs of its own; it is asked when a kernel is recorded."""
-        self._find_origin.append(find)
+    @contextmanager
+    def with_frontend(self, find: FindGenerated) -> Iterator[None]:
+        """Within the block, a front end is asked about each kernel that is recorded."""
+        self._frontends.append(find)
+        try:
+            yield
+        finally:
+            self._frontends.remove(find)
 
     def add_version(self, name: str, text: str) -> None:
         """Adds a version, or a limit of the capture, to the toolchain of the variants from now on."""
@@ -171,21 +183,9 @@ class Recorder:
         if self._count():
             self.send(ToolchainUsed(dict(self._versions)))
 
-    def _origin(self, function: Any) -> GeneratedFrom | None:
-        origins = (find(function) for find in self._find_origin)
-        return next((origin for origin in origins if origin is not None), None)
-
-    def add_sources(self, find: FindSources) -> None:
-        """Adds a front end that knows the source stages of kernels; it is asked when one is recorded."""
-        self._find_sources.append(find)
-
-    def sources_of(self, function: Any) -> dict[str, bytes]:
-        """The source stages of a kernel (a JITFunction) by name, in UTF-8."""
-        return {
-            stage: text.encode("utf-8", "replace")
-            for find in self._find_sources
-            for stage, text in find(function).items()
-        }
+    def _generated_from(self, function: Any) -> list[Generated]:
+        found = (find(function) for find in self._frontends)
+        return [each for each in found if each is not None]
 
     def is_recorded(self, hash_: str) -> bool:
         """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""
@@ -262,17 +262,17 @@ class Recorder:
         self._loaded = 0
         self._full = False
 
-    def _kernel(self, function: Any, origin: GeneratedFrom | None) -> int:
+    def _kernel(self, function: Any, config: SourceConfig | None) -> int:
         """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
         key = f"{function.cache_key} {function.fn.__qualname__}"
         if key not in self._kernels:
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
             source = source_function(function)
-            if origin is None:
+            if config is None:
                 self._kernels[key] = self._new_kernel(source, helpers, names)
             else:
-                self._kernels[key] = self._generated_kernel(source, helpers, names, origin)
+                self._kernels[key] = self._generated_kernel(source, helpers, names, config)
         return self._kernels[key]
 
     def _generated_kernel(
@@ -280,12 +280,12 @@ class Recorder:
         source: SourceFunction,
         helpers: tuple[SourceFunction, ...],
         parameters: tuple[str, ...],
-        origin: GeneratedFrom,
+        config: SourceConfig,
     ) -> int:
         """The number of a generated kernel: equal texts in different files are the same kernel."""
         same = (replace(source, file="", line=0), helpers)
         if same not in self._generated:
-            self._generated[same] = self._new_kernel(source, helpers, parameters, origin.family)
+            self._generated[same] = self._new_kernel(source, helpers, parameters, config.family)
         return self._generated[same]
 
     def _new_kernel(
@@ -314,7 +314,7 @@ def _target(target: Any) -> Target:
 
 
 def _specialization(
-    source: Any, options: Any, tuned: TunedNames, origin: GeneratedFrom | None
+    source: Any, options: Any, tuned: TunedNames, config: SourceConfig | None
 ) -> tuple[Argument, ...]:
     """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
     function = source.fn
@@ -324,7 +324,7 @@ def _specialization(
         if type_ == "constexpr":
             value = source.constants.get((index,))
             if not _in_config(parameter, value, options, tuned) and not _follows(
-                parameter.name, value, origin
+                parameter.name, value, config
             ):
                 arguments.append(_constant(parameter.name, value))
         elif isinstance(type_, tuple):
@@ -332,16 +332,16 @@ def _specialization(
         else:
             arguments.append(Argument(parameter.name, type_, _key(source.attrs.get((index,)))))
     for (name, _), (value, _) in function.used_global_vals.items():
-        if not _follows(name, value, origin):
+        if not _follows(name, value, config):
             arguments.append(_constant(f"global {name}", value))
     return tuple(arguments)
 
 
-def _follows(name: str, value: Any, origin: GeneratedFrom | None) -> bool:
+def _follows(name: str, value: Any, config: SourceConfig | None) -> bool:
     """Whether a constant follows from the config that the kernel was generated from."""
-    if origin is None or name not in origin.constants:
+    if config is None or name not in config.constants:
         return False
-    return origin.constants[name] == plain_value(value)
+    return config.constants[name] == plain_value(value)
 
 
 def _constant(name: str, value: Any) -> Argument:
@@ -380,16 +380,14 @@ def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> s
     return f"({', '.join(parts)})"
 
 
-def _config(
-    source: Any, options: Any, target: Any, tuned: TunedNames, origin: GeneratedFrom | None
-) -> Config:
+def _config(source: Any, options: Any, target: Any, tuned: TunedNames, config: SourceConfig | None) -> Config:
     """The tuned or declared constants, num_warps and num_stages, and every option that is not a default.
 
     If a front end generated the kernel from a config of its own, the values of that instead of the constants.
     """
     chosen = dict(_option_values(options, target))
-    if origin is not None:
-        own = ((name, value) for name, value in origin.config.items() if name not in chosen)
+    if config is not None:
+        own = ((name, value) for name, value in config.values.items() if name not in chosen)
         return Config((*own, *chosen.items()))
     constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
     values: dict[str, Value] = {

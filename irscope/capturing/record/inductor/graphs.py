@@ -23,6 +23,7 @@ from irscope.capturing.record.inductor.output_code import (
     program_lines,
 )
 from irscope.capturing.record.inductor.templates import size_hints, template_constants
+from irscope.capturing.record.recorder import Generated
 from irscope.model import Argument, Config, Origin
 from irscope.model.origin import ORIGIN, origin_to_json
 from irscope.store.writer import NewVariant
@@ -163,18 +164,15 @@ class InductorGraphs:
             values = {**chosen.kwargs, "num_warps": chosen.num_warps, "num_stages": chosen.num_stages}
             self._narrowed[_stem(path)] = configs, values
 
-    def annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]]:
-        """A variant of Triton's `function` with its origin, and its output code; see Recorder.annotate."""
-        return self._annotate(function, variant) or (variant, {})
-
     @never_raises
-    def _annotate(self, function: Any, variant: NewVariant) -> tuple[NewVariant, Mapping[str, str]] | None:
+    def generated(self, function: Any) -> Generated | None:
+        """The output code and the origin of a kernel (a JITFunction); None if Inductor did not make it."""
         kernel = self.of_file(function.fn.__code__.co_filename)
         if kernel is None:
             if "triton_heuristics" not in function.fn.__globals__:  # not a kernel of Inductor
                 return None
             kernel = GeneratedKernel("", None, Origin())
-        return annotated(variant, kernel, source_function(function).text)
+        return generated(kernel, source_function(function).text)
 
     def _origin(self, name: str, module: _Module) -> Origin:
         nodes = module.next(name)
@@ -193,10 +191,14 @@ class InductorGraphs:
         return {node.name: node.stack_trace for node in module.graph.nodes if node.stack_trace}
 
 
-def annotated(
-    variant: NewVariant, kernel: GeneratedKernel, source: str
-) -> tuple[NewVariant, Mapping[str, str]]:
-    """A variant of a generated kernel with everything that its source and its graph say, and its output code.
+def generated(kernel: GeneratedKernel, source: str) -> Generated:
+    """What the source and the graph of a kernel say of it."""
+    files = {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
+    return Generated(files=files, complete=lambda variant: completed(variant, kernel, source))
+
+
+def completed(variant: NewVariant, kernel: GeneratedKernel, source: str) -> NewVariant:
+    """A variant of a generated kernel with everything that its source and its graph say.
 
     The constants of a template become values of the config, the size hints an argument.
     """
@@ -211,14 +213,13 @@ def annotated(
     cache_key = {f"constant {name}": str(value) for name, value in constants.items()}
     if hints:
         cache_key["constant size_hints"] = hints
-    completed = replace(
+    return replace(
         variant,
         config=config,
         specialization=(*variant.specialization, *more),
         cache_key={**variant.cache_key, **cache_key},
         metadata={**variant.metadata, **({ORIGIN: origin} if origin else {})},
     )
-    return completed, {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
 
 
 def origin_of_nodes(nodes: Sequence[Any], trial: str) -> Origin:

@@ -30,7 +30,7 @@ Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
     """Adds what Inductor says of the kernels that it generates within the block to their variants."""
     graphs = InductorGraphs()
-    with ExitStack() as stack, patched(recorder, "annotate", graphs.annotate):
+    with ExitStack() as stack, recorder.with_frontend(graphs.generated):
         hooks = _Hooks(stack)
         hooks.on(_COMPILE_FX, "compile_fx", lambda of: _compiling(of, graphs))
         hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", lambda of: _loading(of, graphs))

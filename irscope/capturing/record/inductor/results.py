@@ -18,7 +18,7 @@ from irscope.capturing.importers.find_source import PythonFiles, functions_in
 from irscope.capturing.importers.triton_folders import EntryFolder, read_cache_entry
 from irscope.capturing.importers.untrusted import BadEntryError
 from irscope.capturing.messages import Note
-from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs, annotated
+from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs, generated
 from irscope.capturing.record.recorder import Recorder
 from irscope.toolchain.constants import plain_value
 from irscope.toolchain.patching import never_raises
@@ -55,8 +55,8 @@ class InductorResults:
         if kernel.configs is None and info.get("autotune_cache_state") == "hit":
             # A worker process narrowed the configs; it does not say how many there were.
             kernel = replace(kernel, origin=replace(kernel.origin, configs=0))
-        new, files = annotated(found.new, kernel, found.source.text or kernel.source)
-        return replace(found, new=new), files
+        of_kernel = generated(kernel, found.source.text or kernel.source)
+        return replace(found, new=of_kernel.complete(found.new)), of_kernel.files
 
 
 def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
