@@ -75,7 +75,7 @@ def _settings(document: dict[str, Any]) -> Settings:
     theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
-    if stage and not _is_text_stage(stage):
+    if stage and not (isinstance(stage, str) and _is_text_stage(stage)):
         known = (PYTHON, *(each.name for each in all_stages() if not each.binary))
         raise ValueError(f"unknown stage {stage!r}; known: {', '.join(known)}")
     if not isinstance(keys, dict):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irscope.backends import is_source_stage, stages_for
-from irscope.frontends import GLUON, TRITON
+from irscope.backends import stages_for
+from irscope.frontends import TRITON, source_stages
 from irscope.model import Artifact, Kernel, Variant
 from irscope.store.encoding import digest
 
@@ -64,16 +64,9 @@ class InProgress:
 
     def expected_stages(self, variant: Variant) -> list[str]:
         """The stages that a variant will have unless it fails: those of its front end and its backend."""
-        gluon = variant.id in self._gluon
-        own = {
-            stage.name for frontend in ((TRITON, GLUON) if gluon else (TRITON,)) for stage in frontend.stages
-        }
-        names = [stage.name for stage in stages_for(variant.target.backend)]
-        return [
-            name
-            for name in names
-            if (name in own or not is_source_stage(name)) and not (gluon and name == _NOT_GLUON)
-        ]
+        absent = {_NOT_GLUON} if variant.id in self._gluon else set()
+        absent |= {stage.name for stage in source_stages()} - {stage.name for stage in TRITON.stages}
+        return [stage.name for stage in stages_for(variant.target.backend) if stage.name not in absent]
 
     def _next_stage(self, variant: Variant) -> str:
         """The stage after those that the variant has; "" after the last one."""

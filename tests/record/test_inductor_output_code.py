@@ -170,9 +170,8 @@ def test_a_variant_gets_the_constants_the_size_hints_and_the_origin_of_its_kerne
     assert origin_from_metadata(chosen.metadata) == replace(origin, configs=5)
     assert origin_from_metadata(other.metadata) == origin
     sized = generated(GeneratedKernel("", None, origin), POINTWISE)
-    assert sized.complete(variant).specialization == (
-        Argument("size_hints", "constexpr", None, "x=4096:y=16"),
-    )
+    (hints,) = sized.complete(variant).specialization
+    assert hints == Argument("size_hints", "constexpr", None, "x=4096:y=16")
     assert sized.files == {}
 
 
