@@ -19,8 +19,9 @@ from irscope.capturing.compile.plan import plan_for
 from irscope.capturing.messages import SweepRequest
 from irscope.model import Config, Kernel, SourceFunction, Target, Toolchain, Value, Variant
 from irscope.toolchain.compiler import source_of
+from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import Job
-from irscope.toolchain.kernels import called_functions, find_kernel, source_function, unwrap
+from irscope.toolchain.kernels import FoundKernel, called_functions, find_kernel, source_function, unwrap
 from irscope.toolchain.stub_driver import gpu_target
 
 # The target that TTIR is made for. It hardly depends on it.
@@ -102,7 +103,7 @@ def ttir(function: Any, job: Job) -> str:
 
     target: GPUTarget = gpu_target(job.target)
     backend = make_backend(target)
-    source, options = source_of(function, job)
+    source, options = source_of(FoundKernel(function, Constants(function)), job)
     options = backend.parse_options(vars(options) if not isinstance(options, dict) else options)
     context = ir.context()
     ir.load_dialects(context)

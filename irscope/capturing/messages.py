@@ -79,10 +79,12 @@ class JobDone:
 
 @dataclass(frozen=True, slots=True)
 class RequestRejected:
-    """The request or job does not fit the file; `argument` is the one at fault, if it is one."""
+    """The request or job does not fit the file; `argument` and so on are those of an ArgumentError."""
 
     problem: str
     argument: str | None = None
+    guess: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,18 @@ class ArgumentError(UserError):
     """A UserError about one argument, which Python and the command line spell differently.
 
     `argument` is the Python name (max_variants); the command line prints the flag (--max-variants).
+    `guess` is a value to try, `command` how to give it on the command line.
     """
 
-    def __init__(self, argument: str, problem: str) -> None:
-        super().__init__(f"{argument}: {problem}")
-        self.argument, self.problem = argument, problem
+    def __init__(self, argument: str, problem: str, guess: str = "", command: str = "") -> None:
+        super().__init__(f"{argument}: {_with_guess(problem, guess)}")
+        self.argument, self.problem, self.guess, self.command = argument, problem, guess, command
 
     @property
     def command_line_text(self) -> str:
         """The line with the argument's flag."""
-        return f"--{self.argument.replace('_', '-')}: {self.problem}"
+        return f"--{self.argument.replace('_', '-')}: {_with_guess(self.problem, self.command or self.guess)}"
+
+
+def _with_guess(problem: str, guess: str) -> str:
+    return f"{problem}; a guess to check: {guess}" if guess else problem

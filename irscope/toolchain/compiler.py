@@ -88,10 +88,10 @@ def source_of(found: FoundKernel, job: Job) -> tuple[Any, Any]:
 
     function, backend = found.function, make_backend(gpu_target(job.target))
     options, signature, constexprs, attrs = pack_arguments(function, found.constants, job, backend)
-    return _source_class(function)(function, signature, constexprs, attrs), options
+    return source_class(function)(function, signature, constexprs, attrs), options
 
 
-def _source_class(function: Any) -> Any:
+def source_class(function: Any) -> Any:
     """The class of the sources of Triton's kernels, or of Gluon's."""
     if function.is_gluon():
         from triton.experimental.gluon._runtime import GluonASTSource

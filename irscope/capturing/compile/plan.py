@@ -71,7 +71,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         request, note = with_guesses(request, found, known, given)
         guesses = guessed_values(found, found.heuristics)
     elif request.signature is None and any(not p.constexpr for p in known):
-        raise ArgumentError("signature", missing_signature(request, found, known, given))
+        raise missing_signature(request, found, known, given)
     entries = bind_signature(request.signature or "", known, given)
     if twice := [name for name in entries if name in given]:
         raise ArgumentError(
@@ -80,7 +80,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     constants = {p.name: p.default for p in known if p.constexpr and p.has_default and p.name not in given}
     constants |= {name: plain("const", name, value) for name, value in request.constants.items()}
     for name, (type_, hint) in entries.items():
-        entries[name] = _with_layout(found.constants, name, type_), hint
+        entries[name] = with_layout(found.constants, name, type_), hint
     for name in [p.name for p in known if p.constexpr and p.name in entries]:
         value = parse_argument(entries.pop(name)[0])
         constants[name] = plain("signature", name, value)
@@ -170,7 +170,7 @@ def _expressions(request: SweepRequest) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value.text for value in values if isinstance(value, Expression)))
 
 
-def _with_layout(constants: Constants, name: str, type_: str) -> str:
+def with_layout(constants: Constants, name: str, type_: str) -> str:
     """The type of an argument; the layout in a type of Gluon's tensor descriptors as the JIT writes it."""
     match = _GLUON_DESCRIPTOR.fullmatch(type_)
     if match is None:
@@ -228,7 +228,7 @@ def _check_complete(
 ) -> None:
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
     if missing := missing_constexprs(known, frozenset(have)):
-        raise ArgumentError("config", missing_values(found, missing))
+        raise missing_values(found, missing)
     for parameter in known:
         if parameter.name not in have and not parameter.has_default:
             raise ArgumentError("signature", f"no type for argument '{parameter.name}'")

@@ -146,8 +146,8 @@ class Worker:
                 return reply
             case RequestRejected(problem, None):
                 raise UserError(problem)
-            case RequestRejected(problem, str(argument)):
-                raise ArgumentError(argument, problem)
+            case RequestRejected(problem, str(argument), guess, command):
+                raise ArgumentError(argument, problem, guess, command)
             case JobFailed(failure):
                 raise UserError(f"{request.file}: {failure.kind}: {failure.summary}")
         raise AssertionError(reply)

@@ -33,13 +33,14 @@ def guess_arguments(found: FoundKernel) -> Guess:
 
 def missing_signature(
     request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
-) -> str:
-    """Says which arguments need a type, and the command with a guess for each."""
+) -> ArgumentError:
+    """The error that says which arguments need a type, with a guess for each."""
     guessed, kernel = guess_arguments(found), f"{request.file}::{found.function.fn.__name__}"
     runtime = [parameter.name for parameter in known if not parameter.constexpr]
     named = len(runtime) > _MOST_BY_POSITION
     entries = (f"{name}={guessed.types[name]}" if named else guessed.types[name] for name in runtime)
-    words = ["irscope", "compile", kernel, "--signature", ", ".join(entries)]
+    signature = ", ".join(entries)
+    words = ["irscope", "compile", kernel, "--signature", signature]
     words += [word for name, value in request.constants.items() for word in ("--const", f"{name}={value}")]
     words += [
         word
@@ -50,7 +51,8 @@ def missing_signature(
     targets = [str(target) for target in request.targets]
     if targets != _DEFAULT_TARGETS:
         words += [word for target in targets for word in ("--target", target)]
-    return f"{kernel} needs a type for each of {', '.join(runtime)}; a guess to check: {_command(words)}"
+    problem = f"{kernel} needs a type for each of {', '.join(runtime)}"
+    return ArgumentError("signature", problem, f'"{signature}"', _command(words))
 
 
 def with_guesses(
@@ -66,7 +68,7 @@ def with_guesses(
         bound = {entry.partition("=")[0].strip() for entry in split_entries(signature)}
         missing = [name for name in missing if name not in bound]
     if unknown := [name for name in missing if name not in guessed.constants]:
-        raise ArgumentError("config", missing_values(found, unknown))
+        raise missing_values(found, unknown)
     values = {name: parse_value(guessed.constants[name]) for name in missing}
     words += _config_words(missing, guessed)
     request = replace(request, signature=signature, constants={**values, **request.constants})
@@ -79,13 +81,15 @@ def guessed_values(found: FoundKernel, names: Iterable[str]) -> dict[str, Value]
     return {name: parse_value(guessed[name]) for name in names if name in guessed}
 
 
-def missing_values(found: FoundKernel, names: Sequence[str]) -> str:
-    """Says which constexprs need a value, and the options with a guess for each."""
-    words = _command(_config_words(names, guess_arguments(found)))
+def missing_values(found: FoundKernel, names: Sequence[str]) -> ArgumentError:
+    """The error that says which constexprs need a value, with a guess for each."""
+    guessed = guess_arguments(found)
     what = "constexpr" if len(names) == 1 else "constexprs"
-    kernel = found.function.fn.__name__
     quoted = ", ".join(f"'{name}'" for name in names)
-    return f"no value for the {what} {quoted} of {kernel}; a guess to check: {words}"
+    problem = f"no value for the {what} {quoted} of {found.function.fn.__name__}"
+    return ArgumentError(
+        "config", problem, ", ".join(_guesses(names, guessed)), _command(_config_words(names, guessed))
+    )
 
 
 def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) -> list[str]:
@@ -95,8 +99,11 @@ def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) ->
 
 def _config_words(names: Sequence[str], guessed: Guess) -> list[str]:
     """Options that set constexprs; VALUE where there is no guess."""
-    texts = (f"{name}={guessed.constants.get(name, 'VALUE')}" for name in names)
-    return [word for text in texts for word in ("--config", text)]
+    return [word for text in _guesses(names, guessed) for word in ("--config", text)]
+
+
+def _guesses(names: Sequence[str], guessed: Guess) -> list[str]:
+    return [f"{name}={guessed.constants.get(name, 'VALUE')}" for name in names]
 
 
 def _definition(function: object) -> ast.FunctionDef:

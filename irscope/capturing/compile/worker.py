@@ -91,7 +91,7 @@ def _attempt(work: Callable[[], None], pipe: Connection) -> None:
     try:
         work()
     except ArgumentError as error:
-        send(pipe, RequestRejected(error.problem, error.argument))
+        send(pipe, RequestRejected(error.problem, error.argument, error.guess, error.command))
     except UserError as error:
         send(pipe, RequestRejected(str(error)))
     except DisconnectedError:

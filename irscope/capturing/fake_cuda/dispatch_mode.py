@@ -170,7 +170,8 @@ def _large(tensors: Iterable[torch.Tensor]) -> bool:
 @functools.cache
 def _has_cpu_kernel(func: Any) -> bool:
     """Whether the CPU implements the operator: it does not for flash attention, for example."""
-    return bool(torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "CPU"))
+    has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    return any(has_kernel(func.name(), key) for key in ("CPU", "SparseCPU", "SparseCsrCPU"))
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
