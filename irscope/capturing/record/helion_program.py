@@ -17,7 +17,7 @@ from irscope.capturing.compile.worker import FP_FUSION_WARNING
 from irscope.capturing.record.helion_search import first_configs
 from irscope.model import UserError
 from irscope.toolchain.helion_kernels import combined_configs, example_arguments
-from irscope.toolchain.python_files import load_file
+from irscope.toolchain.python_files import import_file, load_file
 
 
 def main(text: str) -> int:
@@ -28,14 +28,21 @@ def main(text: str) -> int:
     warnings.filterwarnings("ignore", message=FP_FUSION_WARNING)
     request = json.loads(text)
     try:
-        kernel = load_file(Path(request["file"]))[request["kernel"]]
+        kernel = _kernel(Path(request["file"]), request["kernel"])
         args = example_arguments(kernel, request["signature"], request["constants"])
         bound = _bind(kernel, args)
         configs = combined_configs(_configs(bound, args, request["configs"]), request["axes"])
     except UserError as error:
-        print(f"irscope compile: {error}", file=sys.stderr)
+        print(f"irscope: {error}", file=sys.stderr)
         return 2
     return max([_launch(bound, args, config, request["axes"]) for config in configs], default=0)
+
+
+def _kernel(file: Path, name: str) -> Any:
+    kernel = load_file(file).get(name)
+    if kernel is None:
+        raise import_file(file).error or UserError(f"{file}: no kernel '{name}'")
+    return kernel
 
 
 def _bind(kernel: Any, args: Sequence[Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -121,7 +122,9 @@ def _recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iter
         on_writes: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
         without_modes: Callable[[], AbstractContextManager[None]] = nullcontext
         if importlib.util.find_spec("torch") is not None:
-            from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the program might not import these modules of torch
+                from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
             stack.enter_context(fake_cuda(stub.target, Assumptions(recorder.options.assumed)))
             on_writes, without_modes = _mark_written, _without_torch_modes()
