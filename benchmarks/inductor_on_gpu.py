@@ -2,7 +2,7 @@
 
     python benchmarks/inductor_on_gpu.py [--short] [-o FOLDER] [block|reduction|matmul ...]
 
-Runs the programs of inductor_programs.py with and without irscope, with cold and warm caches of Inductor,
+Runs the programs of compiled_programs.py with and without irscope, with cold and warm caches of Inductor,
 and compares:
 
 - the kernels that Inductor reports (defined in the output codes that TORCH_LOGS=output_code names) with those
@@ -28,7 +28,7 @@ import torch
 
 from irscope.store.reader import CaptureReader
 
-PROGRAMS = Path(__file__).parent / "inductor_programs.py"
+PROGRAMS = Path(__file__).parent / "compiled_programs.py"
 REPORTED = re.compile(r"Output code written to: (\S+\.py)")
 KERNEL = re.compile(
     r"^(\w+) = async_compile\.triton\('\w+', '''(.*?)''', device_str", re.MULTILINE | re.DOTALL

@@ -11,13 +11,8 @@ import pytest
 from irscope.backends import parse_target
 from irscope.capturing.messages import KernelRecorded, Record, RunOptions, ToolchainUsed
 from irscope.capturing.record.background_writer import BackgroundWriter
-from irscope.capturing.record.recorder import (
-    Generated,
-    RecordedCompilation,
-    Recorder,
-    SourceConfig,
-    TunedNames,
-)
+from irscope.capturing.record.recorder import Generated, RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import SourceConfig, TunedNames
 from irscope.model import parse_value
 from irscope.store import CaptureWriter
 

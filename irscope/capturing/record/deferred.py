@@ -8,7 +8,8 @@ from typing import Any
 
 from irscope.capturing.messages import LaunchRecorded
 from irscope.capturing.record.launches import MOST_LAUNCHES, launch_of
-from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import TunedNames
 from irscope.model import Launch
 from irscope.toolchain.patching import never_raises
 

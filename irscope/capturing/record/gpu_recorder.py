@@ -18,7 +18,8 @@ from irscope.capturing.compile.worker import failure_of
 from irscope.capturing.messages import LaunchRecorded, VariantDone
 from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.launches import launch_of
-from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import TunedNames
 from irscope.capturing.record.triton_hooks import intercepted_compilations, recorded_benchmarks
 from irscope.toolchain.compiler import plain_metadata
 from irscope.toolchain.job import PassLog, with_failed_pass

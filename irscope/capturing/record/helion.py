@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from irscope.capturing.record.helion_search import captured_search, simulated_search
-from irscope.capturing.record.recorder import Generated, Recorder, SourceConfig
+from irscope.capturing.record.recorder import Generated, Recorder
+from irscope.capturing.record.requested_config import SourceConfig
 from irscope.frontends import HELION
 from irscope.toolchain.helion_source import HelionSource, helion_source
 from irscope.toolchain.patching import never_raises, patched

@@ -24,7 +24,8 @@ from irscope.capturing.messages import (
 )
 from irscope.capturing.record.background_writer import BackgroundWriter
 from irscope.capturing.record.forked import compile_forked
-from irscope.capturing.record.recorder import RecordedCompilation, TunedNames
+from irscope.capturing.record.recorder import RecordedCompilation
+from irscope.capturing.record.requested_config import TunedNames
 from irscope.capturing.record.session import recording, with_default_target
 from irscope.model import Failure, Target, UserError
 from irscope.store.writer import CaptureWriter

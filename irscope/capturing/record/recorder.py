@@ -7,11 +7,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from irscope.backends import backend_named
 from irscope.capturing.compile.plan import versions
 from irscope.capturing.importers.compilation import ImportedCompilation
 from irscope.capturing.messages import (
@@ -22,50 +20,20 @@ from irscope.capturing.messages import (
     ToolchainUsed,
     VariantDone,
 )
+from irscope.capturing.record.requested_config import (
+    SourceConfig,
+    TunedNames,
+    requested_config,
+    requested_target,
+    specialization,
+)
 from irscope.model import (
-    OPTION_NAMES,
-    Argument,
-    Config,
-    Expression,
     SourceFunction,
     Target,
-    UserError,
-    Value,
 )
 from irscope.store.writer import NewVariant
-from irscope.toolchain.constants import Constants, plain_value
 from irscope.toolchain.kernels import called_functions, source_function
 from irscope.toolchain.triton_cache import environment_components
-
-# Options that do not configure the kernel: where the code runs and how it is checked.
-_NO_CONFIG = frozenset(
-    [
-        "arch", "backend_name", "debug", "sanitize_overflow", "instrumentation_mode",
-        "fpsan_homomorphic_casts", "warp_size",
-    ]
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TunedNames:
-    """The names that an autotuner's config or a heuristic has set for a compilation."""
-
-    autotuned: bool = False
-    names: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class SourceConfig:
-    """The config that a front end generated a kernel's text from.
-
-    `values` are those of the front end's own config; `constants` are the constants of the kernel, its
-    parameters and globals, that follow from these: they are not an argument of the program. Kernels of one
-    `family` are the same kernel to the user, under different configs.
-    """
-
-    values: Mapping[str, Value]
-    constants: Mapping[str, Value]
-    family: str
 
 
 @dataclass(frozen=True)
@@ -149,9 +117,9 @@ class Recorder:
             own = next((each.config for each in generated if each.config is not None), None)
             tuned = tuned if own is None else TunedNames(autotuned=True)
             variant = NewVariant(
-                _target(target),
-                _specialization(source, options, tuned, own),
-                _config(source, options, target, tuned, own),
+                requested_target(target),
+                specialization(source, options, tuned, own),
+                requested_config(source, options, target, tuned, own),
                 cache_key=environment,
                 artifacts={
                     stage: text.encode("utf-8", "replace")
@@ -307,177 +275,3 @@ def _assumed(options: RunOptions) -> dict[str, str]:
     """The user's assumptions as part of the toolchain: the kernels may be others than on a GPU."""
     texts = [f"{line or 'any item'}={value}" for line, value in options.assumed.items()]
     return {"assumed": ", ".join(texts)} if texts else {}
-
-
-def _target(target: Any) -> Target:
-    return Target(target.backend, backend_named(target.backend).arch_name(target.arch), target.warp_size)
-
-
-def _specialization(
-    source: Any, options: Any, tuned: TunedNames, config: SourceConfig | None
-) -> tuple[Argument, ...]:
-    """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
-    function = source.fn
-    arguments = []
-    for index, parameter in enumerate(function.params):
-        type_ = source.signature[parameter.name]
-        if type_ == "constexpr":
-            value = source.constants.get((index,))
-            if not _in_config(parameter, value, options, tuned) and not _follows(
-                parameter.name, value, config
-            ):
-                arguments.append(_constant(parameter.name, value))
-        elif isinstance(type_, tuple):
-            arguments.append(Argument(parameter.name, _tuple_text(type_, (index,), source)))
-        else:
-            arguments.append(Argument(parameter.name, type_, _key(source.attrs.get((index,)))))
-    for (name, _), (value, _) in function.used_global_vals.items():
-        if not _follows(name, value, config):
-            arguments.append(_constant(f"global {name}", value))
-    return tuple(arguments)
-
-
-def _follows(name: str, value: Any, config: SourceConfig | None) -> bool:
-    """Whether a constant follows from the config that the kernel was generated from."""
-    if config is None or name not in config.constants:
-        return False
-    return config.constants[name] == plain_value(value)
-
-
-def _constant(name: str, value: Any) -> Argument:
-    return Argument(name, "constexpr", None, plain_value(value))
-
-
-def _in_config(parameter: Any, value: Any, options: Any, tuned: TunedNames) -> bool:
-    """Whether a constant is part of the config: if tuned, or any tl.constexpr if nothing was autotuned.
-
-    A parameter that has the name of an option but another value than it (num_warps) is an argument.
-    """
-    if vars(options).get(parameter.name, value) != value:
-        return False
-    return parameter.name in tuned.names or (parameter.is_constexpr and not tuned.autotuned)
-
-
-def _key(attributes: list[Any] | None) -> str | None:
-    """The specialization key that the backend's parse_attr turned into these attributes."""
-    if attributes is None:
-        return None
-    names = {name for name, _ in attributes}
-    return ("D" if "tt.divisibility" in names else "") + ("S" if "tt.pointer_range" in names else "")
-
-
-def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> str:
-    """A tuple argument as text: "(*fp16:16, i32, 3)"."""
-    parts = []
-    for index, type_ in enumerate(types):
-        at = (*path, index)
-        if isinstance(type_, tuple):
-            parts.append(_tuple_text(type_, at, source))
-        elif type_ == "constexpr":
-            parts.append(str(plain_value(source.constants.get(at))))
-        else:
-            parts.append(str(Argument("", type_, _key(source.attrs.get(at)))))
-    return f"({', '.join(parts)})"
-
-
-def _config(source: Any, options: Any, target: Any, tuned: TunedNames, config: SourceConfig | None) -> Config:
-    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default.
-
-    If a front end generated the kernel from a config of its own, the values of that instead of the constants.
-    """
-    chosen = dict(_option_values(options, target))
-    if config is not None:
-        own = ((name, value) for name, value in config.values.items() if name not in chosen)
-        return Config((*own, *chosen.items()))
-    constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
-    values: dict[str, Value] = {
-        parameter.name: plain_value(value)
-        for parameter, value in constants
-        if source.signature[parameter.name] == "constexpr" and _in_config(parameter, value, options, tuned)
-    }
-    return Config((*((name, values[name]) for name in values if name not in chosen), *chosen.items()))
-
-
-def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
-    given = vars(options)
-    for name in ("num_warps", "num_stages"):
-        yield name, given[name]
-    default = vars(_defaults(target))
-    others = [name for name in given if name not in OPTION_NAMES[:2] and name not in _NO_CONFIG]
-    for name in sorted(others, key=lambda name: name not in OPTION_NAMES):
-        if given[name] != default.get(name):
-            yield name, _libraries(given[name]) if name == "extern_libs" else plain_value(given[name])
-
-
-def _libraries(value: Any) -> str:
-    """The value of the option extern_libs: "libdevice=FILE"."""
-    return ", ".join(f"{name}={file}" for name, file in value or ())
-
-
-@cache
-def _defaults(target: Any) -> Any:
-    from triton.compiler import make_backend
-
-    return make_backend(target).parse_options({})
-
-
-# The values of a sweep, by kernel and name.
-Sweep = Mapping[tuple[str, str], tuple[Value | Expression, ...]]
-
-
-def sweep_problems(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[str]:
-    """A line per name in a sweep of this kernel that is neither a `tl.constexpr` of it nor an option.
-
-    And a line per value that cannot be evaluated.
-    """
-    name = recorded.source.fn.fn.__name__
-    constants = [parameter.name for parameter in recorded.source.fn.params if parameter.is_constexpr]
-    for kernel, of in sweep:
-        if kernel == name and of not in constants and of not in vars(recorded.options):
-            usable = ", ".join([*constants, *OPTION_NAMES])
-            yield f"sweep: '{of}' is neither a tl.constexpr of {kernel} nor an option; known: {usable}"
-    yield from _sweep_values(recorded, sweep)[1]
-
-
-def _sweep_values(recorded: RecordedCompilation, sweep: Sweep) -> tuple[dict[str, list[Any]], list[str]]:
-    """The objects of each name in a sweep of this kernel, and a line per value that cannot be evaluated."""
-    known, name = Constants(recorded.source.fn), recorded.source.fn.fn.__name__
-    found = {
-        of: [_evaluated(known, value) for value in values]
-        for (kernel, of), values in sweep.items()
-        if kernel == name
-    }
-    problems = [
-        f"sweep: {of}={v}" for of, values in found.items() for v in values if isinstance(v, UserError)
-    ]
-    return {of: [v for v in values if not isinstance(v, UserError)] for of, values in found.items()}, problems
-
-
-def _evaluated(known: Constants, value: Value | Expression) -> Any:
-    """The object of a value; the UserError if it cannot be evaluated."""
-    try:
-        return known.real(value)
-    except UserError as error:
-        return error
-
-
-def swept(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[tuple[Any, Any, TunedNames]]:
-    """The source, options and tuned names of a compilation with each combination of its kernel's values."""
-    from itertools import product
-
-    from triton.compiler import make_backend
-
-    source, options = recorded.source, vars(recorded.options)
-    axes, _ = _sweep_values(recorded, sweep)
-    indexes = {parameter.name: parameter.num for parameter in source.fn.params if parameter.is_constexpr}
-    for values in product(*axes.values()) if axes else ():
-        constants, changed = dict(source.constants), dict(options)
-        for of, value in zip(axes, values, strict=True):
-            # A launch's keyword sets both, if a parameter has the name of an option.
-            if of in indexes:
-                constants[(indexes[of],)] = value
-            if of in options or of not in indexes:
-                changed[of] = value
-        new_source = type(source)(source.fn, source.signature, constants, source.attrs)
-        tuned = TunedNames(recorded.tuned.autotuned, recorded.tuned.names | set(axes))
-        yield new_source, make_backend(recorded.target).parse_options(changed), tuned

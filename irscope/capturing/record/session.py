@@ -29,14 +29,10 @@ from irscope.capturing.record.deferred import DeferredCompilations
 from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.gpu_recorder import recording_on_gpu
+from irscope.capturing.record.launch_sweep import sweep_problems, swept
 from irscope.capturing.record.launches import written_parameters
-from irscope.capturing.record.recorder import (
-    RecordedCompilation,
-    Recorder,
-    TunedNames,
-    sweep_problems,
-    swept,
-)
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import TunedNames
 from irscope.capturing.record.triton_hooks import intercepted_compilations
 from irscope.model import UserError
 from irscope.toolchain.patching import never_raises, patched

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from irscope.capturing.call_stack import frames_outwards
 from irscope.capturing.messages import BenchmarkRecorded
-from irscope.capturing.record.recorder import RecordedCompilation, Recorder, TunedNames
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import TunedNames
 from irscope.model import Benchmark
 from irscope.toolchain.patching import never_raises, patched
 

@@ -1,6 +1,6 @@
 """Programs for inductor_on_gpu.py: a transformer block, a fused reduction and a matmul.
 
-    python benchmarks/inductor_programs.py FOLDER [block|reduction|matmul ...]
+    python benchmarks/compiled_programs.py FOLDER [block|reduction|matmul ...]
 
 Each runs in inference and in training. Writes to FOLDER/results.pt the tensors that each program computes,
 and to FOLDER/times.json the seconds of its first call and the milliseconds of a later one.
