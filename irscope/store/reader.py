@@ -10,6 +10,7 @@ from typing import Any
 from irscope.backends import target_named
 from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.model.environment import environment_components
+from irscope.model.origin import ORIGIN
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
@@ -74,15 +75,16 @@ class CaptureReader:
         return variants
 
     def summaries(self) -> Iterator[Variant]:
-        """Every variant, in order, with what names it and whether it failed; everything else is empty.
+        """Every variant, in order, with what names it, its origin and whether it failed; the rest is empty.
 
         A variant takes a twentieth of the memory that `variants` needs, for captures of 100,000.
         """
         toolchains, targets, specializations = self._toolchains(), {}, {}
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-        for id_, kernel, target, specialization, config, toolchain, failure, cache_key in self._rows(
-            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key"
-            " FROM variant ORDER BY id"
+        origins: dict[str | None, dict[str, Any]] = {None: {}}
+        for id_, kernel, target, specialization, config, toolchain, failure, cache_key, origin in self._rows(
+            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key,"
+            " json_extract(metadata, '$.origin') FROM variant ORDER BY id"
         ):
             with self._damage():
                 if target not in targets:
@@ -90,6 +92,8 @@ class CaptureReader:
                 if specialization not in specializations:
                     specializations[specialization] = encoding.specialization_from_json(specialization)
                 environment = environment_components(encoding.strings_from_json(cache_key))
+                if origin not in origins:
+                    origins[origin] = {ORIGIN: encoding.loads(origin)}
                 yield Variant(
                     id=id_,
                     kernel=self.kernels[kernel],
@@ -98,6 +102,7 @@ class CaptureReader:
                     config=encoding.config_from_json(config),
                     toolchain=toolchains[toolchain],
                     failure=encoding.failure_from_json(failure),
+                    metadata=origins[origin],
                     cache_key=environments.setdefault(tuple(environment.items()), environment),
                 )
 

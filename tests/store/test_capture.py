@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from irscope.backends import parse_target
 from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
+from irscope.model.origin import ORIGIN, Origin, ProgramLine, origin_to_json
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
 from irscope.store.schema import SCHEMA_VERSION
 
@@ -315,3 +316,16 @@ def test_opening_a_capture_again_does_not_unlock_it_for_other_processes(tmp_path
     with CaptureWriter.resume(path):
         pass
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_summaries_have_what_a_list_shows(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    origin = Origin("0/0 forward", ("relu",), ("aten.relu",), (ProgramLine("/m.py", 3),))
+    failed = Failure("PTXASError", "one line", "the whole\nmessage")
+    write(path, new(64, metadata={"shared": 1024, ORIGIN: origin_to_json(origin)}), new(128, failure=failed))
+    with CaptureReader(path) as capture:
+        whole, summaries = capture.variants(), list(capture.summaries())
+    for variant, summary in zip(whole, summaries, strict=True):
+        assert (summary.config, summary.specialization) == (variant.config, variant.specialization)
+        assert (summary.origin, summary.failure) == (variant.origin, variant.failure)
+    assert summaries[0].origin == origin
