@@ -79,12 +79,18 @@ def _key(tensor: Tensor) -> tuple[str, str, str]:
 def _match(tensor: Tensor, kernel: KernelLayouts) -> Tensor | None:
     """The tensor of another variant that is the same variable with the most similar layout."""
     named = [t for t in kernel.tensors if t.python == tensor.python and t.kind == tensor.kind]
+    # Another block size changes the shape, but no dimension to or from 1, as tt.expand_dims does.
     for same in (
-        lambda t: (t.element, len(t.shape), t.attribute.kind, t.alias),
-        lambda t: (t.element, len(t.shape), t.attribute.kind),
+        lambda t: (t.element, _is_one(t), t.attribute.kind, t.alias),
+        lambda t: (t.element, _is_one(t), t.attribute.kind),
+        lambda t: (t.element, _is_one(t)),
         lambda t: (t.element, len(t.shape)),
     ):
         for other in named:
             if same(other) == same(tensor):
                 return other
     return None
+
+
+def _is_one(tensor: Tensor) -> tuple[bool, ...]:
+    return tuple(size == 1 for size in tensor.shape)

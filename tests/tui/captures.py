@@ -81,6 +81,17 @@ def matmul(path: Path) -> Path:
     )
 
 
+def gluon(path: Path) -> Path:
+    """A Gluon kernel with a layout that the compiler chooses."""
+    value = "%x = tt.make_range {{end = 128 : i32, start = 0 : i32}} : tensor<128xi32, {}>\n"
+    blocked = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>"
+    stages = {
+        "glir": value.format("#gluon.coalesced_encoding").encode(),
+        "ttgir": f"#blocked = {blocked}\n{value.format('#blocked')}".encode(),
+    }
+    return write(path, [({"LAYOUT": "gl.CoalescedLayout()"}, stages)])
+
+
 def traced(path: Path) -> Path:
     """#1 64x64 and #2 128x128, with their Python source."""
     text = Path(__file__).with_name("matmul_source.txt").read_text()

@@ -37,7 +37,7 @@ from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
-from irscope.tui.widgets.bars import StatusLine
+from irscope.tui.widgets.bars import Bar, StatusLine
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -104,6 +104,10 @@ def screen(pilot: Pilot[None]) -> type:
 
 def shown(selector: str) -> Look:
     return lambda pilot: pilot.app.screen.query(selector).first().display
+
+
+def layout_title(pilot: Pilot[None]) -> str:
+    return "".join(label.text for label in pilot.app.screen.query_one("#layout-title", Bar).labels(200))
 
 
 def copied(pilot: Pilot[None]) -> str:
@@ -304,7 +308,7 @@ LAYOUT = {
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
-    "written": Trial(messages, ("T",), lambda _, notes: "Only Gluon kernels" in notes),
+    "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
 }
 TURNED = {

@@ -129,13 +129,7 @@ async def test_without_ttgir_there_are_no_layouts(tmp_path: Path) -> None:
 
 
 async def test_layouts_of_gluon_are_shown_as_written_or_as_lowered(tmp_path: Path) -> None:
-    value = "%x = tt.make_range {{end = 128 : i32, start = 0 : i32}} : tensor<128xi32, {}>\n"
-    blocked = "#ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>"
-    stages = {
-        "glir": value.format("#gluon.coalesced_encoding").encode(),
-        "ttgir": f"#blocked = {blocked}\n{value.format('#blocked')}".encode(),
-    }
-    path = captures.write(tmp_path / "x.irscope", [({"LAYOUT": "gl.CoalescedLayout()"}, stages)])
+    path = captures.gluon(tmp_path / "x.irscope")
     async with IrscopeApp(Workspace(path)).run_test(size=WIDE) as pilot:
         await press(pilot, "T")
         assert "as lowered (ttgir)" in description(pilot, "title")

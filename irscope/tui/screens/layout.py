@@ -50,7 +50,7 @@ class LayoutScreen(Screen[None]):
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
                 key("s", "swizzle", "Show shared memory without or with its swizzle", "swizzle"),
-                key("w", "written", "Gluon: show the layouts as written, or as lowered"),
+                key("w", "written", "Gluon: show the layouts as written, or as lowered", "written"),
                 key("b", "banks", "Show the banks of each access, then the buffer", "banks"),
             ),
         ),
@@ -181,13 +181,18 @@ class LayoutScreen(Screen[None]):
         self._options = replace(self._options, swizzle=not self._options.swizzle)
         self._show()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only Gluon kernels have layouts as written."""
+        if action == "written":
+            return written_stage(self._pair.a) is not None
+        return super().check_action(action, parameters)
+
     def action_written(self) -> None:
         """Shows the layouts of a Gluon kernel as written, or as lowered."""
-        if self._layouts is None or written_stage(self._pair.a) is None:
-            self.notify("Only Gluon kernels write layouts", severity="warning")
+        if self._layouts is None:
             return
         tensors = self._layouts.tensors
-        self._names = [f"{tensors[self._index].python}"] if tensors else []
+        self._names = [tensors[self._index].python] if tensors else []
         self._right, self._written = False, not self._written
         self._read()
 
