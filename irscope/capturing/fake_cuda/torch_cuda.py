@@ -15,14 +15,11 @@ import torch
 
 from irscope.backends import CUDA, backend_of
 from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
-from irscope.capturing.fake_cuda.dispatch_mode import (
-    ProgramOperators,
-    fake_cuda_modes,
-    support_wrapped_kernels,
-)
+from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, support_wrapped_kernels
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.capturing.fake_cuda.inductor import InductorSupport
 from irscope.capturing.fake_cuda.native_handles import native_replacements
+from irscope.capturing.fake_cuda.program_operators import ProgramOperators
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda, unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     LEGACY_TYPES,
