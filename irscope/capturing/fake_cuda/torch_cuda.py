@@ -35,7 +35,7 @@ from irscope.capturing.fake_cuda.torch_devices import (
 from irscope.capturing.fake_cuda.triton_benchmarks import benchmark_replacements
 from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
 from irscope.model import Target
-from irscope.toolchain.patching import patched
+from irscope.toolchain.patching import Replacement, patched
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 
@@ -57,10 +57,6 @@ _ZERO = (
 )  # fmt: skip
 _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
 _STREAMS = ("Stream", "stream", "StreamContext")
-
-
-# A replacement: module or class, name, new value.
-Replacement = tuple[Any, str, Any]
 
 
 def _cuda_replacements(target: Target) -> Iterator[Replacement]:
