@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +46,7 @@ _PREFIX = "_helion_"
 
 @dataclass(frozen=True)
 class Run:
-    """What came of an example: `defined` are the kernels of its file, `captured` those in the capture."""
+    """The result of an example: `defined` are the kernels of its file, `captured` those in the capture."""
 
     name: str
     code: int
@@ -97,17 +96,8 @@ def main() -> None:
 
 def _run(path: Path, args: argparse.Namespace) -> Run:
     capture = (args.output / f"{path.stem}.irscope").absolute()
-    command = [
-        sys.executable,
-        "-m",
-        "irscope",
-        "run",
-        "--target",
-        args.target,
-        "--configs",
-        str(args.configs),
-    ]
-    command += ["--force", "-o", str(capture)]
+    command = [sys.executable, "-m", "irscope", "run", "--target", args.target]
+    command += ["--configs", str(args.configs), "--force", "-o", str(capture)]
     if args.once:
         once = args.output / "once.py"
         once.write_text(_ONCE)
@@ -117,14 +107,9 @@ def _run(path: Path, args: argparse.Namespace) -> Run:
     start = time.monotonic()
     try:
         done = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=args.timeout,
-            env=environment,
-        )
+            command, env=environment, timeout=args.timeout,
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
         code, output = done.returncode, done.stderr
     except subprocess.TimeoutExpired as error:
         code, output = 124, (error.stderr or b"").decode("utf-8", "replace")
@@ -146,15 +131,11 @@ def _captured(path: Path) -> tuple[frozenset[str], int, int]:
 
 
 def _reason(output: str) -> str:
-    """The last line that is no summary."""
-    return next(_telling_lines(output), "nothing was printed")[:300]
-
-
-def _telling_lines(output: str) -> Iterator[str]:
+    """The last line that is not part of irscope's summary."""
     summaries = ("browse: irscope", "no Triton kernel was captured", "this process launched no")
-    for line in reversed(output.splitlines()):
-        if line.strip() and not any(summary in line for summary in summaries):
-            yield line.strip()
+    lines = (line.strip() for line in reversed(output.splitlines()) if line.strip())
+    others = (line for line in lines if not any(summary in line for summary in summaries))
+    return next(others, "nothing was printed")[:300]
 
 
 if __name__ == "__main__":

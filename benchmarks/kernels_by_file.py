@@ -64,7 +64,7 @@ class Source:
 
 @dataclass(slots=True)
 class Result:
-    """One kernel: what plain Triton and irscope said, and the stages that differ."""
+    """The results of plain Triton and irscope for one kernel, and the stages that differ."""
 
     library: str
     file: str

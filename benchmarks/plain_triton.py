@@ -24,7 +24,7 @@ SECONDS = 40  # of CPU time per kernel
 
 
 class H100:
-    """What libraries ask Triton's driver for when they are imported."""
+    """A driver with the answers that libraries need when they are imported."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -62,8 +62,8 @@ class H100:
         }
 
 
-def pose_as_h100() -> None:
-    """Answers what libraries ask `torch.cuda` for when they are imported."""
+def simulate_h100() -> None:
+    """Sets the functions of `torch.cuda` that libraries call when they are imported."""
     import torch
 
     properties = types.SimpleNamespace(
@@ -191,7 +191,7 @@ def answer(request: dict[str, Any], results: TextIO) -> None:
     backend, arch = request["target"]
     target = GPUTarget(backend, arch, 64 if str(arch).startswith("gfx9") else 32)
     triton.runtime.driver.set_active(H100(target))
-    pose_as_h100()
+    simulate_h100()
     sys.path[:0] = request["paths"]
     try:
         module, emptied = import_module(request["root"], request["module"])

@@ -69,7 +69,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program; the counts are of the program and its processes together."""
+    """The result of a program; the counts are of the program and its processes together."""
 
     library: str
     program: str

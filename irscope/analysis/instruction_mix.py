@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irscope.analysis.generated_code import user_line
+from irscope.analysis.python_tokens import statement_starts
 from irscope.analysis.source_map import SourcePlace, kernel_place
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
@@ -67,14 +68,15 @@ def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
 
 
 def _source_line(place: SourcePlace, kernel: Kernel) -> str:
-    """The start of the line in the kernel or a helper; "" if neither has it."""
+    """The start of the line's statement in the kernel or a helper; "" if neither has the line."""
     for function in (kernel.source, *kernel.helpers):
         lines, index = function.text.split("\n"), place.line - function.line
         same_file = place.file_name == SourcePlace(function.file, 0).file_name
         if same_file and 0 <= index < len(lines):
-            source = user_line(lines, index)[:80] or lines[index].strip()[:60]
+            first = statement_starts(function.text)[index]
+            source = user_line(lines, first)[:80] or lines[first].strip()[:60]
             # The first line of several.
-            return f"{source}..." if source.endswith(("(", "[", "{")) else source
+            return f"{source}..." if source.endswith(("(", "[", "{", ",")) else source
     return ""
 
 

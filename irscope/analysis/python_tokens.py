@@ -12,7 +12,7 @@ import textwrap
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
@@ -88,6 +88,16 @@ def statements(text: str) -> list[Statement]:
         return [Statement(tuple(tokens)) for tokens in _python_statements(body, first)]
     except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
         return [Statement(tuple(tokens)) for tokens in _plain_statements(body, first)]
+
+
+@lru_cache(maxsize=64)
+def statement_starts(text: str) -> tuple[int, ...]:
+    """For each row of a function's text the row at which its statement starts; itself if it has none."""
+    starts = list(range(text.count("\n") + 1))
+    for statement in statements(text):
+        first, last = statement.tokens[0].row, statement.tokens[-1].row
+        starts[first : last + 1] = [first] * (last + 1 - first)
+    return tuple(starts)
 
 
 def _python_statements(text: str, first: int) -> Iterator[list[Token]]:

@@ -33,6 +33,13 @@ def user_place() -> str:
     return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else ""
 
 
+def _tracebacks(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback, from the outermost call to the innermost one."""
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
 def user_line(trace: TracebackType | None) -> str:
     """The program's innermost line in a traceback, as "FILE:LINE: TEXT".
 
@@ -40,10 +47,7 @@ def user_line(trace: TracebackType | None) -> str:
     """
     import linecache
 
-    places = []
-    while trace is not None:
-        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
+    places = [(each.tb_frame.f_code.co_filename, each.tb_lineno) for each in _tracebacks(trace)]
     others = [place for place in places if not _is_library(place[0])]
     own = [place for place in others if not _is_installed(place[0])]
     file, line = (own or others or [("?", 0)])[-1]
@@ -59,12 +63,11 @@ def short_path(file: str) -> str:
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
     """The traceback without irscope's frames."""
-    if trace is None:
-        return None
-    rest = without_own_frames(trace.tb_next)
-    if is_own_code(trace.tb_frame.f_code.co_filename):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    kept = [each for each in _tracebacks(trace) if not is_own_code(each.tb_frame.f_code.co_filename)]
+    rest = None
+    for each in reversed(kept):
+        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return rest
 
 
 def is_own_code(file: str) -> bool:

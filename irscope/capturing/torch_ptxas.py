@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.capturing.after_import import after_import
-from irscope.toolchain.patching import never_raises
+from irscope.toolchain.patching import never_raises, variable_set
 
 _AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
 _ASYNC_COMPILE = "torch._inductor.async_compile"
@@ -48,12 +48,7 @@ def _with_ptxas(original: Callable[..., Any], path: str) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def precompile(*args: Any, **kwargs: Any) -> Any:
-        before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = before or path
-        try:
+        with variable_set(_VARIABLE, os.environ.get(_VARIABLE) or path):
             return original(*args, **kwargs)
-        finally:
-            if before is None:
-                os.environ.pop(_VARIABLE, None)
 
     return precompile

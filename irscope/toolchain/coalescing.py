@@ -5,10 +5,11 @@ Triton prints it to fd 2, on separate lines, if TRITON_LLVM_DEBUG_ONLY names the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from irscope.toolchain.patching import variable_set
 
 _COALESCE = "tritongpu-coalesce"
 _VARIABLE = "TRITON_LLVM_DEBUG_ONLY"
@@ -36,15 +37,8 @@ def with_coalescing_output(run: RunStage) -> RunStage:
     """
 
     def stage(module: Any, metadata: dict[str, Any]) -> Any:
-        before = os.environ.get(_VARIABLE)
-        os.environ[_VARIABLE] = _COALESCE
-        try:
+        with variable_set(_VARIABLE, _COALESCE):
             return run(module, metadata)
-        finally:
-            if before is None:
-                del os.environ[_VARIABLE]
-            else:
-                os.environ[_VARIABLE] = before
 
     return stage
 

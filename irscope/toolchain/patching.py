@@ -1,13 +1,17 @@
-"""Replacing attributes of other modules temporarily, and hooks whose errors never reach the program."""
+"""Replacing attributes and environment variables temporarily, and hooks that never raise in the program."""
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+# A replacement for `patched`: module or class, name, new value.
+Replacement = tuple[Any, str, Any]
 
 _reported: set[str] = set()
 
@@ -25,6 +29,20 @@ def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
             setattr(owner, name, before)
         else:
             delattr(owner, name)
+
+
+@contextmanager
+def variable_set(name: str, value: str) -> Iterator[None]:
+    """Sets an environment variable within the block; restores or deletes it afterwards."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
 
 
 def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,6 +58,14 @@ def test_the_source_line_is_quoted_if_known():
     assert f"of line {line} (x = tl.load(p)): " in listed[0].text
 
 
+def test_a_line_within_a_statement_is_quoted_by_the_first_line_of_the_statement():
+    listed, _ = wider_loads()
+    line = int(listed[0].text.split("line ")[1].split(":")[0])
+    text = "def add_kernel():\n    top, total = combine(\n        top, total, 1, False)"
+    listed, _ = wider_loads(SourceFunction("add_kernel", "/elsewhere/kernels.py", line - 2, text))
+    assert f"of line {line} (top, total = combine(...): " in listed[0].text
+
+
 def test_findings_are_sorted_by_weight():
     weights = [finding.weight for finding in wider_loads()[0]]
     assert weights == sorted(weights, reverse=True)

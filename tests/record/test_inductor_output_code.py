@@ -138,6 +138,11 @@ def test_program_lines_are_the_innermost_ones_outside_of_torch() -> None:
     assert program_line("", "/site/torch/") is None
 
 
+def test_program_lines_without_text_are_lines_too() -> None:
+    stack = '  File "<string>", line 9, in outer\n  File "<string>", line 4, in inner\n'
+    assert program_line(stack, "/site/torch/") == ProgramLine("<string>", 4, "inner", "")
+
+
 def test_constants_of_a_template_are_config_values() -> None:
     assert template_constants(MM) == {"EVEN_K": True, "ACC_TYPE": Dtype("fp32"), "BLOCK_M": 64}
     assert template_constants(POINTWISE) == {}

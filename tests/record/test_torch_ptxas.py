@@ -17,6 +17,9 @@ def test_the_variable_is_set_only_while_a_config_is_compiled(monkeypatch: pytest
     monkeypatch.delenv("TRITON_PTXAS_PATH", raising=False)
     assert _with_ptxas(used, "/torch/bin/ptxas")() == "/torch/bin/ptxas"
     assert used() is None
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "")
+    assert _with_ptxas(used, "/torch/bin/ptxas")() == "/torch/bin/ptxas"
+    assert used() == ""
 
 
 def test_the_users_own_ptxas_stays(monkeypatch: pytest.MonkeyPatch):

@@ -30,7 +30,7 @@ _GET_HOOKS = "_ZN2at6detail12getCUDAHooksEv"
 _GUARD_HEADER = "c10/core/impl/DeviceGuardImplInterface.h"
 _HOOKS_HEADERS = ("ATen/detail/AcceleratorHooksInterface.h", "ATen/detail/CUDAHooksInterface.h")
 _DEVICE_OR_STREAM = ("exchangeDevice", "getDevice", "getStream", "getDefaultStream", "exchangeStream")
-# What the hooks answer. cuDNN's version decides about the memory format of convolutions.
+# The results of the hooks. cuDNN's version decides about the memory format of convolutions.
 _HOOKS = {
     "isBuilt": 1, "isAvailable": 1, "hasPrimaryContext": 1, "hasCUDA": 1, "compiledWithCuDNN": 1,
     "supportsDilatedConvolutionWithCuDNN": 1, "supportsDepthwiseConvolutionWithCuDNN": 1,

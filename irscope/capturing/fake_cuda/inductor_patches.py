@@ -12,9 +12,8 @@ import torch
 
 from irscope.capturing.fake_cuda.function_mode import without_function_mode
 from irscope.capturing.fake_cuda.tensor_tags import set_empty, set_on_cpu, set_unknown
+from irscope.toolchain.patching import Replacement
 
-# A replacement: module or class, name, new value.
-Replacement = tuple[Any, str, Any]
 # The time in ms of everything that a GPU would time. Of equals Inductor chooses the first; none is recorded.
 _TIME = 1.0
 # Functions of torch.cuda that Inductor's interface to CUDA binds when it is imported, by their names in it.

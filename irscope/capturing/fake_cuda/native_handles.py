@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from irscope.capturing.fake_cuda.tensor_tags import set_unknown
+from irscope.toolchain.patching import Replacement
 
 
 class FakeBlas:
@@ -46,8 +47,8 @@ def _no_session(*_: Any, **__: Any) -> int:
     return 0
 
 
-def native_replacements() -> Iterator[tuple[Any, str, Any]]:
-    """The replacements in Triton, if this version has them: owner, name, new value."""
+def native_replacements() -> Iterator[Replacement]:
+    """The replacements in Triton, if this version has them."""
     from triton._C import libtriton
 
     for backend, library, name in (("nvidia", "cublas", "CublasLt"), ("amd", "hipblas", "HipblasLt")):

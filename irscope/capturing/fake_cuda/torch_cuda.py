@@ -15,14 +15,11 @@ import torch
 
 from irscope.backends import CUDA, backend_of
 from irscope.capturing.fake_cuda.device_guard import CUDNN_VERSION
-from irscope.capturing.fake_cuda.dispatch_mode import (
-    ProgramOperators,
-    fake_cuda_modes,
-    support_wrapped_kernels,
-)
+from irscope.capturing.fake_cuda.dispatch_mode import fake_cuda_modes, support_wrapped_kernels
 from irscope.capturing.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.capturing.fake_cuda.inductor import InductorSupport
 from irscope.capturing.fake_cuda.native_handles import native_replacements
+from irscope.capturing.fake_cuda.program_operators import ProgramOperators
 from irscope.capturing.fake_cuda.tensor_tags import is_cuda, unknown
 from irscope.capturing.fake_cuda.torch_devices import (
     LEGACY_TYPES,
@@ -38,7 +35,7 @@ from irscope.capturing.fake_cuda.torch_devices import (
 from irscope.capturing.fake_cuda.triton_benchmarks import benchmark_replacements
 from irscope.capturing.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
 from irscope.model import Target
-from irscope.toolchain.patching import patched
+from irscope.toolchain.patching import Replacement, patched
 from irscope.toolchain.stub_driver import NeedsGpuError
 
 
@@ -60,10 +57,6 @@ _ZERO = (
 )  # fmt: skip
 _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
 _STREAMS = ("Stream", "stream", "StreamContext")
-
-
-# A replacement: module or class, name, new value.
-Replacement = tuple[Any, str, Any]
 
 
 def _cuda_replacements(target: Target) -> Iterator[Replacement]:

@@ -24,7 +24,7 @@ from irscope.capturing.fake_cuda.function_mode import (
     without_function_mode,
 )
 from irscope.capturing.fake_cuda.tensor_tags import on_cpu
-from irscope.toolchain.patching import patched
+from irscope.toolchain.patching import Replacement, patched
 
 _DEVICE = torch.device("cuda", 0)
 _off = threading.local()
@@ -34,8 +34,8 @@ _off = threading.local()
 Report = Callable[[str, str], None]
 
 
-def tracing_replacements(report: Report) -> Iterator[tuple[Any, str, Any]]:
-    """The replacements: module or class, name, new value. Imports Dynamo and Inductor.
+def tracing_replacements(report: Report) -> Iterator[Replacement]:
+    """The replacements. Imports Dynamo and Inductor.
 
     Raises AttributeError if this version of torch lacks one of them.
     """

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from irscope.capturing.call_stack import short_path, user_frame
+from irscope.toolchain.patching import Replacement
 from irscope.toolchain.stub_driver import call_once
 
 
-def benchmark_replacements() -> Iterator[tuple[Any, str, Any]]:
-    """The replacements in Triton: owner, name, new value. No autotuner caches unmeasured times."""
+def benchmark_replacements() -> Iterator[Replacement]:
+    """The replacements in Triton. No autotuner caches unmeasured times."""
     import triton.testing
     from triton.runtime.autotuner import Autotuner
 

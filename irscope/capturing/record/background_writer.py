@@ -76,7 +76,7 @@ class BackgroundWriter:
         self.written = WrittenCounts()
         self._toolchain, self._triton, self._first_id = 0, "", 1
         self._kernels: dict[int, int] = {}
-        # What counts as one kernel, by the kernel's id in the capture.
+        # The family that each kernel counts as, by the kernel's id in the capture.
         self._families: dict[int, str | int] = {}
         self._measurements: dict[int, _Measurements] = {}
         self._thread = threading.Thread(target=self._serve, args=(open_,), name="irscope", daemon=True)

@@ -60,7 +60,8 @@ class DeferredKernel:
 class DeferredCompilations:
     """Returns deferred kernels to the JIT; `pending` are their compilations, in the order of the requests.
 
-    `on_writes` is told each launch's function and arguments; within `without_modes`, torch's modes are off.
+    `on_writes` is called with each launch's function and arguments. Within `without_modes`, torch's modes are
+    off.
     """
 
     def __init__(
@@ -100,10 +101,7 @@ class DeferredCompilations:
     def _record(
         self, source: Any, target: Any, options: Any, tuned: TunedNames
     ) -> RecordedCompilation | None:
-        from triton.compiler import make_backend
-
-        parsed = make_backend(target).parse_options(dict(options or {}))
-        recorded, new = self._recorder.record(source, parsed, target, tuned)
+        recorded, new = self._recorder.request(source, target, options, tuned)
         if recorded is not None and new:
             self.pending.append(recorded)
         return recorded

@@ -110,15 +110,7 @@ class GpuRecorder:
     def _record(
         self, source: Any, target: Any, options: Any, tuned: TunedNames
     ) -> RecordedCompilation | None:
-        from triton.compiler import make_backend
-        from triton.runtime import driver
-
-        if not hasattr(source, "fn"):  # a file of IR, which has no kernel
-            return None
-        target = target or driver.active.get_current_target()
-        parsed = make_backend(target).parse_options(dict(options or {}))
-        recorded: RecordedCompilation | None = self._recorder.record(source, parsed, target, tuned)[0]
-        return recorded
+        return self._recorder.request(source, target, options, tuned)[0]
 
     @never_raises
     def _compiled(self, recorded: RecordedCompilation | None, kernel: Any, passes: PassLog) -> None:

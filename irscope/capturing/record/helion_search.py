@@ -17,7 +17,7 @@ from irscope.capturing.record.recorder import Recorder
 from irscope.capturing.record.subprocesses import uncaptured_subprocesses
 from irscope.model import Benchmark
 from irscope.model.text import pluralize
-from irscope.toolchain.patching import never_raises, patched
+from irscope.toolchain.patching import never_raises, patched, variable_set
 
 # Helion's autotuner has Triton keep only the binaries of what it compiles, unless this is set.
 _BINARY_ONLY = "TRITON_STORE_BINARY_ONLY"
@@ -138,14 +138,8 @@ def captured_search(recorder: Recorder) -> Iterator[None]:
 
     def autotune(self: Any, **options: Any) -> Any:
         self.irscope_tuning = tuning = _Tuning(recorder)
-        before = os.environ.get(_BINARY_ONLY)
-        os.environ.setdefault(_BINARY_ONLY, "0")
-        try:
-            with uncaptured_subprocesses():
-                best = original_autotune(self, **options)
-        finally:
-            if before is None:
-                os.environ.pop(_BINARY_ONLY, None)
+        with variable_set(_BINARY_ONLY, os.environ.get(_BINARY_ONLY, "0")), uncaptured_subprocesses():
+            best = original_autotune(self, **options)
         tuning.end(self, best)
         return best
 

@@ -27,10 +27,7 @@ from irscope.capturing.record.requested_config import (
     requested_target,
     specialization,
 )
-from irscope.model import (
-    SourceFunction,
-    Target,
-)
+from irscope.model import SourceFunction, Target
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, source_function
 from irscope.toolchain.triton_cache import environment_components
@@ -38,10 +35,10 @@ from irscope.toolchain.triton_cache import environment_components
 
 @dataclass(frozen=True)
 class Generated:
-    """What a front end knows of a kernel that it generated.
+    """A front end's description of a kernel that it generated.
 
     `stages` are the texts of its source stages by name, `files` the paths of those that are files.
-    `complete` returns a new variant of it with what else is known.
+    `complete` adds everything else that is known to a new variant of it.
     """
 
     stages: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +47,7 @@ class Generated:
     complete: Callable[[NewVariant], NewVariant] = lambda variant: variant
 
 
-# A kernel (a JITFunction) -> what its front end knows of it; None if another front end made it.
+# A kernel (a JITFunction) -> its front end's description; None if another front end generated it.
 FindGenerated = Callable[[Any], Generated | None]
 
 
@@ -96,6 +93,19 @@ class Recorder:
     _versions: dict[str, str] = field(default_factory=dict)
     _loaded: int = 0
     _full: bool = False
+
+    def request(
+        self, source: Any, target: Any, options: Any, tuned: TunedNames
+    ) -> tuple[RecordedCompilation | None, bool]:
+        """`record` with a target and options as triton.compile takes them. None for a file of IR."""
+        from triton.compiler import make_backend
+        from triton.runtime import driver
+
+        if not hasattr(source, "fn"):  # a file of IR, which has no kernel
+            return None, False
+        target = target or driver.active.get_current_target()
+        parsed = make_backend(target).parse_options(dict(options or {}))
+        return self.record(source, parsed, target, tuned)
 
     def record(
         self, source: Any, options: Any, target: Any, tuned: TunedNames

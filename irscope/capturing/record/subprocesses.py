@@ -51,7 +51,7 @@ def begin() -> None:
 def _capture_until_exit() -> None:
     """Captures what this process compiles from now on."""
     from irscope.capturing.messages import Finished
-    from irscope.capturing.record.program import reporting_stops
+    from irscope.capturing.record.main_module import reporting_stops
     from irscope.capturing.record.session import recording
     from irscope.model import UserError
 

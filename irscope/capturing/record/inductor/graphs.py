@@ -31,7 +31,7 @@ from irscope.toolchain.kernels import source_function
 from irscope.toolchain.patching import never_raises
 
 OUTPUT_CODE = "output_code"
-# What kernels are measured for that the program does not launch.
+# Why Inductor measures kernels that the program does not launch.
 CHOICE, FUSION = "a choice of max-autotune, only measured", "only measured, to decide about a fusion"
 
 
@@ -75,7 +75,7 @@ class _Module:
 
 @dataclass
 class _ThreadState(threading.local):
-    """What this thread is compiling: the Python stacks of the program's graph by node, and output codes."""
+    """The compilations in this thread: the Python stacks of the program's graph by node, and output codes."""
 
     stacks: list[dict[str, str]] = field(default_factory=list)
     modules: list[_Module] = field(default_factory=list)
@@ -92,7 +92,7 @@ class InductorGraphs:
     def of_autotuner(self, autotuner: Any) -> GeneratedKernel | None:
         """The kernel of an autotuner that the output code being executed creates.
 
-        Templates do not tell their autotuner the file of their module.
+        The autotuner of a template does not have the file of the kernel's module.
         """
         if (file := getattr(autotuner, "filename", None)) is not None:
             return self.of_file(file)
@@ -192,7 +192,7 @@ class InductorGraphs:
 
 
 def generated(kernel: GeneratedKernel, source: str) -> Generated:
-    """What the source and the graph of a kernel say of it."""
+    """The output code of a kernel, and the values that its source and its graph add to its variants."""
     files = {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
     return Generated(files=files, complete=lambda variant: completed(variant, kernel, source))
 

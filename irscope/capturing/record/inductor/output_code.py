@@ -34,7 +34,8 @@ _FRAGMENT = re.compile(r"#   %(\w+) : .*? = call_function\[")
 _ORIGINAL = re.compile(r"# Original path: (.+):(\d{1,9})$")
 _DEFINITION = re.compile(r"(\w+) = async_compile\.triton\('(\w+)'")
 _CALL = re.compile(r"\s+(\w+)\.run\(")
-_FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)\n\s*([^\n]*)')
+# The text of a line is missing if Python cannot read the file.
+_FRAME = re.compile(r'File "([^"\n]+)", line (\d{1,9}), in ([^\n]*)(?:\n(?!\s*File ")\s*([^\n]*))?')
 
 
 @dataclass
@@ -90,7 +91,7 @@ def program_line(stack: str, excluded: str) -> ProgramLine | None:
     Without such a line the innermost one, None if there is no line.
     """
     frames = [
-        ProgramLine(frame[1], int(frame[2]), frame[3].strip(), frame[4].strip())
+        ProgramLine(frame[1], int(frame[2]), frame[3].strip(), (frame[4] or "").strip())
         for frame in _FRAME.finditer(stack)
     ]
     own = [frame for frame in frames if not frame.file.startswith(excluded)]

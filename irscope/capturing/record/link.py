@@ -1,0 +1,17 @@
+"""The interface between the recorders and the process that writes the capture."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from irscope.capturing.messages import Answer, Question, Record
+
+
+class Link(Protocol):
+    """The destination of this process's records."""
+
+    def put(self, record: Record) -> None:
+        """Sends a record."""
+
+    def ask(self, question: Question) -> Answer | None:
+        """Sends a question and waits for its answer; None if the other process has ended."""

@@ -1,0 +1,114 @@
+"""Runs a program as Python itself would: with its own `__main__`, arguments, path and exit code."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import runpy
+import sys
+import threading
+import zipfile
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from irscope.capturing.call_stack import user_line, without_own_frames
+from irscope.capturing.messages import Program
+from irscope.toolchain.stub_driver import NeedsGpuError
+
+ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+def run_program(program: Program) -> int:
+    """Runs the program to its end, threads included, and returns its exit code.
+
+    Prints what the program raises, as Python would. The code is 130 for Ctrl-C and 1 if the program had to
+    stop because it needs a GPU.
+    """
+    try:
+        {"script": _run_script, "module": _run_module, "code": _run_code}[program.kind](program)
+    except SystemExit as exit_:
+        return _exit_code(exit_.code)
+    except NeedsGpuError as stop:
+        _print_stop(stop)
+        return 1
+    except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and exits
+        error.__traceback__ = without_own_frames(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    finally:
+        _join_threads()
+    return 0
+
+
+def reporting_stops(hook: ExceptHook) -> ExceptHook:
+    """A `sys.excepthook` that prints a NeedsGpuError as one line and passes the rest to `hook`."""
+
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, NeedsGpuError):
+            _print_stop(error)
+        else:
+            hook(kind, error, trace)
+
+    return report
+
+
+def _print_stop(stop: NeedsGpuError) -> None:
+    print(f"irscope: {user_line(stop.__traceback__)}: {stop}", file=sys.stderr)
+
+
+def _run_script(program: Program) -> None:
+    sys.argv = [program.name, *program.arguments]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    path = os.path.abspath(program.name)  # noqa: PTH100 - what Python itself does; resolves no links
+    if Path(path).is_dir() or zipfile.is_zipfile(path):
+        sys.path[0] = path
+        _new_main(None)
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        return
+    sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - likewise
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec")
+    exec(code, _new_main(path))  # noqa: S102 - the user asked to run it
+
+
+def _run_module(program: Program) -> None:
+    sys.argv = [program.name, *program.arguments]
+    sys.orig_argv = [sys.executable, "-m", *sys.argv]
+    sys.path[0] = str(Path.cwd())
+    runpy.run_module(program.name, run_name="__main__", alter_sys=True)
+
+
+def _run_code(program: Program) -> None:
+    sys.argv = ["-c", *program.arguments]
+    sys.orig_argv = [sys.executable, "-c", program.name, *program.arguments]
+    sys.path[0] = ""
+    exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - likewise
+
+
+def _new_main(path: str | None) -> dict[str, object]:
+    main_module = ModuleType("__main__")
+    vars(main_module).update(__builtins__=builtins, __annotations__={}, __spec__=None)
+    if path is not None:
+        loader = SourceFileLoader("__main__", path)
+        vars(main_module).update(__file__=path, __cached__=None, __loader__=loader)
+    sys.modules["__main__"] = main_module
+    return vars(main_module)
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _join_threads() -> None:
+    """Waits for the program's threads, as Python does before it exits."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()

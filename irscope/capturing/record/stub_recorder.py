@@ -1,0 +1,121 @@
+"""Records what a program compiles and launches without a GPU, with a stub in place of Triton's driver."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any
+
+from irscope.capturing.fake_cuda.stub_modules import stub_modules
+from irscope.capturing.fake_cuda.unknown_value import Assumptions, checked_arguments
+from irscope.capturing.messages import CompilationsStarted, MissingQuery, RunOptions, VariantDone
+from irscope.capturing.record.deferred import DeferredCompilations
+from irscope.capturing.record.forked import compile_forked
+from irscope.capturing.record.frontends import recorded_frontends
+from irscope.capturing.record.launches import written_parameters
+from irscope.capturing.record.link import Link
+from irscope.capturing.record.recorder import RecordedCompilation, Recorder
+from irscope.capturing.record.requested_config import TunedNames
+from irscope.capturing.record.triton_hooks import intercepted_compilations
+from irscope.toolchain.patching import patched
+from irscope.toolchain.stub_driver import StubDriver, register_usage
+
+
+@contextmanager
+def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iterator[DeferredCompilations]:
+    """Records everything that is compiled and launched within the block, and compiles it when that ends."""
+    from triton.runtime import JITFunction, driver
+
+    before = driver._active
+    driver.set_active(stub)
+    with ExitStack() as stack:
+        stack.callback(driver.set_active, before)
+        stack.enter_context(stub_modules(recorder.options.stubs))
+        on_writes: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
+        without_modes: Callable[[], AbstractContextManager[None]] = nullcontext
+        if importlib.util.find_spec("torch") is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the program might not import these modules of torch
+                from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+
+            stack.enter_context(fake_cuda(stub.target, Assumptions(recorder.options.assumed)))
+            on_writes, without_modes = _mark_written, _without_torch_modes()
+        stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
+        deferred = DeferredCompilations(
+            recorder,
+            lambda recorded: _compile_now(recorded, stub, recorder, link),
+            on_writes,
+            without_modes,
+        )
+        stack.callback(deferred.remove_kernels, stub.get_current_device())
+        stack.callback(compile_pending, deferred, recorder.options, link)
+        stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, stub, link)))
+        stack.enter_context(recorded_frontends(recorder))
+        yield deferred
+
+
+def _without_torch_modes() -> Callable[[], AbstractContextManager[None]]:
+    import torch
+
+    return torch._C.DisableTorchFunction  # type: ignore[no-any-return]
+
+
+def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[..., Any]:
+    """Handles direct calls of triton.compile without a GPU: compiles and records at once."""
+
+    def compile_(source: Any, target: Any, options: Any, tuned: TunedNames, call: Callable[[], Any]) -> Any:
+        recorded, new = recorder.request(source, target, options, tuned)
+        if recorded is not None and new:
+            compile_recorded([recorded], recorder.options, link)
+        kernel = call()
+        stub.utils.registers[kernel.kernel] = register_usage(stub.target, kernel.asm)
+        return kernel
+
+    return compile_
+
+
+def _mark_written(function: Any, arguments: tuple[Any, ...]) -> None:
+    """Marks the values of the tensors that a launched kernel may write to as unknown."""
+    from irscope.capturing.fake_cuda.tensor_tags import set_unknown
+
+    written = written_parameters(function)
+    for parameter, value in zip(function.params, arguments, strict=False):
+        if parameter.name in written:
+            set_unknown([value, getattr(value, "base", None)])
+
+
+def _compile_now(recorded: RecordedCompilation, stub: StubDriver, recorder: Recorder, link: Link) -> Any:
+    """Compiles a kernel that the program inspects: in a worker, then from Triton's cache."""
+    import triton
+
+    if not recorded.sent:
+        compile_recorded([recorded], recorder.options, link)
+    kernel = triton.compiler.compiler.compile(
+        recorded.source, target=recorded.target, options=vars(recorded.options)
+    )
+    stub.utils.registers[kernel.kernel] = register_usage(stub.target, kernel.asm)
+    return kernel
+
+
+def compile_pending(deferred: DeferredCompilations, options: RunOptions, link: Link) -> None:
+    """Compiles the recorded compilations that are neither done nor in the capture already."""
+    pending = [recorded for recorded in deferred.pending if not recorded.sent]
+    if not pending:
+        return
+    answer = link.ask(MissingQuery(tuple((recorded.kernel, recorded.variant) for recorded in pending)))
+    if answer is not None and answer.missing:
+        pending = [recorded for recorded, missing in zip(pending, answer.missing, strict=True) if missing]
+    compile_recorded(pending, options, link)
+
+
+def compile_recorded(compilations: list[RecordedCompilation], options: RunOptions, link: Link) -> None:
+    """Compiles in forked workers, and sends each variant when it is done."""
+    if not compilations:
+        return
+    link.put(CompilationsStarted(len(compilations)))
+    for recorded, outcome in compile_forked(compilations, options.processes, options.seconds, options.passes):
+        recorded.sent = True
+        variant = outcome.added_to(recorded.variant)
+        link.put(VariantDone(recorded.number, recorded.kernel, variant, recorded.files))
