@@ -11,6 +11,7 @@ from irscope.capturing.messages import SweepRequest
 from irscope.model import Value, parse_value
 from irscope.model.errors import ArgumentError
 from irscope.model.text import split_entries
+from irscope.toolchain.argument_uses import last_name
 from irscope.toolchain.guess import Guess, guess
 from irscope.toolchain.kernels import FoundKernel, called_functions
 from irscope.toolchain.signature import SignatureItem
@@ -25,7 +26,7 @@ def guess_arguments(found: FoundKernel) -> Guess:
     helpers = {helper.fn.__name__: helper for helper in called_functions(found.function)}
 
     def resolve(node: ast.expr) -> ast.FunctionDef | None:
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        name = last_name(node)
         return _definition(helpers[name]) if name in helpers else None
 
     return guess(_definition(found.function), resolve)
