@@ -13,6 +13,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from irscope.model import UserError
+from irscope.model.errors import error_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -114,7 +115,7 @@ def silence() -> None:
 def report(problem: str, error: BaseException) -> None:
     """Prints a problem with a plug-in, once."""
     if problem not in _Reports.found:
-        _Reports.found[problem] = " ".join(f"{type(error).__name__}: {error}".split())
+        _Reports.found[problem] = error_line(error)
         if not _Reports.silent:
             print(f"irscope: {problem}: {_Reports.found[problem]}", file=sys.stderr)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, SourceFunction, UserError
+from irscope.model.errors import error_line
 from irscope.plugins import problems
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.helion_kernels import helion_kernel
@@ -177,10 +178,8 @@ def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
         return None
     try:
         return resolve_name(hook)(argument)
-    except Exception as error:
-        raise UserError(
-            f"{hook} of the front end '{frontend.name}': {type(error).__name__}: {error}"
-        ) from error
+    except Exception as error:  # the plug-in's own code
+        raise UserError(f"{hook} of the front end '{frontend.name}': {error_line(error)}") from error
 
 
 def _decorated(value: Any) -> Any:
