@@ -10,6 +10,7 @@ from dataclasses import replace
 from irscope.capturing.messages import SweepRequest
 from irscope.model import Value, parse_value
 from irscope.model.errors import ArgumentError
+from irscope.model.object_values import literal
 from irscope.model.text import split_entries
 from irscope.toolchain.argument_uses import last_name
 from irscope.toolchain.guess import Guess, guess
@@ -42,11 +43,13 @@ def missing_signature(
     entries = (f"{name}={guessed.types[name]}" if named else guessed.types[name] for name in runtime)
     signature = ", ".join(entries)
     words = ["irscope", "compile", kernel, "--signature", signature]
-    words += [word for name, value in request.constants.items() for word in ("--const", f"{name}={value}")]
+    words += [
+        word for name, value in request.constants.items() for word in ("--const", f"{name}={literal(value)}")
+    ]
     words += [
         word
         for name, values in request.axes.items()
-        for word in ("--config", f"{name}={','.join(map(str, values))}")
+        for word in ("--config", f"{name}={','.join(map(literal, values))}")
     ]
     words += _config_words(missing_constexprs(known, given | frozenset(request.constants)), guessed)
     targets = [str(target) for target in request.targets]
@@ -99,7 +102,7 @@ def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) ->
 
 
 def _config_words(names: Sequence[str], guessed: Guess) -> list[str]:
-    """Options that set constexprs; VALUE where there is no guess."""
+    """Options that set constexprs; to VALUE if there is no guess."""
     return [word for text in _guesses(names, guessed) for word in ("--config", text)]
 
 
@@ -114,4 +117,10 @@ def _definition(function: object) -> ast.FunctionDef:
 
 
 def _command(words: Sequence[str]) -> str:
-    return " ".join(f'"{word}"' if " " in word or "*" in word else shlex.quote(word) for word in words)
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """`word` for a shell, in double quotes if these are enough."""
+    quoted = shlex.quote(word)
+    return quoted if quoted == word or set(word) & set('"$`\\!') else f'"{word}"'
