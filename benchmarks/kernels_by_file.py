@@ -51,7 +51,7 @@ STUB += "m.__spec__ = __spec__\nm.__name__ = __name__\nm.__version__ = '99.0'\ns
 
 @dataclass(slots=True)
 class Result:
-    """One kernel: what plain Triton and irscope said, and the stages that differ."""
+    """One kernel: the outcomes of plain Triton and of irscope, and the stages that differ."""
 
     library: str
     file: str

@@ -1,4 +1,4 @@
-"""Helion kernels of a file: their names, example arguments, and configs, from what a user types.
+"""Helion kernels of a file: their names, example arguments, and configs, from the user's options.
 
 `helion_kernel` reads the file's text; the other functions need Helion, and run where the file is imported.
 """
@@ -59,7 +59,7 @@ def helion_kernels(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported_from_helion(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The names of a file that are Helion, or something in it: name -> what it is in Helion."""
+    """The names that a file imports from Helion, with the path of each: "h", "helion"."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
