@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ def _pointee(name: str, uses: Uses) -> str:
 
 def _constant(name: str, uses: Uses, shapes: int) -> str:
     if name in uses.strings:
-        return f'"{uses.strings[name]}"'
+        return json.dumps(uses.strings[name])  # a Python literal, in double quotes
     if name in uses.dtypes or name.lower().endswith("dtype"):
         return "tl.float32" if "acc" in name.lower() else "tl.float16"
     if name.lower() in _OPTIONS:
