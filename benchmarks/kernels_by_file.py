@@ -169,7 +169,7 @@ class Bench:
     def _request(
         self, path: Path, kernel: str, tried: list[dict[str, Any]], said: dict[str, Any]
     ) -> SweepRequest:
-        """The attempt that plain Triton compiled, without what the kernel's decorators give."""
+        """The attempt that plain Triton compiled, without the values that the kernel's decorators set."""
         attempt = tried[said.get("attempt", 0)]
         signature = ", ".join(f"{name}={type_}" for name, type_ in attempt["types"].items())
         texts = {k: text for k, text in attempt["constants"].items() if k not in said.get("given", ())}

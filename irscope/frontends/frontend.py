@@ -12,8 +12,8 @@ from irscope.model import Stage
 class Frontend:
     """A language or library that makes Triton kernels; one per line of FRONTENDS.
 
-    A hook is "module:function", imported when it is first needed, so that a front end costs nothing until a
-    program imports it.
+    A hook is "module:function", imported when it is first needed, so that a front end takes no time until
+    a program imports it.
 
       name: what it is called ("helion").
       stages: its source stages in order, from the user's text to the module that Triton's passes begin with.

@@ -173,7 +173,7 @@ def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
 
 
 def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
-    """What a hook of a front end returns; None if it has no such hook. Raises UserError if that fails."""
+    """The result of a front end's hook; None if it has no such hook. Raises UserError if the hook fails."""
     if not hook:
         return None
     try:

@@ -89,7 +89,7 @@ def import_file(path: Path) -> LoadedFile:
 def _import(path: Path, skipped: list[str]) -> ModuleType:
     """Imports a file under its name in its package, so that its relative imports work.
 
-    A file that cannot be imported so may need no package: it is imported alone as the last resort.
+    If that fails, the file is imported alone: it may not need the package.
     """
     if not _package_of(path):
         return _import_alone(path)
@@ -235,7 +235,7 @@ def _import_error(path: Path, error: BaseException, packages: list[str]) -> User
         return UserError(
             f"{path}: needs the module '{error.name}', which is not installed{_install(error.name, path)}"
         )
-    # A package that is imported in part is a likelier cause than what fails after it.
+    # A package that is imported in part is the likelier cause.
     cause = f" (after {packages[0]})" if packages else ""
     return UserError(f"{path}: importing it fails: {error_line(error)}{cause}{_run_instead(path)}")
 

@@ -47,7 +47,7 @@ def compile_helion(
     command: str,
     on_change: Callable[[WrittenCounts], None],
 ) -> tuple[int, list[WrittenCounts]]:
-    """Compiles for one target after the other; returns the highest exit code, and what was written for each.
+    """Compiles for each target in turn; returns the highest exit code, and the counts written for each.
 
     The code is 1 if Helion rejected a config and 2 if the request does not fit the kernel. `open_` opens the
     capture for a target.

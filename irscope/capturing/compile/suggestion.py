@@ -62,7 +62,7 @@ def missing_signature(
 def with_guesses(
     request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
 ) -> tuple[SweepRequest, str]:
-    """The request with its missing types and constexprs guessed, and a line that says what was guessed."""
+    """The request with its missing types and constexprs guessed, and a line with the guesses."""
     guessed, signature, words = guess_arguments(found), request.signature, []
     if signature is None and guessed.types:
         signature = ", ".join(f"{name}={type_}" for name, type_ in guessed.types.items())
