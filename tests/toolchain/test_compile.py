@@ -288,6 +288,24 @@ def test_a_heuristic_may_ask_whether_an_argument_is_none(tmp_path: Path) -> None
     assert planned(f"{file}::optional", "--guess").jobs[0].config.get("EVEN") is False
 
 
+ALIASED = """
+import triton
+import triton.language as tl
+from triton.language import constexpr as C
+
+@triton.jit
+def aliased(x, N: C):
+    tl.store(x + tl.arange(0, N), 1)
+"""
+
+
+def test_a_constexpr_by_another_name_is_guessed_a_value(tmp_path: Path) -> None:
+    file = tmp_path / "aliased_constexpr.py"
+    file.write_text(ALIASED)
+    plan = planned(f"{file}::aliased", "--guess")
+    assert plan.notes == ('aliased: guessed --signature "x=*fp16:16" --config N=1024',)
+
+
 FAILING = """
 import triton
 import triton.language as tl

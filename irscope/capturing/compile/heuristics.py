@@ -1,8 +1,7 @@
 """The values that `@triton.heuristics` compute, without a launch.
 
-A heuristic reads the arguments of the launch. An argument of which the signature
-has only the type has no value, but it is not None, and many heuristics ask only that:
-`lambda args: args["bias"] is not None`.
+A heuristic reads the arguments of the launch. An argument of which the signature has only the type has no
+value, but it is not None, and many heuristics ask only that: `lambda args: args["bias"] is not None`.
 """
 
 from __future__ import annotations

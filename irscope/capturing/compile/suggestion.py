@@ -30,7 +30,9 @@ def guess_arguments(found: FoundKernel) -> Guess:
         name = last_name(node)
         return _definition(helpers[name]) if name in helpers else None
 
-    return guess(_definition(found.function), resolve)
+    # An annotation may be an alias of tl.constexpr, which only Triton knows.
+    constexprs = {parameter.name for parameter in found.function.params if parameter.is_constexpr}
+    return guess(_definition(found.function), resolve, constexprs)
 
 
 def missing_signature(
