@@ -14,19 +14,15 @@ only if it named the module. With the --output of an earlier run, only files wit
 from __future__ import annotations
 
 import argparse
-import ast
-import hashlib
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import cache, partial
@@ -37,14 +33,15 @@ from typing import Any
 
 import torch  # noqa: F401 - for the forked workers
 import triton  # noqa: F401
+from library_kernels import Library, Source, libraries
 
 from irscope.capturing.compile.pool import Stop, Worker, run_jobs
 from irscope.capturing.compile.worker import serve_requests
 from irscope.capturing.messages import SweepRequest
 from irscope.capturing.record.forked import fork
 from irscope.model import Target, UserError, parse_value
-from irscope.toolchain.argument_uses import Resolve
 from irscope.toolchain.guess import Guess, guess
+from irscope.toolchain.triton_cache import digest
 from irscope.workspace import parse_target
 
 SECONDS = 600  # per kernel
@@ -52,19 +49,9 @@ STUB = "import sys\nfrom unittest.mock import MagicMock\nm = MagicMock(name=__na
 STUB += "m.__spec__ = __spec__\nm.__name__ = __name__\nm.__version__ = '99.0'\nsys.modules[__name__] = m\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file of a library and its kernels."""
-
-    library: str
-    path: Path
-    kernels: tuple[ast.FunctionDef, ...]
-    resolve: Resolve = field(compare=False)
-
-
 @dataclass(slots=True)
 class Result:
-    """The results of plain Triton and irscope for one kernel, and the stages that differ."""
+    """One kernel: the outcomes of plain Triton and of irscope, and the stages that differ."""
 
     library: str
     file: str
@@ -75,97 +62,6 @@ class Result:
     refusal: str = ""
     different: list[str] = field(default_factory=list)
     stubbed: list[str] = field(default_factory=list)
-
-
-# Finding kernels.
-
-
-def libraries(folders: Sequence[Path]) -> list[Path]:
-    """Each folder with Python files below it: a library, or the libraries in the folder."""
-    return [
-        library
-        for folder in folders
-        for library in ([folder] if any(folder.glob("*.py")) else sorted(folder.iterdir()))
-        if library.is_dir()
-    ]
-
-
-class Library:
-    """The files of a library that mention Triton; each is parsed when it is first needed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name, self._defining = folder.name, defaultdict(list)
-        paths = []
-        for path in sorted(folder.rglob("*.py")):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            if "triton" in text and "jit" in text:
-                paths.append(path)
-                for name in set(re.findall(r"^ *def (\w+)\(", text, re.MULTILINE)):
-                    self._defining[name].append(path)
-        self.paths = sorted(paths, key=lambda one: digest(str(one.relative_to(folder))))
-
-    def sample(self, number: int) -> Iterator[Source]:
-        """The first files with `number` kernels in all; no file gives more than a quarter of them."""
-        for path in self.paths:
-            if number <= 0:
-                return
-            own = functions_of(path)
-            called = {name for function in own.values() for name in called_names(function)}
-            kernels = [one for one in own.values() if one.name not in called and not returns_value(one)]
-            if kernels:
-                yield Source(
-                    self.name, path, tuple(kernels[: max(number // 4, 4)]), partial(self.resolve, path)
-                )
-                number -= len(kernels[: max(number // 4, 4)])
-
-    def resolve(self, path: Path, node: ast.expr) -> ast.FunctionDef | None:
-        """The definition that a call refers to: in the same file, else the only one of its name."""
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name in functions_of(path):
-            return functions_of(path)[name]
-        files = self._defining.get(name, [])
-        return functions_of(files[0]).get(name) if len(files) == 1 else None
-
-
-@cache
-def functions_of(path: Path) -> dict[str, ast.FunctionDef]:
-    """The `@triton.jit` functions of a file, by name."""
-    return {function.name: function for function in jit_functions(path)}
-
-
-def digest(text: str) -> str:
-    """A fixed pseudorandom name."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def jit_functions(path: Path) -> Iterator[ast.FunctionDef]:
-    """The `@triton.jit` functions at the top level of a file, also within `if` and `try`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pending: list[ast.AST] = [ast.parse(text)] if "triton" in text else []
-    except (SyntaxError, ValueError):
-        return
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef):
-            decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-            if any(ast.unparse(decorator) in ("triton.jit", "jit") for decorator in decorators):
-                yield node
-        elif isinstance(node, ast.Module | ast.If | ast.Try):
-            pending += list(ast.iter_child_nodes(node))[::-1]
-
-
-def returns_value(function: ast.FunctionDef) -> bool:
-    """Whether it is a helper of kernels."""
-    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
-    return any(node.value is not None for node in returns)
-
-
-def called_names(function: ast.FunctionDef) -> set[str]:
-    """The names that a function calls."""
-    return {n.func.id for n in ast.walk(function) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
 
 
 # Guessing.
@@ -200,7 +96,7 @@ class Bench:
 
     def compare(self, source: Source) -> list[Result]:
         """A result per kernel of a file."""
-        output = self._folder / digest(str(source.path))
+        output = self._folder / digest(str(source.path))[:12]
         output.mkdir(exist_ok=True)
         tried = {one.name: attempts(guess(one, source.resolve)) for one in source.kernels}
         plain, stubs = self._plain(source, tried, output)
@@ -273,7 +169,7 @@ class Bench:
     def _request(
         self, path: Path, kernel: str, tried: list[dict[str, Any]], said: dict[str, Any]
     ) -> SweepRequest:
-        """The attempt that plain Triton compiled, without what the kernel's decorators give."""
+        """The attempt that plain Triton compiled, without the values that the kernel's decorators set."""
         attempt = tried[said.get("attempt", 0)]
         signature = ", ".join(f"{name}={type_}" for name, type_ in attempt["types"].items())
         texts = {k: text for k, text in attempt["constants"].items() if k not in said.get("given", ())}

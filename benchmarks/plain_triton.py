@@ -1,4 +1,4 @@
-"""Compiles kernels of one module with plain Triton, for kernels_by_file.py; knows nothing of irscope.
+"""Compiles kernels of one module with plain Triton, for kernels_by_file.py; does not use irscope.
 
     python benchmarks/plain_triton.py < requests.jsonl > results.jsonl
 
@@ -24,7 +24,7 @@ SECONDS = 40  # of CPU time per kernel
 
 
 class H100:
-    """A driver with the answers that libraries need when they are imported."""
+    """The parts of Triton's driver that libraries use when they are imported."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -62,8 +62,8 @@ class H100:
         }
 
 
-def simulate_h100() -> None:
-    """Sets the functions of `torch.cuda` that libraries call when they are imported."""
+def patch_torch_cuda() -> None:
+    """Replaces the functions of `torch.cuda` that libraries call when they are imported."""
     import torch
 
     properties = types.SimpleNamespace(
@@ -155,7 +155,7 @@ def compile_kernel(
 
 
 def heuristic_values(around: list[Any], values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """What `@triton.heuristics` compute; one that computes with a run-time argument is guessed."""
+    """The values of `@triton.heuristics`; a guess for one that computes with a run-time argument."""
     found: dict[str, Any] = {}
     for wrapper in around:
         for key, heuristic in wrapper.values.items() if isinstance(wrapper, Heuristics) else ():
@@ -191,7 +191,7 @@ def answer(request: dict[str, Any], results: TextIO) -> None:
     backend, arch = request["target"]
     target = GPUTarget(backend, arch, 64 if str(arch).startswith("gfx9") else 32)
     triton.runtime.driver.set_active(H100(target))
-    simulate_h100()
+    patch_torch_cuda()
     sys.path[:0] = request["paths"]
     try:
         module, emptied = import_module(request["root"], request["module"])
@@ -215,7 +215,7 @@ def answer(request: dict[str, Any], results: TextIO) -> None:
 
 
 def main() -> None:
-    """Answers each request in a process of its own, which has torch and Triton already."""
+    """Answers each request in a fork of this process, which has imported torch and Triton."""
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries and Triton print goes elsewhere
     for line in sys.stdin:

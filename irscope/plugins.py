@@ -1,7 +1,7 @@
 """Plug-ins: backends and front ends that installed packages add by an entry point.
 
 Looking up entry points reads the metadata of every installed package, so it happens once and only for a name
-that irscope itself does not have. A plug-in that cannot be used costs one line on stderr.
+that irscope itself does not have. If a plug-in cannot be used, one line on stderr says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from irscope.model import UserError
+from irscope.model.errors import error_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -51,7 +52,7 @@ def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], 
     """The objects of a group, in the order of their names.
 
     `check` is called with each object and those before it, returns the object to use, and raises ValueError
-    if there is none. That, an import that raises and an object that is not a `kind` cost a line on stderr.
+    if there is none. That, a failing import and an object that is not a `kind` are reported on stderr.
     """
     found: tuple[T, ...] = ()
     for entry in _entry_points(group):
@@ -78,7 +79,7 @@ def _loaded(
 def guarded(function: Callable[..., T], instead: Callable[..., T], whose: str) -> Callable[..., T]:
     """A function of a plug-in that never raises: `instead` is called with the arguments of a call that did.
 
-    The first exception of each function costs a line on stderr; a UserError is passed on.
+    The first exception of each function is reported on stderr; a UserError is passed on.
     """
 
     @wraps(function)
@@ -114,7 +115,7 @@ def silence() -> None:
 def report(problem: str, error: BaseException) -> None:
     """Prints a problem with a plug-in, once."""
     if problem not in _Reports.found:
-        _Reports.found[problem] = " ".join(f"{type(error).__name__}: {error}".split())
+        _Reports.found[problem] = error_line(error)
         if not _Reports.silent:
             print(f"irscope: {problem}: {_Reports.found[problem]}", file=sys.stderr)
 

@@ -117,7 +117,7 @@ def python_lines(kernel: Kernel) -> list[PythonLine]:
 
 
 def origin_lines(origin: Origin) -> list[PythonLine]:
-    """What a generated kernel computes, as a comment, then the lines of the program that it came from."""
+    """The origin as a comment, then the lines of the program that the kernel was generated from."""
     lines = [PythonLine(f"# {one_line(origin.sentence)}")]
     for file, group in groupby(origin.lines, key=lambda line: line.file):
         lines.append(PythonLine(f"# {file}"))

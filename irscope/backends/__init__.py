@@ -143,7 +143,7 @@ def stage_named(name: str) -> Stage:
 
 
 def is_source_stage(name: str) -> bool:
-    """Whether a stage shows what was asked for ("source", "helion"), not what the compiler made of it."""
+    """Whether a stage is an input of the compiler ("source", "helion"), not one of its outputs."""
     if name in _STAGE_BY_NAME:
         return name in _SOURCE_NAMES
     return any(stage.name == name for stage in source_stages())

@@ -99,7 +99,7 @@ def _always(arch: str) -> bool:
 class Backend:
     """A backend of Triton, complete: each module of this package defines one, and other packages may.
 
-    A hook is "module:function", imported when it is needed, for what uses Triton or tools.
+    A hook is "module:function", for functions that use Triton or tools; it is imported when it is needed.
 
     Stages:
       name: Triton's name ("cuda", "hip").
@@ -107,9 +107,9 @@ class Backend:
       assembly: the stage with the assembly text, whose lines carry source locations.
       binary: the stage that a device loads, an ELF file.
       machine_code: the stage that shows the machine code as text; made on demand if it is derived.
-      instruction_set: returns what the instructions of the assembly do; imports that only when called.
+      instruction_set: returns the meaning of the assembly's instructions; imports it only when called.
       machine_instruction_set: the same of the machine code, if that is another stage.
-      layout_dialects: the MLIR dialects that define layouts of its own ("triton_intel_gpu").
+      layout_dialects: the MLIR dialects of the backend that define layouts ("triton_intel_gpu").
       languages: the languages of stages that irscope does not have: name -> the module that defines LANGUAGE.
 
     Targets:

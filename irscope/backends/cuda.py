@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from irscope.backends.instructions import InstructionSet
 
 _NAME = "cuda"
-# Uses NVIDIA's tools.
+# The module of the hooks, which run NVIDIA's tools.
 _TOOLS = "irscope.toolchain.disassembler"
 _WARP_SIZE = 32
 

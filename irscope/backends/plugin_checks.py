@@ -25,9 +25,7 @@ _BUILT_IN = (CUDA, HIP)
 def check_backend(backend: Backend, before: tuple[Backend, ...]) -> Backend:
     """Registers the languages of `backend` and returns it with functions that never raise.
 
-    `before` are the plug-ins before it.
-
-    Raises ValueError if it cannot be used.
+    `before` are the plug-ins before it. Raises ValueError if it cannot be used.
     """
     others = (*_BUILT_IN, *before)
     if not backend.name.isidentifier() or backend.name in {other.name for other in others}:
@@ -51,7 +49,7 @@ def check_backend(backend: Backend, before: tuple[Backend, ...]) -> Backend:
 
 
 def _guarded(backend: Backend) -> Backend:
-    """`backend` with functions that give what is known without them instead of raising."""
+    """`backend` with functions that return a default instead of raising."""
 
     def guard(name: str, instead: Callable[..., Any]) -> Any:
         return guarded(getattr(backend, name), instead, f"{name} of the backend '{backend.name}'")

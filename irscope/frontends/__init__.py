@@ -33,7 +33,7 @@ INDUCTOR = Frontend(
     package="torch._inductor",
     record="irscope.capturing.record.inductor:recorded_inductor",
 )
-# The function that the user wrote; the kernel's Python is the Triton that Helion generates from it.
+# The function that the user wrote. The source of the kernel is the Triton that Helion generates from it.
 HELION = Frontend(
     "helion",
     (Stage("helion", "python"),),

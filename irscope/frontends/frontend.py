@@ -12,8 +12,8 @@ from irscope.model import Stage
 class Frontend:
     """A language or library that makes Triton kernels; one per line of FRONTENDS.
 
-    A hook is "module:function", imported when it is first needed, so that a front end costs nothing until a
-    program imports it.
+    A hook is "module:function", imported when it is first needed, so that a front end takes no time until
+    a program imports it.
 
       name: what it is called ("helion").
       stages: its source stages in order, from the user's text to the module that Triton's passes begin with.
@@ -21,7 +21,7 @@ class Frontend:
       package: the module whose import means that a program uses it; "" if every program does.
       record: a context manager, called with the `Recorder` of a program under `irscope run` and
         `irscope.capture` right after `package` is imported, and left when the recording ends. Within it, it
-        may wrap what it needs, record kernels, and say what it generated with `Recorder.with_frontend`.
+        may patch the package, record kernels, and describe generated kernels with `Recorder.with_frontend`.
       unwrap: called with an object of the user's file after `package` is imported; returns the Triton kernel
         (`@triton.jit`, or decorated with `@triton.autotune`) that the object compiles to, None if it is not
         of this front end. `irscope compile FILE::KERNEL` then compiles that kernel.

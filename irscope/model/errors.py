@@ -27,5 +27,11 @@ class ArgumentError(UserError):
         return f"--{self.argument.replace('_', '-')}: {_with_guess(self.problem, self.command or self.guess)}"
 
 
+def error_line(error: BaseException) -> str:
+    """The type and text of an exception, as one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def _with_guess(problem: str, guess: str) -> str:
     return f"{problem}; a guess to check: {guess}" if guess else problem

@@ -31,19 +31,6 @@ def check_regular(path: Path, use: str = "read") -> os.stat_result:
     return state
 
 
-def read_user_file(path: Path, limit: int) -> bytes:
-    """The content of a regular file. Raises UserError if it is not one, or larger than `limit` bytes."""
-    try:
-        check_regular(path)
-        with path.open("rb") as file:
-            content = file.read(limit + 1)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(content) > limit:
-        raise UserError(f"{path}: larger than {limit:,} bytes, the most that irscope reads of such a file")
-    return content
-
-
 def output_target(path: Path) -> Path:
     """The file that writing to `path` replaces or creates: the target of a symbolic link, else `path`.
 

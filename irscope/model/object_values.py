@@ -47,7 +47,7 @@ class ListValue:
 class NamedValue:
     """A function, a class, an enum member: a value that only its name describes.
 
-    `source` is the start of the sha256 of a function's text and of all that it calls, "" if it is none.
+    `source` is the start of the sha256 of a function's text and of all that it calls, "" for other values.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Expression:
         return self.text
 
 
-def literal(value: Value) -> str:
+def literal(value: Value | Expression) -> str:
     """`value` as Python text: strings are quoted."""
     if isinstance(value, tuple):
         words = ", ".join(map(literal, value))

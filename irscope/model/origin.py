@@ -1,4 +1,4 @@
-"""What a kernel that a framework generated computes: nodes of the program's graph and lines of its Python."""
+"""The origin of a kernel that a framework generated: nodes of the program's graph and lines of its Python."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Origin:
 
     `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its
     nodes that the kernel computes by their names in the program's graph, `operators` the operators that
-    these became ("aten.relu"), `lines` the lines of the program that they came from. `trial` says what the
-    kernel was measured for if the program does not launch it. `configs` is how many configs there were
+    these became ("aten.relu"), `lines` the lines of the program that they came from. `trial` is the
+    reason for measuring the kernel if the program does not launch it. `configs` is the number of configs
     (0: unknown) if the generator's cache had chosen one of them, so that the others were not compiled.
     """
 
@@ -60,7 +60,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """The summary and the choice: what views print about a generated kernel."""
+        """The summary, the trial and the choice, for views."""
         computed = f"computes {self.summary}" if self.summary else ""
         return "; ".join(filter(None, [computed, self.trial, self.choice]))
 
@@ -79,7 +79,7 @@ def origin_to_json(origin: Origin) -> dict[str, Any]:
 
 
 def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:
-    """The origin in a variant's metadata, without whatever is malformed; None if there is none."""
+    """The origin in a variant's metadata without malformed entries; None if there is no origin."""
     found = metadata.get(ORIGIN)
     if not isinstance(found, Mapping):
         return None

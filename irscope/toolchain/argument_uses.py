@@ -90,7 +90,7 @@ class _Function:
                 self.uses.floats |= {name} & self._names
 
     def _call(self, node: ast.Call) -> None:
-        name, first = _last_name(node.func), _argument(node)
+        name, first = last_name(node.func), _argument(node)
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         of_parameter = isinstance(owner, ast.Name) and owner.id in self._names
         if isinstance(node.func, ast.Name) and name in self._names:
@@ -117,7 +117,7 @@ class _Function:
 
     def _cast(self, value: ast.expr, type_: ast.expr) -> None:
         """`value.to(type_)`."""
-        if isinstance(type_, ast.Call) and _last_name(type_.func) == "pointer_type":
+        if isinstance(type_, ast.Call) and last_name(type_.func) == "pointer_type":
             self.uses.addresses |= self._base(value)
             self.uses.indices |= self._loaded(value)
         elif isinstance(type_, ast.Name):
@@ -181,7 +181,7 @@ class _Function:
         """The pointers that the values in an expression are loaded from; comparisons have none."""
         found: set[str] = set()
         for part in self._reached(node):
-            if isinstance(part, ast.Call) and _last_name(part.func) == "load":
+            if isinstance(part, ast.Call) and last_name(part.func) == "load":
                 address = _argument(part)
                 found |= self._base(address) if address is not None else set()
         return found
@@ -201,7 +201,7 @@ class _Function:
                 visited.add(part.id)
                 pending += [*self._assigned.get(part.id, []), *self._increments.get(part.id, [])]
             elif not isinstance(part, ast.Compare) and not (
-                isinstance(part, ast.Call) and _last_name(part.func) == "load"
+                isinstance(part, ast.Call) and last_name(part.func) == "load"
             ):
                 pending += ast.iter_child_nodes(part)
 
@@ -237,7 +237,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _same_base(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call whose base address the result has; `x.to(tl.pointer_type(...))` makes one."""
-    name = _last_name(call.func)
+    name = last_name(call.func)
     if name == "to" and isinstance(call.func, ast.Attribute):
         return [] if any(isinstance(argument, ast.Call) for argument in call.args) else [call.func.value]
     return call.args[1:3] if name == "where" else call.args[:1] if name in _SAME_BASE else []
@@ -255,7 +255,7 @@ def _rank(offsets: ast.expr | None) -> int:
     return len(offsets.elts) if isinstance(offsets, ast.List | ast.Tuple) else 2
 
 
-def _last_name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     """`load` of `tl.load`."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 

@@ -1,4 +1,4 @@
-"""Constexpr values: what users write and programs pass, and the model's plain data for it.
+"""Constexpr values: converts those that users write and programs pass to the model's plain data, and back.
 
 Runs in processes that have Triton and the kernel's file.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irscope.model import Dtype, Expression, ListValue, NamedValue, ObjectValue, UserError, Value, parse_value
+from irscope.model.errors import error_line
 from irscope.model.tuning_config import DTYPE_NAMES
 
 _GLUON = "triton.experimental.gluon.language"
@@ -96,7 +97,7 @@ def _class_name(type_: type) -> str:
 
 
 def _plain_dtype(value: Any) -> Dtype | None:
-    """An element type of tl or torch; None if `value` is none."""
+    """An element type of tl or torch; None if `value` is something else."""
     text = str(value)
     parsed = parse_value(text)
     if isinstance(parsed, Dtype):  # "torch.float16"
@@ -113,15 +114,15 @@ def _plain_name(value: Any) -> NamedValue:
 
 
 def _source_digest(value: Any) -> str:
-    """The start of Triton's hash of a @triton.jit function's source; "" if `value` is none."""
+    """The start of Triton's hash of a @triton.jit function's source; "" for any other value."""
     key = getattr(value, "cache_key", "")
     return key[:12] if isinstance(key, str) else ""
 
 
 class Constants:
-    """The objects that the constexpr values of a kernel stand for.
+    """Converts the constexpr values of a kernel to plain data, and back.
 
-    It knows each object whose plain value it was asked for, and the names of the kernel's file.
+    It remembers each object that it converted, and knows the names of the kernel's file.
     """
 
     def __init__(self, function: Any) -> None:
@@ -145,7 +146,7 @@ class Constants:
             return
         if isinstance(plain, ObjectValue | NamedValue):
             known = self._objects.setdefault(plain, value)
-            # A text of its own describes an object; a name or an address does not.
+            # Two functions can have one name, and two objects one text without addresses.
             named = isinstance(plain, NamedValue) and (callable(value) or _NO_ADDRESS in plain.name)
             if named and known is not value and known != value:
                 raise UserError(f"two different values are both called {plain}; give them different names")
@@ -171,7 +172,7 @@ class Constants:
         return value
 
     def evaluate(self, text: str) -> Value:
-        """The plain value of Python text that a user wrote. A word that names nothing here is a string.
+        """The plain value of Python text that a user wrote. A word without a meaning is a string.
 
         Raises UserError if it is wrong.
         """
@@ -185,7 +186,7 @@ class Constants:
             return text
         try:
             value = eval(text.strip(), self._scope(tree))  # noqa: S307 - the user's own text, next to the user's own file
-        except Exception as error:
+        except Exception as error:  # user code may raise anything
             raise UserError(f"{text}: {_problem(error)}") from error
         if inspect.ismodule(value):
             raise UserError(f"{text}: a module, not a constant")
@@ -230,11 +231,11 @@ class Constants:
         return {**known, **self._namespace()}
 
     def _rebuilt(self, value: ObjectValue | NamedValue) -> Any:
-        """An object made anew from its class's name and its fields, or found by its name."""
+        """A new object from the name of its class and its fields, or the object of a name."""
         path = value.type if isinstance(value, ObjectValue) else value.name
         first, *rest = path.split(".")
-        found = self._namespace().get(first, None)
-        found = _default(first) if first == "gl" or found is None else found
+        found = None if first == "gl" else self._namespace().get(first)
+        found = _default(first) if found is None else found
         for name in rest:
             found = getattr(found, name, None)
         if found is None:
@@ -245,7 +246,7 @@ class Constants:
 
 
 def _default(name: str) -> Any:
-    """What a name means unless the kernel's file defines it; None if it means nothing."""
+    """The meaning of a name that the kernel's file does not define; None if it has none."""
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name.endswith("Layout"):
@@ -260,7 +261,7 @@ def _names(tree: ast.expr) -> list[str]:
 
 def _problem(error: Exception) -> str:
     """An exception in one line; an assertion without a message by its source line."""
-    text = " ".join(str(error).split())
-    if not text and (frames := traceback.extract_tb(error.__traceback__)):
-        text = frames[-1].line or ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    if str(error).strip() or not frames or not frames[-1].line:
+        return error_line(error)
+    return f"{type(error).__name__}: {frames[-1].line}"

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from irscope.toolchain.argument_uses import Resolve, Uses, argument_nodes, uses_of
@@ -54,15 +55,20 @@ class Guess:
     constants: Mapping[str, str]
 
 
-def guess(function: ast.FunctionDef, resolve: Resolve) -> Guess:
-    """The likely types of the run-time parameters and values of the constexprs that have no default."""
+def guess(function: ast.FunctionDef, resolve: Resolve, constexprs: Collection[str] | None = None) -> Guess:
+    """The likely types of the run-time parameters and values of the constexprs that have no default.
+
+    `constexprs` are the names of the constexprs; None: the parameters with `constexpr` in the annotation.
+    """
     uses = uses_of(function, resolve)
     defaults = _defaults(function)
+    if constexprs is None:
+        constexprs = {name for name, (argument, _) in defaults.items() if _is_constexpr(argument)}
     types, constants = {}, {}
-    shapes = [name for name, node in defaults.items() if _is_constexpr(node[0]) and name in uses.shapes]
+    shapes = uses.shapes.intersection(constexprs)
     last = _last_strides(defaults)
     for name, (argument, default) in defaults.items():
-        if not _is_constexpr(argument):
+        if name not in constexprs:
             types[name] = "1" if name in last else _type(name, uses, argument, default)
         elif default is None and name not in uses.called:
             constants[name] = _constant(name, uses, len(shapes))
@@ -116,7 +122,7 @@ def _pointee(name: str, uses: Uses) -> str:
 
 def _constant(name: str, uses: Uses, shapes: int) -> str:
     if name in uses.strings:
-        return f'"{uses.strings[name]}"'
+        return json.dumps(uses.strings[name])  # a Python literal, in double quotes
     if name in uses.dtypes or name.lower().endswith("dtype"):
         return "tl.float32" if "acc" in name.lower() else "tl.float16"
     if name.lower() in _OPTIONS:

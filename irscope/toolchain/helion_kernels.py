@@ -1,4 +1,4 @@
-"""Helion kernels of a file: their names, example arguments, and configs, from what a user types.
+"""Helion kernels of a file: their names, example arguments, and configs, from the user's options.
 
 `helion_kernel` reads the file's text; the other functions need Helion, and run where the file is imported.
 """
@@ -14,11 +14,11 @@ from typing import Any
 
 from irscope.model import Dtype, UserError, parse_value
 from irscope.model.text import split_entries
+from irscope.toolchain.signature import NAMED
 
 _TENSOR = re.compile(
     r"(?P<dtype>[a-z]\w*)\s*\[(?P<sizes>[\d,\s]*)\](?:\s*strides\s*\[(?P<strides>[\d,\s]*)\])?"
 )
-_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
 # torch's names of Triton's element types.
 _TORCH_NAMES = {
     "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
@@ -59,7 +59,7 @@ def helion_kernels(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported_from_helion(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The names of a file that are Helion, or something in it: name -> what it is in Helion."""
+    """The names that a file imports from Helion, with the path of each: "h", "helion"."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -92,8 +92,8 @@ def example_arguments(kernel: Any, signature: str, constants: Mapping[str, str])
     UserError if it does not fit the kernel.
     """
     entries = split_entries(signature)
-    named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))} | dict(constants)
-    positional = [_argument(entry) for entry in entries if not _NAMED.fullmatch(entry)]
+    named = {match[1]: match[2] for entry in entries if (match := NAMED.fullmatch(entry))} | dict(constants)
+    positional = [_argument(entry) for entry in entries if not NAMED.fullmatch(entry)]
     try:
         values = {name: _argument(text) for name, text in named.items()}
         return tuple(kernel.normalize_args(*positional, **values))

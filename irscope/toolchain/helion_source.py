@@ -1,4 +1,4 @@
-"""What Helion generates a Triton kernel from: the user's function and a config, as plain data.
+"""The source of a Triton kernel that Helion generates: the user's function and a config, as plain data.
 
 Works on Helion's own objects (`helion.Config`, bound kernels), so it needs no import of Helion.
 """
@@ -33,7 +33,7 @@ class HelionSource:
 
 
 def helion_source(bound: Any, config: Any) -> HelionSource:
-    """The source of what a bound kernel of Helion generates under this config."""
+    """The source of the kernel that a bound kernel of Helion generates under this config."""
     full = full_config(bound, config)
     return HelionSource(function_text(bound.kernel.fn), config_values(full), _block_sizes(bound, full))
 

@@ -146,8 +146,8 @@ class Outcome:
     def added_to(self, variant: NewVariant) -> NewVariant:
         """`variant` with everything in this outcome."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        # A compilation that ended before its key was computed keeps what was known of the key, and one that
-        # failed its source stages.
+        # A compilation that ended before its key was computed keeps the known part of the key, and one that
+        # failed keeps its source stages.
         kept = ("cache_key", "artifacts", "metadata")
         known = {name: {**getattr(variant, name), **values[name]} for name in kept}
         return replace(variant, **values | known)

@@ -14,6 +14,7 @@ from typing import Any
 
 from irscope.frontends import Frontend, all_frontends
 from irscope.model import Config, SourceFunction, UserError
+from irscope.model.errors import error_line
 from irscope.plugins import problems
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.helion_kernels import helion_kernel
@@ -172,15 +173,13 @@ def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
 
 
 def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
-    """What a hook of a front end returns; None if it has no such hook. Raises UserError if that fails."""
+    """The result of a front end's hook; None if it has no such hook. Raises UserError if the hook fails."""
     if not hook:
         return None
     try:
         return resolve_name(hook)(argument)
-    except Exception as error:
-        raise UserError(
-            f"{hook} of the front end '{frontend.name}': {type(error).__name__}: {error}"
-        ) from error
+    except Exception as error:  # the plug-in's own code
+        raise UserError(f"{hook} of the front end '{frontend.name}': {error_line(error)}") from error
 
 
 def _decorated(value: Any) -> Any:

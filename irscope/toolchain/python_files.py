@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from irscope.model import UserError
+from irscope.model.errors import error_line
 
 NOTEBOOK = ".ipynb"
 _DEFINING = (ast.FunctionDef, ast.ClassDef)
@@ -79,16 +80,16 @@ def import_file(path: Path) -> LoadedFile:
     except (SyntaxError, SystemExit, KeyboardInterrupt) as error:
         raise _import_error(path, error, skipped) from error
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        told = _import_error(path, error, skipped)
+        problem = _import_error(path, error, skipped)
         module = _new_module(path, _free_name(path, ".".join(_module_name(path))))
-        skipped += _run_definitions(module, path.read_text(encoding="utf-8"), path)
-        return LoadedFile(vars(module), tuple(skipped), told)
+        skipped += _run_definitions(module, path.read_bytes(), path)
+        return LoadedFile(vars(module), tuple(skipped), problem)
 
 
 def _import(path: Path, skipped: list[str]) -> ModuleType:
     """Imports a file under its name in its package, so that its relative imports work.
 
-    A file that cannot be imported so may need no package: it is imported alone as the last resort.
+    If that fails, the file is imported alone: it may not need the package.
     """
     if not _package_of(path):
         return _import_alone(path)
@@ -132,17 +133,16 @@ def _import_packages(path: Path, skipped: list[str]) -> None:
     _add_to_path(root)
     for depth in range(1, len(package) + 1):
         name, folder = ".".join(package[:depth]), root.joinpath(*package[:depth])
+        file = folder / "__init__.py"
         try:
             if folder in map(Path, importlib.import_module(name).__path__):
                 continue
         except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
-            skipped.append(f"{folder.name}/__init__.py: {one_line(error)}")
-        module = _new_module(folder / "__init__.py", name)
+            skipped.append(f"{folder.name}/__init__.py: {error_line(error)}")
+        module = _new_module(file, name)
         module.__path__ = [str(folder)]
-        if (folder / "__init__.py").is_file():
-            _run_definitions(
-                module, (folder / "__init__.py").read_text(encoding="utf-8"), folder / "__init__.py"
-            )
+        if file.is_file():
+            _run_definitions(module, file.read_bytes(), file)
 
 
 def _package_of(path: Path) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def _execute(path: Path, name: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[name]
+        sys.modules.pop(name, None)  # the file may have removed or replaced it
         raise
     return module
 
@@ -200,11 +200,11 @@ def _run_notebook(path: Path) -> Mapping[str, Any]:
     return vars(module)
 
 
-def _run_definitions(module: ModuleType, source: str, path: Path) -> list[str]:
+def _run_definitions(module: ModuleType, source: str | bytes, path: Path) -> list[str]:
     """Executes the imports, definitions and assignments of a file, within `if` and `try` too, one by one.
 
     Other statements do not run: without a GPU or another module, the file cannot run as a whole. Returns a
-    line for each statement that failed.
+    line for each statement that failed. Bytes are decoded as Python decodes a file.
     """
     failed = []
     for statement in ast.parse(source, str(path)).body:
@@ -214,7 +214,7 @@ def _run_definitions(module: ModuleType, source: str, path: Path) -> list[str]:
         try:
             exec(code, vars(module))  # noqa: S102 - the user asked to import the file
         except Exception as error:  # noqa: BLE001 - user code may raise anything
-            failed.append(f"{path.name}:{statement.lineno}: {one_line(error)}")
+            failed.append(f"{path.name}:{statement.lineno}: {error_line(error)}")
     return failed
 
 
@@ -224,7 +224,7 @@ def _notebook_source(path: Path) -> str:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: not a Jupyter notebook: {one_line(error)}") from error
+        raise UserError(f"{path}: not a Jupyter notebook: {error_line(error)}") from error
     lines = [line for code in codes if not code.startswith("%%") for line in [*code.split("\n"), ""]]
     return "\n".join(f"# {line}" if line.lstrip().startswith(_MAGIC) else line for line in lines)
 
@@ -235,15 +235,16 @@ def _import_error(path: Path, error: BaseException, packages: list[str]) -> User
         return UserError(
             f"{path}: needs the module '{error.name}', which is not installed{_install(error.name, path)}"
         )
-    # A package that is imported in part is a likelier cause than what fails after it.
+    # A package that is imported in part is the likelier cause.
     cause = f" (after {packages[0]})" if packages else ""
-    return UserError(f"{path}: importing it fails: {one_line(error)}{cause}{_run_instead(path)}")
+    return UserError(f"{path}: importing it fails: {error_line(error)}{cause}{_run_instead(path)}")
 
 
 def _install(module: str, path: Path) -> str:
     """The command that installs a module; empty if it should be a part of the file's own package."""
     name = module.partition(".")[0]
-    if name in _package_of(path)[:1] or importlib.util.find_spec(name) is not None:
+    # find_spec raises for modules that a program made and put into sys.modules.
+    if name in _package_of(path)[:1] or name in sys.modules or importlib.util.find_spec(name) is not None:
         return ""
     return (
         "; pip install 'irscope[run]'"
@@ -256,9 +257,3 @@ def _run_instead(path: Path) -> str:
     """The command that captures what a program launches from this file."""
     name = ".".join(_module_name(path))
     return f"; if a program of yours uses it, capture that: irscope run PROGRAM.py, or irscope run -m {name}"
-
-
-def one_line(error: BaseException) -> str:
-    """The type and text of an exception, as one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -13,7 +13,8 @@ from irscope.model.text import pluralize, split_entries
 
 _SCALAR = re.compile(r"i(?:1|8|16|32|64)|u(?:1|8|16|32|64)|(?:fp|bf)(?:16|32|64)|fp8\w+")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<.+>")
-_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
+# NAME=ENTRY in a signature.
+NAMED = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class SignatureItem:
 
 def split_named(text: str, names: frozenset[str]) -> tuple[str, dict[str, Value]]:
     """The signature without its entries `NAME=VALUE` for these names, and their values."""
-    entries = [(entry, _NAMED.fullmatch(entry)) for entry in split_entries(text)]
+    entries = [(entry, NAMED.fullmatch(entry)) for entry in split_entries(text)]
     rest = [entry for entry, match in entries if match is None or match[1] not in names]
     return ", ".join(rest), {m[1]: parse_value(m[2]) for _, m in entries if m is not None and m[1] in names}
 
@@ -48,11 +49,11 @@ def bind_signature(
     the constexprs, or every one not in `given` (those have values from elsewhere). Raises ArgumentError.
     """
     entries = split_entries(text)
-    named = {match[1]: match[2] for entry in entries if (match := _NAMED.fullmatch(entry))}
+    named = {match[1]: match[2] for entry in entries if (match := NAMED.fullmatch(entry))}
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in named if name not in names]:
         raise ArgumentError("signature", f"no parameter '{unknown[0]}'; the kernel has {', '.join(names)}")
-    positional = [entry for entry in entries if not _NAMED.fullmatch(entry)]
+    positional = [entry for entry in entries if not NAMED.fullmatch(entry)]
     rest = [parameter for parameter in parameters if parameter.name not in named]
     for candidates in (
         rest,

@@ -24,7 +24,7 @@ def install(plugin: str, folder: Path) -> dict[str, str]:
 
 
 def add_metadata(folder: Path, name: str, version: str, groups: dict[str, dict[str, str]]) -> None:
-    """Writes what a package manager writes for a package with these entry points."""
+    """Writes the metadata of a package with these entry points, as a package manager does."""
     info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

@@ -1,4 +1,4 @@
-"""Intel's backend as a plug-in: what triton-xpu 3.3 left in its cache, imported and viewed.
+"""Intel's backend as a plug-in: imports and views a cache entry of triton-xpu 3.3.
 
 tests/data/xpu is the cache entry of a kernel that adds 1.0, compiled for xpu:pvc without a device.
 """

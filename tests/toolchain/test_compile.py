@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from irscope.capturing.messages import Plan
 from irscope.cli import compile as command
 from irscope.cli.options import sweep_request
 from irscope.model import Dtype, UserError
+from irscope.model.errors import ArgumentError
 from irscope.store import CaptureReader, variant_names
 from tests.conftest import Irscope
 
@@ -283,6 +286,77 @@ def test_a_heuristic_may_ask_whether_an_argument_is_none(tmp_path: Path) -> None
     with pytest.raises(UserError, match="the heuristic of 'EVEN' reads the run-time argument 'n'"):
         planned(f"{file}::optional", "--signature", "*fp16, *fp16, i32")
     assert planned(f"{file}::optional", "--guess").jobs[0].config.get("EVEN") is False
+
+
+ALIASED = """
+import triton
+import triton.language as tl
+from triton.language import constexpr as C
+
+@triton.jit
+def aliased(x, N: C):
+    tl.store(x + tl.arange(0, N), 1)
+"""
+
+
+def test_a_constexpr_by_another_name_is_guessed_a_value(tmp_path: Path) -> None:
+    file = tmp_path / "aliased_constexpr.py"
+    file.write_text(ALIASED)
+    plan = planned(f"{file}::aliased", "--guess")
+    assert plan.notes == ('aliased: guessed --signature "x=*fp16:16" --config N=1024',)
+
+
+FAILING = """
+import triton
+import triton.language as tl
+
+WARPS = {64: 4}
+
+@triton.heuristics({"WARPS": lambda args: WARPS[args["BLOCK"]], "MODE": lambda args: args["mode"]})
+@triton.jit
+def failing(x, BLOCK: tl.constexpr, WARPS: tl.constexpr, MODE: tl.constexpr):
+    tl.store(x, WARPS)
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        (32, "the heuristic of 'WARPS' fails: KeyError: 32; give 'WARPS' a value"),
+        (
+            64,
+            "the heuristic of 'MODE' reads the run-time argument 'mode', which has no value",
+        ),
+    ],
+)
+def test_an_error_of_a_heuristic_is_not_a_missing_argument(tmp_path: Path, block: int, problem: str) -> None:
+    file = tmp_path / f"failing_heuristic_{block}.py"
+    file.write_text(FAILING)
+    with pytest.raises(UserError, match=re.escape(problem)):
+        planned(f"{file}::failing", "--signature", "*fp32", "--const", f"BLOCK={block}")
+
+
+QUOTED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def quoted(x, MODE: tl.constexpr, KIND: tl.constexpr):
+    if MODE == "two words":
+        tl.store(x, 1)
+"""
+
+
+def test_the_suggested_command_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    file = tmp_path / "quoted_values.py"
+    file.write_text(QUOTED)
+    with pytest.raises(ArgumentError) as raised:
+        planned(f"{file}::quoted", "--const", 'KIND="16"')
+    words = shlex.split(raised.value.command)
+    assert words[:2] == ["irscope", "compile"]
+    plan = planned(*words[2:])
+    values = {one.name: one.value for one in plan.jobs[0].specialization} | dict(plan.jobs[0].config.values)
+    assert (values["MODE"], values["KIND"]) == ("two words", "16")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from irscope.model import parse_value
 from irscope.toolchain.guess import Guess, guess
 
 HELPERS = """
@@ -79,3 +80,12 @@ def kernel(x, y_desc, p, M: tl.constexpr, N: "tl.constexpr", DTYPE: tl.constexpr
 )
 def test_numbers_by_default_annotation_and_name(parameter: str, type_: str) -> None:
     assert list(guessed(f"def kernel({parameter}): pass").types.values()) == [type_]
+
+
+def test_a_guessed_string_is_a_python_literal() -> None:
+    found = guessed("""
+def kernel(MODE: tl.constexpr):
+    if MODE == 'say "no"':
+        pass
+""")
+    assert parse_value(found.constants["MODE"]) == 'say "no"'

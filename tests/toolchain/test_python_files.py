@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -141,6 +142,26 @@ def test_statements_that_fail_are_left_out_and_named(tmp_path: Path) -> None:
     missing = f"{file}: needs the module 'no_such_module', which is not installed; pip install no_such_module"
     with pytest.raises(UserError, match=re.escape(missing)):
         find_kernel(file, "thrice")
+
+
+@pytest.mark.usefixtures("imports")
+def test_a_file_that_replaces_a_missing_module_by_an_empty_one_is_imported_without_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "empty_extension", ModuleType("empty_extension"))
+    (tmp_path / "stubbing.py").write_text("import empty_extension.operators\nSIZE = 4\n")
+    loaded = import_file(tmp_path / "stubbing.py")
+    assert loaded.names["SIZE"] == 4
+    assert str(loaded.error).endswith("needs the module 'empty_extension.operators', which is not installed")
+
+
+@pytest.mark.usefixtures("imports")
+def test_a_file_in_another_encoding_is_imported_in_part(tmp_path: Path) -> None:
+    text = "# coding: latin-1\nWORD = 'caf\u00e9'\nWRONG = missing\n"
+    (tmp_path / "encoded.py").write_bytes(text.encode("latin-1"))
+    loaded = import_file(tmp_path / "encoded.py")
+    assert loaded.names["WORD"] == "caf\u00e9"
+    assert loaded.skipped == ("encoded.py:3: NameError: name 'missing' is not defined",)
 
 
 @pytest.mark.usefixtures("imports")

@@ -29,7 +29,7 @@ _STAGE = "ttir"
 _WEIGHT = Severity.SEMANTICS.weight()
 # Order rarely matters.
 _MOVE_WEIGHT = Severity.LAYOUT.weight()
-# What a front end generated is explained by the config.
+# The config explains a front end's changes.
 _GENERATED_WEIGHT = Severity.MEMORY.weight()
 _GENERATING = HELION.stages[0].name
 # Nobody reads a rewritten kernel statement by statement.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from irscope.capturing.messages import Program, RunOptions, SubprocessOptions
@@ -36,11 +36,7 @@ class HelionRequest:
     @property
     def text(self) -> str:
         """The request as the argument of the program."""
-        file = str(self.file.absolute())
-        values = {
-            name: getattr(self, name) for name in ("kernel", "signature", "constants", "axes", "configs")
-        }
-        return json.dumps({"file": file, **values})
+        return json.dumps({**asdict(self), "file": str(self.file.absolute())})
 
 
 def compile_helion(
@@ -51,7 +47,7 @@ def compile_helion(
     command: str,
     on_change: Callable[[WrittenCounts], None],
 ) -> tuple[int, list[WrittenCounts]]:
-    """Compiles for one target after the other; returns the highest exit code, and what was written for each.
+    """Compiles for each target in turn; returns the highest exit code, and the counts written for each.
 
     The code is 1 if Helion rejected a config and 2 if the request does not fit the kernel. `open_` opens the
     capture for a target.

@@ -1,7 +1,7 @@
 """The values that `@triton.heuristics` compute, without a launch.
 
-A heuristic reads the arguments of the launch. Those that the signature only gives a type have no value here,
-but they are not None, which is all that many heuristics ask: `lambda args: args["bias"] is not None`.
+A heuristic reads the arguments of the launch. An argument of which the signature has only the type has no
+value, but it is not None, and many heuristics ask only that: `lambda args: args["bias"] is not None`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from irscope.model import OPTION_NAMES, Argument, Config, Value
-from irscope.model.errors import ArgumentError
+from irscope.model.errors import ArgumentError, error_line
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.kernels import FoundKernel
 
@@ -19,8 +19,19 @@ class _ReadError(Exception):
     """A heuristic computes with a run-time argument; the text is its name."""
 
 
+class _MissingError(KeyError):
+    """A heuristic reads an argument that is not given; a KeyError, as in a launch."""
+
+
+class _Arguments(dict[str, Any]):
+    """The arguments of a heuristic."""
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise _MissingError(name)
+
+
 class _RuntimeArgument:
-    """An argument whose value is unknown; `is None` is all that it answers."""
+    """An argument whose value is unknown; any use of it raises, except `is None`."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
@@ -41,8 +52,8 @@ def with_heuristics(
 ) -> Config:
     """The config with the values that `@triton.heuristics` compute from it and the arguments.
 
-    If a heuristic computes with a run-time argument, which has no value here, the guess counts. Raises
-    ArgumentError if there is none.
+    If a heuristic computes with a run-time argument, its guess is used. Raises ArgumentError if there is no
+    guess.
     """
     values = dict(config.values)
     known = {a.name: a.value if a.type == "constexpr" else _RuntimeArgument(a.name) for a in arguments}
@@ -60,21 +71,21 @@ def with_heuristics(
 
 
 def _value(name: str, heuristic: Any, known: Mapping[str, Any], constants: Constants) -> Value:
-    """What a heuristic returns. Raises ArgumentError if it cannot be computed here."""
+    """The result of a heuristic. Raises ArgumentError if it needs a launch, or fails."""
+    arguments = _Arguments({of: _real(value, constants) for of, value in known.items()})
     try:
-        return constants.plain(heuristic({of: _real(value, constants) for of, value in known.items()}))
-    except (_ReadError, KeyError) as error:
-        argument = f"'{error}'" if isinstance(error, _ReadError) else str(error)
+        value = heuristic(arguments)
+    except (_ReadError, _MissingError) as error:
         raise ArgumentError(
             "const",
-            f"the heuristic of '{name}' reads the run-time argument {argument}, which has no value here: "
-            f"add a value for '{name}'",
+            f"the heuristic of '{name}' reads the run-time argument '{error.args[0]}', which has no value "
+            f"without a launch: add a value for '{name}'",
         ) from error
     except Exception as error:  # user code may raise anything
-        problem = f"{type(error).__name__}: {error}"
         raise ArgumentError(
-            "const", f"the heuristic of '{name}' fails: {problem}; give '{name}' a value"
+            "const", f"the heuristic of '{name}' fails: {error_line(error)}; give '{name}' a value"
         ) from error
+    return constants.plain(value)
 
 
 def _real(value: Any, constants: Constants) -> Any:

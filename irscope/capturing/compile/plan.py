@@ -165,7 +165,7 @@ def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...
 
 
 def _expressions(request: SweepRequest) -> tuple[str, ...]:
-    """The texts that stand for values in a request."""
+    """The values of a request that are Python expressions, as text."""
     values = [*request.constants.values(), *(value for axis in request.axes.values() for value in axis)]
     return tuple(dict.fromkeys(value.text for value in values if isinstance(value, Expression)))
 

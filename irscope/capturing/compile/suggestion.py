@@ -10,7 +10,9 @@ from dataclasses import replace
 from irscope.capturing.messages import SweepRequest
 from irscope.model import Value, parse_value
 from irscope.model.errors import ArgumentError
+from irscope.model.object_values import literal
 from irscope.model.text import split_entries
+from irscope.toolchain.argument_uses import last_name
 from irscope.toolchain.guess import Guess, guess
 from irscope.toolchain.kernels import FoundKernel, called_functions
 from irscope.toolchain.signature import SignatureItem
@@ -25,10 +27,12 @@ def guess_arguments(found: FoundKernel) -> Guess:
     helpers = {helper.fn.__name__: helper for helper in called_functions(found.function)}
 
     def resolve(node: ast.expr) -> ast.FunctionDef | None:
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        name = last_name(node)
         return _definition(helpers[name]) if name in helpers else None
 
-    return guess(_definition(found.function), resolve)
+    # An annotation may be an alias of tl.constexpr, which only Triton knows.
+    constexprs = {parameter.name for parameter in found.function.params if parameter.is_constexpr}
+    return guess(_definition(found.function), resolve, constexprs)
 
 
 def missing_signature(
@@ -41,11 +45,13 @@ def missing_signature(
     entries = (f"{name}={guessed.types[name]}" if named else guessed.types[name] for name in runtime)
     signature = ", ".join(entries)
     words = ["irscope", "compile", kernel, "--signature", signature]
-    words += [word for name, value in request.constants.items() for word in ("--const", f"{name}={value}")]
+    words += [
+        word for name, value in request.constants.items() for word in ("--const", f"{name}={literal(value)}")
+    ]
     words += [
         word
         for name, values in request.axes.items()
-        for word in ("--config", f"{name}={','.join(map(str, values))}")
+        for word in ("--config", f"{name}={','.join(map(literal, values))}")
     ]
     words += _config_words(missing_constexprs(known, given | frozenset(request.constants)), guessed)
     targets = [str(target) for target in request.targets]
@@ -58,7 +64,7 @@ def missing_signature(
 def with_guesses(
     request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
 ) -> tuple[SweepRequest, str]:
-    """The request with its missing types and constexprs guessed, and a line that says what was guessed."""
+    """The request with its missing types and constexprs guessed, and a line with the guesses."""
     guessed, signature, words = guess_arguments(found), request.signature, []
     if signature is None and guessed.types:
         signature = ", ".join(f"{name}={type_}" for name, type_ in guessed.types.items())
@@ -98,7 +104,7 @@ def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) ->
 
 
 def _config_words(names: Sequence[str], guessed: Guess) -> list[str]:
-    """Options that set constexprs; VALUE where there is no guess."""
+    """Options that set constexprs; to VALUE if there is no guess."""
     return [word for text in _guesses(names, guessed) for word in ("--config", text)]
 
 
@@ -113,4 +119,10 @@ def _definition(function: object) -> ast.FunctionDef:
 
 
 def _command(words: Sequence[str]) -> str:
-    return " ".join(f'"{word}"' if " " in word or "*" in word else shlex.quote(word) for word in words)
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """`word` for a shell, in double quotes if these are enough."""
+    quoted = shlex.quote(word)
+    return quoted if quoted == word or set(word) & set('"$`\\!') else f'"{word}"'

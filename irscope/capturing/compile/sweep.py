@@ -67,7 +67,7 @@ def planned(
 def planned_each(
     request: SweepRequest, processes: int | None
 ) -> Iterator[tuple[Iterator[Plan | UserError], list[Worker]]]:
-    """The plan of each kernel of the request's file, or why there is none, and the workers.
+    """The plan of each kernel of the request's file (or the error), and the workers.
 
     Every worker imports the file once. Raises UserError if the file cannot be imported.
     """

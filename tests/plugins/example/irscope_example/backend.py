@@ -35,7 +35,7 @@ def disassemble(binary):
 
 
 def versions(arch):
-    """The tools whose version determines what is compiled."""
+    """The tools whose version determines the result of a compilation."""
     return {"exas": "1.0"}
 
 

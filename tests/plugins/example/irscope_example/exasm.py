@@ -1,4 +1,4 @@
-"""The assembly of the imaginary device: a language, and what its instructions do."""
+"""The assembly of the imaginary device: a language, and the kinds of its instructions."""
 
 import re
 from functools import cache

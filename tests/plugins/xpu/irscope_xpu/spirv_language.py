@@ -1,4 +1,4 @@
-"""SPIR-V as text: a language, and what its instructions do."""
+"""SPIR-V as text: a language, and the kinds of its instructions."""
 
 import re
 from functools import cache

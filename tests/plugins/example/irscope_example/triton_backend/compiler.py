@@ -1,4 +1,4 @@
-"""Triton's half of the backend. It borrows AMD's passes: what matters here is that Triton finds it."""
+"""Triton's half of the backend. It borrows AMD's passes."""
 
 import re
 
