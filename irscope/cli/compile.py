@@ -80,7 +80,6 @@ def _compile_each(
     """Compiles the plan of each kernel of a file; one without a plan is reported and left out."""
     from irscope.capturing.compile.sweep import Progress, compile_plan
     from irscope.cli.progress import compilation_bar
-    from irscope.model import UserError
 
     start, total, rejected = time.monotonic(), Progress(0), 0
     printed: set[str] = set()

@@ -102,6 +102,8 @@ class _Folder:
         try:
             path.mkdir(parents=True, exist_ok=True)
             occupied = any(path.iterdir())
+        except FileExistsError as error:
+            raise UserError(f"{path} is not a folder; choose another name with -o") from error
         except OSError as error:
             raise cannot_write(path, error) from error
         if occupied and not force:

@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.workspace import Workspace
 
     start = time.monotonic()
+    options.check_output(args, args.path)
     source = recognize(args.path)
     path = args.output or Path(f"{args.path.resolve().name.partition('.ndjson')[0]}.irscope")
 

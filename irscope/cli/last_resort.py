@@ -43,12 +43,17 @@ def _outside(error: Exception) -> str:
     """The line for an error whose cause is outside of irscope, such as a full disk; "" for others."""
     if isinstance(error, MemoryError):
         return "not enough memory"
-    if isinstance(error, sqlite3.OperationalError):
+    if isinstance(error, sqlite3.OperationalError) and not _is_wrong_statement(error):
         return f"the capture cannot be written: {error}"
     if isinstance(error, OSError) and error.errno in _OUTSIDE_ERRORS:
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "the output"
         return f"{name}: {os.strerror(error.errno or 0)}"
     return ""
+
+
+def _is_wrong_statement(error: sqlite3.OperationalError) -> bool:
+    """Whether a statement of ours is wrong, which is a bug (SQLITE_ERROR; Python 3.11 has the code)."""
+    return getattr(error, "sqlite_errorcode", None) == 1
 
 
 def _reason(error: Exception) -> str:

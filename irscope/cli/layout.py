@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the drawing. Raises UserError if there is nothing to draw."""
+    options.check_output(args, args.capture)
     if args.output and args.output.suffix == ".svg":
         args.format = "svg"
     if args.format == "svg" and args.value is None and args.access is None:

@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # noqa: BLE001 - the last resort
+    except Exception as error:  # noqa: BLE001 - a bug becomes one line and a file
         from irscope.cli.last_resort import discard_output, report
 
         code = 141 if isinstance(error, BrokenPipeError) else report(error, " ".join(words))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -225,9 +226,12 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     from irscope.model import parse_argument
 
     check_positive(args, "-j")
-    file, _, name = kernel.partition("::")
+    check_timeout(args)
+    file_name, _, name = kernel.partition("::")
+    file = _kernel_file(file_name)
+    check_output(args, file)
     request = SweepRequest(
-        file=_kernel_file(file),
+        file=file,
         kernel=name or None,
         signature=args.signature,
         constants={name: parse_argument(value) for name, value in map(_assignment, args.const)},
@@ -259,6 +263,25 @@ def check_positive(args: argparse.Namespace, *options: str) -> None:
         number = getattr(args, "jobs" if option == "-j" else option.strip("-").replace("-", "_"))
         if number is not None and number < 1:
             raise UserError(f"{option} must be at least 1")
+
+
+def check_timeout(args: argparse.Namespace) -> None:
+    """Raises UserError if --timeout is not more than 0."""
+    from irscope.model import UserError
+
+    if not args.timeout > 0:
+        raise UserError("--timeout must be more than 0")
+
+
+def check_output(args: argparse.Namespace, source: Path) -> None:
+    """Raises UserError if -o names the file that the command reads: --force would replace it."""
+    from irscope.model import UserError
+
+    with contextlib.suppress(OSError, ValueError):  # one of them does not exist
+        if args.output is not None and args.output.samefile(source):
+            raise UserError(
+                f"{args.output}: cannot be replaced: the command reads it; choose another name with -o"
+            )
 
 
 # Values.

@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = options.split_names(args.stage)
     for stage in wanted or ():
         check_has_rows(stage)
+    options.check_output(args, args.capture)
     output = args.output or (_STDOUT if args.format == "markdown" else Path(f"{args.capture.stem}.html"))
     if output != _STDOUT and output.exists() and not args.force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")

@@ -108,6 +108,8 @@ def _program(args: argparse.Namespace) -> Program:
         if words:
             if kind == "script" and not Path(words[0]).exists():
                 raise UserError(f"{words[0]}: no such file")
+            if kind == "script":
+                options.check_output(args, Path(words[0]))
             return Program(kind, words[0], tuple(words[1:]))
     raise UserError("specify SCRIPT.py, -m MODULE or -c CODE; see irscope run --help")
 
@@ -116,6 +118,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
     from irscope.capturing.messages import DEFAULT_CONFIGS, RunOptions
 
     options.check_positive(args, "-j", "--max-variants", "--configs")
+    options.check_timeout(args)
     target = options.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
     assumed = dict(map(_assumption, args.assume))

@@ -42,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
         from textual_serve.server import Server
     except ImportError:
         raise UserError("irscope serve needs textual-serve: pip install 'irscope[serve]'") from None
-    from irscope.workspace import CaptureReader
+    from irscope.workspace import Workspace
 
-    with CaptureReader(args.capture):  # raises here, not in the browser, if it cannot be opened
+    with Workspace(args.capture):  # raises here, not in the browser, if it cannot be read
         pass
     port = _bindable(args.host, args.port)
     host = f"[{args.host}]" if ":" in args.host else args.host

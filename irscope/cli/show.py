@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the stage. Raises UserError if the variant lacks it."""
+    options.check_output(args, args.capture)
     stage = check_stage(args.stage, with_texts=True)
     with Workspace(args.capture) as workspace:
         content = workspace.content(workspace.variant(args.variant), stage.name)

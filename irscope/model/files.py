@@ -52,8 +52,7 @@ def write_output(path: Path, content: bytes, force: bool) -> None:
     Raises UserError if it exists (unless `force`), is not a regular file, or cannot be written.
     """
     target = output_target(path)
-    # Not with_name: the name may be as long as the file system allows.
-    part = target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
+    part = unfinished(target)
     try:
         if target.exists() and not force:
             raise exists_already(path)
@@ -66,6 +65,12 @@ def write_output(path: Path, content: bytes, force: bool) -> None:
     finally:
         with contextlib.suppress(OSError, ValueError):
             part.unlink(missing_ok=True)
+
+
+def unfinished(target: Path) -> Path:
+    """The file that is written first and then renamed to `target`."""
+    # Not with_name: the name may be as long as the file system allows.
+    return target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
 
 
 def exists_already(path: Path) -> UserError:

@@ -146,9 +146,12 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     _refuse_super_journal(path)
     db = sqlite3.connect(path, timeout=30)
     try:
-        _harden(db)
-        with Damage(path):
+        try:
+            _harden(db)
             check_schema(db)
+        except DAMAGE as error:
+            db.close()
+            raise _unreadable(path, error) from error
         db.execute("PRAGMA journal_mode = WAL")
         # NORMAL: a killed process loses nothing; only a power failure can lose the last variants.
         db.execute("PRAGMA synchronous = NORMAL")

@@ -64,8 +64,9 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
     try:
         with ExitStack() as stack:
             captures = [stack.enter_context(CaptureReader(path)) for path in dict.fromkeys(inputs)]
+            unfinished.touch()  # fails before the work if the output cannot be written
             joined, read = _join(captures)
-            with CaptureWriter.create(unfinished) as writer:
+            with CaptureWriter.create(unfinished, force=True) as writer:
                 kernels = _write(writer, joined)
             stack.callback(OutputLock(target, output).release)  # nobody writes what is replaced
             for leftover in sidecars(target):

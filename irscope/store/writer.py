@@ -23,7 +23,7 @@ from irscope.model import (
     Variant,
 )
 from irscope.model.environment import environment_of
-from irscope.model.files import cannot_write, output_target
+from irscope.model.files import cannot_write, output_target, unfinished
 from irscope.store import encoding
 from irscope.store.connection import connect_writer, sidecars
 from irscope.store.encoding import Blob
@@ -323,7 +323,7 @@ def _opening(path: Path, target: Path) -> Iterator[OutputLock]:
 
 def _create(target: Path) -> None:
     """An empty capture, which replaces `target` by an atomic rename in its folder."""
-    part = target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
+    part = unfinished(target)
     try:
         part.unlink(missing_ok=True)
         with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as db:

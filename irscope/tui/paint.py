@@ -7,7 +7,6 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Protocol
 
-from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -42,6 +41,7 @@ STYLE_CLASSES = tuple(dict.fromkeys(_CLASSES.values()))
 
 # A piece of a line in one style: start, end, style class.
 _Run = tuple[int, int, str]
+_lexer = cache(lexer_for)
 
 
 class Styles(Protocol):
@@ -154,11 +154,6 @@ def _lex(piece: str, language: str) -> tuple[_Run, ...]:
         else:
             found.append((place, end, name))
     return tuple(found)
-
-
-@cache
-def _lexer(language: str) -> Lexer:
-    return lexer_for(language)
 
 
 @cache

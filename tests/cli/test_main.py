@@ -132,11 +132,29 @@ def test_a_bad_capture_is_one_line(irscope, capture, kind, word):
         (["dump", "add.irscope"], ["--output"]),
         (["dump", "add.irscope", "-o", ".", "--stage", "ttgir"], ["not empty", "--force"]),
         (["dump", "add.irscope", "-o", "out", "--stage", "ptxx"], ["ptxx", "ttgir"]),
-        (["dump", "add.irscope", "-o", "add.irscope"], ["add.irscope"]),
+        (["dump", "add.irscope", "-o", "add.irscope"], ["add.irscope", "not a folder"]),
+        (["compile", "add.py", "--timeout", "0"], ["--timeout"]),
+        (["run", "--timeout", "-1", "-c", "1"], ["--timeout"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(irscope, capture, words, expected):
     assert_one_line(irscope(*words), *expected)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "add.irscope", "#1"],
+        ["report", "add.irscope"],
+        ["layout", "add.irscope", "#1"],
+        ["import", "add.irscope"],
+        ["compile", "add.irscope"],
+    ],
+)
+def test_an_input_is_never_replaced(irscope, capture, words):
+    content = capture.read_bytes()
+    assert_one_line(irscope(*words, "-o", "add.irscope", "--force"), "the command reads it")
+    assert capture.read_bytes() == content
 
 
 def test_an_error_has_no_control_characters(irscope, capture):

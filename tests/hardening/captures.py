@@ -144,18 +144,18 @@ def _hostile_value(rng: random.Random, old: object) -> object:
     if kind == 2:
         return json_text(rng.choice(([value], {"name": value}, [[value, value]], {"x": [value]}, value)))
     with contextlib.suppress(ValueError, TypeError, RecursionError):
-        return json_text(_with_leaf(rng, json.loads(str(old)), value))
+        return json_text(with_leaf(rng, json.loads(str(old)), value))
     return json_text(value)
 
 
-def _with_leaf(rng: random.Random, value: object, leaf: object) -> object:
+def with_leaf(rng: random.Random, value: object, leaf: object) -> object:
     """`value` with one of its parts replaced by `leaf`."""
     if isinstance(value, list) and value and rng.random() < 0.9:
         index = rng.randrange(len(value))
-        return [*value[:index], _with_leaf(rng, value[index], leaf), *value[index + 1 :]]
+        return [*value[:index], with_leaf(rng, value[index], leaf), *value[index + 1 :]]
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(sorted(value))
-        return value | {key: _with_leaf(rng, value[key], leaf)}
+        return value | {key: with_leaf(rng, value[key], leaf)}
     return leaf
 
 

@@ -10,7 +10,7 @@ import os
 import random
 from pathlib import Path
 
-from tests.hardening.captures import _with_leaf
+from tests.hardening.captures import with_leaf
 from tests.hardening.hostile import TEXTS, VALUES, json_text
 from tests.hardening.views import VIEWS, run
 
@@ -44,7 +44,7 @@ def _metadata(rng: random.Random) -> str:
         "shared": 0,
     }
     for _ in range(rng.choice((0, 1, 1, 3))):
-        record = _with_leaf(rng, record, rng.choice(VALUES))
+        record = with_leaf(rng, record, rng.choice(VALUES))
     return json_text(record)
 
 
@@ -104,7 +104,7 @@ def _trace(rng: random.Random, source: Path) -> None:
         if rng.random() < 0.7:
             record = json.loads(kept[index])
             for _ in range(rng.randrange(1, 4)):
-                record = _with_leaf(rng, record, rng.choice(VALUES))
+                record = with_leaf(rng, record, rng.choice(VALUES))
             kept[index] = json_text(record)
     content = "\n".join(kept).encode("utf-8", "surrogatepass")
     if rng.random() < 0.2:

@@ -3,19 +3,65 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.language_registry import parse
-from tests.hardening.areas import AREAS, Area, generator
+from tests.hardening import texts
+from tests.hardening.areas import AREAS, NAMED, Area, generator
 from tests.hardening.campaign import campaign
 from tests.hardening.texts import LARGE, large_text
+from tests.hardening.views import BugError
 
 
 @pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name.replace(" ", "-"))
-def test_damaged_input_is_no_bug(area: Area, tmp_path: Path):
+def test_damaged_input_raises_nothing_unexpected(area: Area, tmp_path: Path):
+    run_short_part(area, tmp_path)  # a case asserts what must hold for it
+
+
+# A function that every case of an area calls.
+CALLED = {
+    "capture bytes": "irscope.store.reader.connect_reader",
+    "capture schema": "irscope.store.reader.connect_reader",
+    "capture values": "irscope.store.reader.connect_reader",
+    "capture stages": "irscope.store.reader.connect_reader",
+    "imports": "irscope.capturing.importers.import_capture.recognize",
+    "parsers": "tests.hardening.texts.parse",
+    "diffs": "tests.hardening.texts.diff_stage",
+    "lint": "irscope.workspace.linting._lint_source",
+}
+
+
+@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name.replace(" ", "-"))
+def test_an_unexpected_exception_fails_each_area(area: Area, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def planted(*args: object, **options: object) -> None:
+        raise RuntimeError("a planted bug")
+
+    monkeypatch.setattr(CALLED[area.name], planted)
+    with pytest.raises((BugError, RuntimeError), match="a planted bug"):
+        run_short_part(area, tmp_path)
+
+
+def test_a_lost_character_fails_the_parsers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(texts, "parse", lambda text, language: parse(text[:-1], language))
+    with pytest.raises(AssertionError):
+        run_short_part(NAMED["parsers"], tmp_path)
+
+
+def test_a_lost_row_fails_the_diffs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def without_last_row(*args: object) -> object:
+        diff = diff_stage(*args)  # type: ignore[arg-type]
+        return replace(diff, rows=diff.rows[:-1])
+
+    monkeypatch.setattr(texts, "diff_stage", without_last_row)
+    with pytest.raises(AssertionError):
+        run_short_part(NAMED["diffs"], tmp_path)
+
+
+def run_short_part(area: Area, tmp_path: Path) -> None:
     for number in range(area.short):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from irscope.cli import last_resort
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.store import CaptureReader, CaptureWriter
@@ -182,6 +185,22 @@ def test_a_writer_that_was_killed_holds_nothing(tmp_path: Path):
     with CaptureWriter.resume(path) as writer:
         assert writer.add_toolchain({"triton": "3.9.0"}, "first") == 1, "what it wrote is there"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no code")
+def test_a_wrong_statement_is_a_bug_and_a_full_disk_is_not(monkeypatch, capsys):
+    monkeypatch.setattr(last_resort, "_saved", lambda error, command: "")
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE t (x)")
+        db.execute("PRAGMA max_page_count = 2")
+        for statement, code, line in (
+            ("SELECT missing FROM t", 70, "internal error: OperationalError: no such column: missing"),
+            ("INSERT INTO t VALUES (zeroblob(100000))", 2, "the capture cannot be written: database or disk"),
+        ):
+            with pytest.raises(sqlite3.OperationalError) as raised:
+                db.execute(statement)
+            assert last_resort.report(raised.value, "list") == code
+            assert line in capsys.readouterr().err
 
 
 def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.language_registry import parse, strip_debug
 
-FOLDER = Path(__file__).parents[1] / "data" / "stages"
+_DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}
 SIGNS = "{}()<>[]#%^\"'\\@!,:;=\n\r\t\0\x1b \u2028\u202e\ud800"
 _PIECE = 600
@@ -21,7 +21,7 @@ _PIECE = 600
 def pieces() -> dict[str, list[str]]:
     """Pieces of real stages by language."""
     found: dict[str, list[str]] = {}
-    for path in sorted(FOLDER.iterdir()):
+    for path in [*sorted((_DATA / "stages").iterdir()), *sorted((_DATA / "sources").iterdir())]:
         language = LANGUAGES[path.name.rpartition(".")[2]]
         text = path.read_text()
         found.setdefault(language, []).extend(text[i : i + _PIECE] for i in range(0, len(text), _PIECE))
@@ -52,14 +52,19 @@ def damaged_text(rng: random.Random, known: list[str]) -> str:
 
 
 def parsed(rng: random.Random, folder: Path) -> None:
-    """Parses a damaged text: nothing is lost, and every operation is inside of the text."""
+    """Parses and strips a damaged text of any language."""
     language = rng.choice(sorted(pieces()))
     text = damaged_text(rng, pieces()[language])
+    check_parsing(text, language)
+    strip_debug(text, language)
+
+
+def check_parsing(text: str, language: str) -> None:
+    """Asserts that parsing loses nothing and that every operation is inside of the text."""
     document = parse(text, language)
     assert document.text == text
     assert all(0 <= op.line < op.end <= len(document.lines) for op in document.operations)
     assert all(-1 <= op.parent < len(document.operations) for op in document.operations)
-    strip_debug(text, language)
 
 
 def diffed(rng: random.Random, folder: Path) -> None:
@@ -86,7 +91,7 @@ def large_text(kind: str, lines: int, seed: int) -> tuple[str, str]:
     rng = random.Random(seed)
     match kind:
         case "repeated":
-            body = (FOLDER / _LARGE_STAGE).read_text().split("\n")
+            body = (_DATA / "stages" / _LARGE_STAGE).read_text().split("\n")
             return "\n".join(body[n % len(body)] for n in range(lines)), "llvm"
         case "different":
             numbers = (f"  %{seed}_{n} = op{seed} i32 %{seed}_{n - 1}, {2 * n + seed}" for n in range(lines))

@@ -209,6 +209,26 @@ def test_an_invalid_capture_is_reported_in_one_line(tmp_path: Path, damage, mess
     assert str(path) in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.write_text("PK" * 500), "not an irscope capture"),
+        (_another_database, "not an irscope capture"),
+        (_truncated, "truncated"),
+        (_newer, "newer irscope"),
+    ],
+)
+def test_an_invalid_capture_is_not_resumed(tmp_path: Path, damage, message: str):
+    path = tmp_path / "a.irscope"
+    write(path, *(new(block, artifacts={"ttir": os.urandom(9000)}) for block in range(20)))
+    damage(path)
+    content = path.read_bytes()
+    with pytest.raises(UserError, match=message):
+        CaptureWriter.resume(path)
+    assert path.read_bytes() == content
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
 def test_an_existing_file_is_kept(tmp_path: Path):
     path = tmp_path / "a.irscope"
     path.write_text("precious")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -129,6 +130,13 @@ def test_a_damaged_input_leaves_no_partial_output(tmp_path: Path, damage, there:
     assert str(bad) in str(raised.value)
     assert sorted(tmp_path.iterdir()) == before
     assert not there or out.read_text() == "precious"
+
+
+def test_an_output_that_cannot_be_written_is_named(tmp_path: Path):
+    write(tmp_path / "a.irscope", new(64))
+    output = tmp_path / "nowhere" / "out.irscope"
+    with pytest.raises(UserError, match=f"^{re.escape(str(output))}: cannot be written"):
+        merge_captures([tmp_path / "a.irscope"], output)
 
 
 # Stops in the middle of the merge, with a variant written and another to come.
