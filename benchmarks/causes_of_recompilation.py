@@ -151,7 +151,7 @@ for launch in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class Named:
-    """What `why` says about the two variants of a cause."""
+    """The output of `why` for the two variants of a cause."""
 
     cause: Cause
     reasons: tuple[str, ...]

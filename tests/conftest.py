@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settings of the test process that make tests faster."""
     # By default, collecting garbage is a quarter of the time of tests of the app.
     gc.set_threshold(100_000, 50, 50)
-    # What tests derive from captures must not reach the user's cache folder, nor come from there.
+    # Stages that tests derive from captures must not reach the user's cache folder, nor come from there.
     os.environ["IRSCOPE_CACHE"] = tempfile.mkdtemp(prefix="irscope-tests-")
     _stay_on_one_core()
 

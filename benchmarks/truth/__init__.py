@@ -1,1 +1,1 @@
-"""What irscope says, checked on kernels whose answer is known: see benchmarks/truth_of_findings.py."""
+"""Checks irscope's claims on kernels whose answer is known: see benchmarks/truth_of_findings.py."""

@@ -194,7 +194,7 @@ def _whole(said: Counter[str], found: Counter[str]) -> Check:
 
 
 def _or_with(said: Counter[str], rest: Counter[str], found: Counter[str]) -> Check:
-    """What is "outside of loops" has no position in a loop's Python, and can be before or after one."""
+    """Code "outside of loops" has no position in a loop's Python, and can be before or after one."""
     return _listed(said + rest if said + rest == found else said), _listed(found)
 
 

@@ -128,7 +128,7 @@ EDITS: dict[str, Callable[[Copy], Copy]] = {
 
 @dataclass
 class Totals:
-    """What was compared and what was found, of one kind of edit."""
+    """The comparisons and their findings, of one kind of edit."""
 
     pairs: int = 0
     stages: Counter[str] = field(default_factory=Counter)

@@ -37,7 +37,7 @@ _MOST_PAIRS = 6
 
 @dataclass
 class Tally:
-    """What was recounted: findings by kind, parts of sentences, and those that differ or that are skipped."""
+    """The recount: findings by kind, parts of sentences, and those that differ or that are skipped."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     parts: int = 0

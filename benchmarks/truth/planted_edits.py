@@ -136,7 +136,7 @@ def main() -> int:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What holds for one edit, and what is wrong."""
+    """The outcome of one edit: its correct claims and the wrong ones."""
 
     names: list[str]
     problems: list[str]

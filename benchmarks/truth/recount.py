@@ -164,7 +164,7 @@ class Side:
 
     @cached_property
     def places(self) -> Places:
-        """What each line of the kernel became: text of an access and number, by kind and line."""
+        """The accesses of each line of the kernel: text of an access and number, by kind and line."""
         found: dict[tuple[str, int | None], Counter[str]] = {}
         effects = ptx_effects if self.nvidia else amdgcn_effects
         moved = iter(self.moved_loads)
@@ -248,7 +248,7 @@ def _numbers(values: list[Any]) -> list[int]:
 
 
 def _cuobjdump(cubin: bytes, kernel: str) -> dict[str, int]:
-    """What `cuobjdump -res-usage` of Triton's own wheel prints."""
+    """The output of `cuobjdump -res-usage` from Triton's wheel."""
     import triton
 
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"

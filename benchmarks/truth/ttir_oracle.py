@@ -1,4 +1,4 @@
-"""What really differs between two TTIR modules: a simple count that shares nothing with the diff.
+"""The differences between two TTIR modules: a simple count that shares nothing with the diff.
 
 An operation is its text without names, and where its operands come from: a parameter, or the text of another
 operation. The operations that differ are the ones that one module has more often than the other.
@@ -29,7 +29,7 @@ _ALIAS = re.compile(r"(#loc\d*) = loc\((.*)\)$")
 _POSITION = re.compile(r'"[^"]*":(\d+):\d+')
 _COMMUTES = re.compile(r"arith\.(?:add|mul|and|or|xor|max|min)")
 
-# What is said of an operation whose operand was edited.
+# The word for an operation whose operand was edited.
 _READS = Change.OPERANDS | Change.CONSTANT
 
 _Key = tuple[str, tuple[object, ...]]
@@ -46,7 +46,7 @@ class Operation:
 
     @property
     def key(self) -> _Key:
-        """What is compared."""
+        """The part of an operation that is compared."""
         return self.text, self.keys
 
 

@@ -61,7 +61,7 @@ UNKNOWN = LaunchValue()
 
 
 def launch_values(flow: AxisFlow, launch: Launch | None) -> Mapping[Definition, LaunchValue]:
-    """What is known of each value in the last program of `launch`; without one, only steps and constants.
+    """The known range of each value in the last program of `launch`; without one, only steps and constants.
 
     Empty if the control flow is not structured, because the last program may then leave early, and if
     functions are not inlined.
@@ -166,7 +166,7 @@ class _Evaluation:
         return value is not None and value.uniform
 
     def _increment(self, loop: int, position: int) -> Definition | None:
-        """What each iteration adds to a carried value, if it is computed before the loop."""
+        """The step of each iteration of a carried value, if it is computed before the loop."""
         yielded = self._yields.get(loop)
         source = yielded[position] if yielded is not None and position < len(yielded) else None
         if source is None or self._flow.operations[source.owner].opcode not in ("arith.addi", "tt.addptr"):

@@ -25,7 +25,7 @@ _MIN_IMPRECISE = 32
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a variant is compiled for: its compute capability, 0 on AMD, warps and blocks per cluster.
+    """The target of a variant: its compute capability, 0 on AMD, warps and blocks per cluster.
 
     0 warps are unknown.
     """

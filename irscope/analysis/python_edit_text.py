@@ -177,7 +177,7 @@ def _signed(terms: Sequence[tuple[str, ast.AST]]) -> str:
 
 
 def _own_text(node: ast.AST) -> str:
-    """What a node says itself, without its children."""
+    """The text of a node without its children."""
     return str(
         node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     )
@@ -251,7 +251,7 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[str]:
 
 
 def _subject(call: ast.Call) -> str:
-    """What a call is: "the load of x_ptr", "tl.dot"."""
+    """A call in words: "the load of x_ptr", "tl.dot"."""
     callee = _callee(call)
     if callee in ("tl.load", "tl.store") and call.args:
         pointer = _pointer(call.args[0])

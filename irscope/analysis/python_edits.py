@@ -1,4 +1,4 @@
-"""What was edited between two versions of a function: its statements in pairs, and where each pair differs.
+"""The edits between two versions of a function: its statements in pairs, and where each pair differs.
 
     A: x = tl.load(p, mask=m)    ->    B: x = tl.load(p)        Difference(call, call, keyword "mask")
 

@@ -125,7 +125,7 @@ def _backends_with(stage: str) -> tuple[Backend, ...]:
 
 
 def instructions_of(stage: str) -> InstructionSet | None:
-    """What the instructions of an assembly or machine code stage do; None for any other stage."""
+    """The kinds of instructions of an assembly or machine code stage; None for any other stage."""
     if (backend := backend_with_assembly(stage)) is not None:
         return backend.instruction_set()
     machine = backend_with_machine_code(stage)

@@ -1,4 +1,4 @@
-"""What a command does with an unexpected exception: one line, an exit code, the traceback in a file."""
+"""Handles unexpected exceptions of a command: one line, an exit code, the traceback in a file."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def branches(document: Document) -> Branches:
 
 
 def registers(document: Document) -> RegisterUse:
-    """What the operations do with registers; only `irscope registers` and spills need it."""
+    """The registers of the operations; only `irscope registers` and spills need it."""
     from irscope.languages.ptx_registers import register_use
 
     return register_use(document)

@@ -58,7 +58,7 @@ class StackAccess:
 
 @dataclass(frozen=True)
 class RegisterUse:
-    """What every operation of a document does with registers.
+    """The registers that every operation of a document reads and writes.
 
     `accesses` has an entry per operation. `copies` maps each operation that only moves a value to the mask
     of the register that it comes from. `stack` are the accesses to local memory, in the order of the text.

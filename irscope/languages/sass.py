@@ -180,7 +180,7 @@ def strip_debug(lines: Iterable[str]) -> Iterator[str]:
 
 
 def registers(document: Document) -> RegisterUse:
-    """What the operations do with registers; only `irscope registers` and spills need it."""
+    """The registers of the operations; only `irscope registers` and spills need it."""
     from irscope.languages.sass_registers import register_use
 
     return register_use(document)

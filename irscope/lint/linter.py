@@ -25,7 +25,7 @@ def lint_source(text: str, path: str, rules: frozenset[str]) -> list[Diagnostic]
 
 
 def _found(rule: SourceRule, module: PythonModule) -> list[Diagnostic]:
-    """What a rule finds; nothing if an expression is nested too deeply for it."""
+    """The findings of a rule; none if an expression is nested too deeply for it."""
     try:
         return list(rule.check(module))
     except RecursionError:

@@ -162,11 +162,11 @@ class Variant:
 
     @property
     def origin(self) -> Origin | None:
-        """What the kernel computes, if a framework such as torch.compile generated it; None if not."""
+        """The computation of the kernel, if a framework such as torch.compile generated it; None if not."""
         return origin_from_metadata(self.metadata)
 
     @property
     def settings(self) -> dict[str, Value]:
-        """What a user chose for this variant: the values of its config, then its environment."""
+        """The values that a user chose for this variant: those of its config, then its environment."""
         environment = {name: parse_value(text) for name, text in self.environment.items()}
         return dict(self.config.values) | environment

@@ -1,6 +1,6 @@
 """SQLite connections to captures, which anybody may have written.
 
-Nothing in a capture is executed: its schema must be ours (`schema_check`), SQLite is told to distrust it, and
+Nothing in a capture is executed: its schema must be ours (`schema_check`), SQLite is set to distrust it, and
 no query may take more time or memory than the size of the file explains.
 """
 

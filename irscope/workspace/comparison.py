@@ -58,14 +58,14 @@ class Comparison:
 
     @property
     def origins(self) -> list[str]:
-        """What A and B compute, a line per side or one for both, if a framework generated them."""
+        """The computations of A and B, a line per side or one for both, if a framework generated them."""
         origins = (v.origin.sentence if v.origin else "" for v in self.variants)
         a, b = (one_line(sentence.removeprefix("computes ")) for sentence in origins)
         sides = [("A and B", a)] if a == b else [("A", a), ("B", b)]
         return [f"{side}: {text}" for side, text in sides if text]
 
     def heading(self, index: int) -> str:
-        """What A (0) or B (1) is called: `#1 BLOCK_M=64,num_warps=4`."""
+        """The name of A (0) or B (1): `#1 BLOCK_M=64,num_warps=4`."""
         return f"#{self.variants[index].id} {self.names[index]}"
 
     @property
@@ -154,7 +154,7 @@ class Comparison:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What matters about B compared with A, most important first, then what others explain."""
+        """The findings about B compared with A, most important first, then those that others explain."""
         diffs = {name: diff.in_lines_of_b() for name, diff in self._held.items()}
         return tuple(findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence)))
 
@@ -180,5 +180,5 @@ class Comparison:
 
     @property
     def remedies(self) -> list[str]:
-        """What would have avoided compiling B; empty unless A and B are duplicates."""
+        """The changes that would have avoided compiling B; empty unless A and B are duplicates."""
         return list(remedies(self.recompilation, self.a, self.b)) if self.duplicate else []

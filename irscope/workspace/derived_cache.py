@@ -1,4 +1,4 @@
-"""What was derived from captures that were only opened to be read: files in the user's cache folder.
+"""Stages derived from captures that were only opened to be read: files in the user's cache folder.
 
 A capture may be somebody else's, so nothing is written to it. A file is named after the hash of what it was
 derived from, so captures that share a cubin share its SASS.

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from irscope.backends import is_source_stage
 from irscope.diff.rows import Change, Row, StageDiff
 
-# What follows from a block size.
+# Differences that follow from a block size.
 _FROM_SHAPES = Change.SHAPE | Change.CONSTANT
 
 
 class Detail(enum.Enum):
-    """What counts as a change; the value is its name."""
+    """The differences that count as changes; the value is the name."""
 
     REAL = "real changes"
     SHAPES = "shapes too"

@@ -122,5 +122,5 @@ class SourceAges:
 
 
 def _name_and_file(kernel: Kernel) -> tuple[str, str]:
-    """What an edit of its source leaves unchanged of a kernel."""
+    """The identity of a kernel, which an edit of its source leaves unchanged."""
     return kernel.name, kernel.source.file

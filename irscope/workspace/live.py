@@ -71,7 +71,7 @@ Event = Planned | Started | StageMade | VariantFinished | Unchanged | Refused | 
 
 @dataclass
 class LiveUpdates:
-    """What a batch of events changed.
+    """The changes that a batch of events made.
 
     `rows`: variants were added or removed. `changed`: the ids of variants that have more to show. `planned`
     is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `notes` and

@@ -17,7 +17,7 @@ from irscope.languages.document import Document
 if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
 
-# What the diff of a pass compares.
+# The two modules that the diff of a pass compares.
 IN_A, IN_B, BOTH = "a", "b", "both"
 
 _NOTHING = "nothing"
@@ -61,7 +61,7 @@ class PassLine:
 
     @property
     def summary(self) -> str:
-        """What the pass did, of both sides if they differ; "" until that is known."""
+        """The effect of the pass, of both sides if they differ; "" until that is known."""
         if self.effects is None:
             return ""
         left, right = (
@@ -79,7 +79,7 @@ class PassLine:
 
 @dataclass(frozen=True, slots=True)
 class PassChange:
-    """What a pass changed, or how A and B differ after it (`between`).
+    """The changes of a pass, or the differences of A and B after it (`between`).
 
     Without a diff, `note` says why, and `after` is the module after a pass that translated it to another
     language.
@@ -158,7 +158,7 @@ class PassComparison:
         return bool(left or right)
 
     def change(self, line: PassLine, wanted: str) -> PassChange:
-        """What a pass changed in A or in B (`wanted`), or with BOTH, how A and B differ after it."""
+        """The changes of a pass in A or in B (`wanted`); with BOTH, the differences of A and B after it."""
         shown = line.comparable(wanted)
         step = line.b if shown == IN_B and line.b is not None else line.step
         left, right = _modules(line, shown)

@@ -145,7 +145,7 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
 
 
 def line_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[LineOutcome]:
-    """What a Python line became in a stage: classes whose numbers differ first, then the largest."""
+    """The operations of a Python line in a stage: classes whose numbers differ first, then the largest."""
     maps = source_maps(pair, stage)
     left, right = (side.counts(place) if side else None for side in (maps.left, maps.right))
     opcodes = {**(left or {}), **(right or {})}

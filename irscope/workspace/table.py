@@ -18,7 +18,7 @@ from irscope.model.varying import varying
 
 # A register count misleads without the others: if ptxas gives up, it reports 32 and kilobytes of stack.
 BOUND = ("registers", "stack", "n_spills")
-# What every view shows for a value that could not be determined.
+# Every view shows this for a value that could not be determined.
 UNKNOWN = "?"
 
 
@@ -43,7 +43,7 @@ class TableEntry:
 
     @property
     def note(self) -> str:
-        """What a narrow column says about the variant: `failed`, `no launch`, `= #2` or nothing."""
+        """The variant's state in a narrow column: `failed`, `no launch`, `= #2` or nothing."""
         if self.variant.failure:
             return "failed"
         if self.problem:
@@ -71,7 +71,7 @@ class TableSection:
 
     @property
     def origin(self) -> str:
-        """What the kernel computes, if a framework generated it, all variants from the same; "" if not."""
+        """The computation of a generated kernel, if that of all variants is the same; "" if not."""
         found = {entry.variant.origin for entry in self.entries}
         origin = found.pop() if len(found) == 1 else None
         return one_line(origin.sentence) if origin else ""

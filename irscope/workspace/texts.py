@@ -9,7 +9,7 @@ from irscope.model.stage import gluon_stage
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
-# What `--stage` accepts in addition to the names of the stage table.
+# The values of `--stage` in addition to the names of the stage table.
 TEXTS = (PYTHON, "error", "log", "output", "reasons")
 
 
@@ -79,7 +79,7 @@ def encoded(text: str) -> bytes:
 
 
 def _program(variant: Variant) -> list[str]:
-    """What a generated kernel computes and the lines of the program that it came from."""
+    """The computation of a generated kernel and the lines of the program that it came from."""
     if variant.origin is None:
         return []
     numbered = (

@@ -133,7 +133,7 @@ def _of_kernel(source: PythonSource, index: int, variant: Variant) -> bool:
 
 
 def _effects(pair: Comparison) -> Iterator[TextLine]:
-    # What differs first comes first, and the verdict says whether the machine code is identical.
+    # The first difference comes first, and the verdict says whether the machine code is identical.
     first = [finding for finding in pair.findings if finding.kind == "stages"]
     yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
     shown = len(pair.main_findings)

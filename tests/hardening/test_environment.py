@@ -24,7 +24,7 @@ IRSCOPE = f"'{sys.executable}' -m irscope"
 
 
 def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs irscope in a shell; I stands for irscope, C for a capture."""
+    """Runs irscope in a shell; I is replaced by irscope, C by a capture."""
     words = command.replace("I ", f"{IRSCOPE} ").replace(" C", f" '{CAPTURE}'")
     environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment
     return subprocess.run(

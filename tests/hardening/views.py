@@ -13,7 +13,7 @@ from unittest import mock
 from irscope.cli import last_resort
 from irscope.cli.main import main
 
-# What must never reach a terminal or a page: C0 except line feed and tab, DEL, C1, bidirectional controls.
+# Unsafe in a terminal or a page: C0 except line feed and tab, DEL, C1, bidirectional controls.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Every command that reads a capture, and its ways to print it.
 VIEWS: tuple[tuple[str, ...], ...] = (
@@ -61,7 +61,7 @@ class BugError(AssertionError):
 
 
 def run(words: tuple[str, ...], capture: Path, folder: Path) -> tuple[int, str]:
-    """Exit code and output of a command; C stands for the capture. Raises BugError.
+    """Exit code and output of a command; C is replaced by the capture. Raises BugError.
 
     A command ends with 0, 1 or 2, prints a line and no traceback, and nothing that commands a terminal.
     """

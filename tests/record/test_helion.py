@@ -48,7 +48,7 @@ def test_every_listed_config_is_compiled(captured: Capture):
         "block_sizes=[32,32,16],indexing=tensor_descriptor,num_warps=2",
     ]
     assert all(variant.failure is None and "cubin" in variant.artifacts for variant in matmul)
-    # What follows from the config is not part of the specialization.
+    # Values that follow from the config are not part of the specialization.
     assert [str(argument) for argument in matmul[0].specialization] == ["*fp16:16"] * 3
     assert matmul[0].kernel is matmul[1].kernel or matmul[0].kernel == matmul[1].kernel
     assert matmul[0].kernel != matmul[2].kernel

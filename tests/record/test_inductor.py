@@ -1,4 +1,4 @@
-"""What is recorded of torch.compile on a GPU, on a stub of one."""
+"""Recording of torch.compile on a GPU, on a stub of one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hashes_of(cache: Path, kernel: str) -> list[str]:
 
 @pytest.fixture
 def sent(ordinary: Recorded, monkeypatch: pytest.MonkeyPatch) -> list[Record]:
-    """What is recorded of an autotuner with two configs, one twice, and one that the cache does not have."""
+    """The record of an autotuner with two configs, one twice, and one that the cache does not have."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(ordinary.cache))
     found: list[Record] = []
     recorder = Recorder(RunOptions(None), found.append)

@@ -1,4 +1,4 @@
-"""What Inductor's output code says about its kernels: nodes, operators, program lines, template constants."""
+"""The facts in Inductor's output code about kernels: nodes, operators, program lines, template constants."""
 
 from __future__ import annotations
 

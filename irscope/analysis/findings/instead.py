@@ -1,4 +1,4 @@
-"""What accesses memory instead, if one side of a line has no instructions of a kind.
+"""The instructions that access memory instead, if one side of a line has no instructions of a kind.
 
 "Shared memory stores: 4 x 16-byte -> none" is true of the threads, but `cp.async` still writes shared memory.
 """

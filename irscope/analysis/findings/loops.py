@@ -147,7 +147,7 @@ def _unrolling(a: int | None, b: int | None) -> Iterator[str]:
 
 
 def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[str]:
-    """What ptxas made of a loop that is in the PTX of both sides."""
+    """The outcome in ptxas of a loop that is in the PTX of both sides."""
     a, b = sass
     if a.regions is None or b.regions is None:
         return

@@ -52,7 +52,7 @@ class _Side:
 
     @property
     def machine(self) -> Machine:
-        """What the variant is compiled for."""
+        """The machine that the variant is compiled for."""
         target, ctas = self.variant.target, self.variant.metadata.get("num_ctas")
         capability = int(target.arch) if target.backend == CUDA.name and str(target.arch).isdecimal() else 0
         return Machine(capability, self.warps, ctas if isinstance(ctas, int) else 1)
@@ -94,7 +94,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What differs in one or several products: the words, the severity, the effect in doublings."""
+    """The differences of one or several products: the words, the severity, the effect in doublings."""
 
     text: str
     severity: Severity
@@ -154,7 +154,7 @@ def _places_text(places: Sequence[SourcePlace], pair: PairContext) -> str:
 
 
 def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -> Iterator[str]:
-    """What follows from another instruction: itself by line, the layouts and loads of its operands."""
+    """The consequences of another instruction: itself by line, the layouts and loads of its operands."""
     if whole:
         yield "matrix"
     places = {place for dot in (*a, *b) for place in dot.called_from}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from irscope.languages.control_flow import ControlFlow
 from irscope.languages.registers import RegisterAccess
 
-# What an operation passes on: what each mask of registers held before an operation.
+# Values that an operation passes on: the value of each mask of registers before the operation.
 Sources = Mapping[int, Sequence[tuple[int, int]]]
 
 # Copies of copies of one register; more are a hostile text.

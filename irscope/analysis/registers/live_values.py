@@ -18,7 +18,7 @@ _UNKNOWN_LINE = SourceLine("", 0)
 
 @dataclass(frozen=True, slots=True)
 class LiveValue:
-    """What the live registers hold that one variable's lines computed.
+    """The live registers whose values one variable's lines computed.
 
     `lines` are those that computed it, the one with most registers first; `registers` of 32 bits per
     thread. A line computes its variable, and addresses and masks that it needs.
@@ -89,7 +89,7 @@ def live_values(code: MachineCode, registers: SourceOfRegisters, peak: int) -> l
     """
     live = code.liveness
     occupied, before = live.occupied(peak), live.before(peak)
-    # What the peak itself writes, unless only the operands are counted, or it writes to an operand.
+    # Registers that the peak itself writes, unless only operands are counted, or it writes to an operand.
     written = live.accesses[peak].writes & occupied & ~before
     found: dict[SourceLine, float] = defaultdict(float)
     for register in bits(written):

@@ -20,7 +20,7 @@ from irscope.languages.loops import LoopTree
 
 @dataclass(frozen=True, slots=True)
 class SpilledValue:
-    """What one line computed and then is kept in local memory.
+    """The values that one line computed and that are then kept in local memory.
 
     `value` is that line (line 0 if it is unknown), `words` the number of 4-byte words. `stores` and `loads`
     count the instructions by the line at which they are; the `loop_` ones are those of them in a loop, and

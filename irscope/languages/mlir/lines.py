@@ -1,4 +1,4 @@
-"""What a single line of Triton's MLIR says, for readers that do not need the whole module parsed."""
+"""Reads single lines of Triton's MLIR, for readers that do not need the whole module parsed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class _BlockOffsets:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """What a launch divides by the block: its text, and the blocks known not to divide it."""
+    """The dividend of a division by the block in a grid: its text, and the blocks known not to divide it."""
 
     text: str
     blocks: tuple[int, ...]
@@ -91,7 +91,7 @@ def _diagnostic(
 def _extent(
     launch: LaunchSite, grid: list[ast.expr], offsets: _BlockOffsets, module: PythonModule
 ) -> _Extent | None:
-    """What the grid rounds up; None if it does not, or if it is known to be a multiple of the block."""
+    """The value that the grid rounds up; None if there is none, or if it is a known multiple of the block."""
     node = rounded_up(grid[offsets.axis], launch.scope, module) if offsets.axis < len(grid) else None
     if node is None or _asserts_multiple(launch):
         return None
@@ -228,7 +228,7 @@ def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
 
 
 def _bound(kernel: KernelSource, name: str) -> str:
-    """What the kernel compares the offsets with elsewhere; "" if it never does."""
+    """The bound that the kernel compares the offsets with elsewhere; "" if it never does."""
     for node in kernel.nodes:
         match node:
             case ast.Compare(left, [ast.Lt()], [right]) if name in names_in(left):

@@ -25,7 +25,7 @@ def dimensions(launch: LaunchSite) -> list[ast.expr]:
 
 
 def _returned(name: str, scope: Scope) -> ast.expr | None:
-    """What the local function `name` returns, if that is all it does."""
+    """The expression that the local function `name` returns, if it does nothing else."""
     owner = scope.owner(name)
     if owner is None or owner.bound[name] != 1:
         return None

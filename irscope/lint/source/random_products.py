@@ -10,7 +10,7 @@ from irscope.lint.source.scope import Scope, inside
 from irscope.lint.source.static_values import unpacked
 
 _PRODUCTS = ("torch.matmul", "torch.mm", "torch.bmm")
-# What makes the product of float32 matrices, or its reference, anything but TF32 against float32.
+# Arguments and settings with which a product of float32 matrices and its reference are not TF32 and float32.
 _PRECISION_SETTINGS = (
     "allow_tf32",
     "set_float32_matmul_precision",

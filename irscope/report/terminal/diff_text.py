@@ -16,8 +16,8 @@ MAX_SOURCE_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    """What `diff_text` shows: `width` columns (None: a pipe, nothing is cut), `context` equal rows next to a
-    change, at most `rows` lines of rows (None: all), and all findings or the most important ones.
+    """The options of `diff_text`: `width` columns (None: a pipe, nothing is cut), `context` equal rows
+    next to a change, at most `rows` lines of rows (None: all), and all findings or the most important ones.
     """
 
     width: int | None = None

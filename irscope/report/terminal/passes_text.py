@@ -102,7 +102,7 @@ def _cells(line: PassLine, pair: bool) -> Iterator[list[str]]:
 
 
 def _effect(line: PassLine, index: int) -> str:
-    """What the pass did in A (0) or in B (1)."""
+    """The effect of the pass in A (0) or in B (1)."""
     if (line.a, line.b)[index] is None:
         return ""
     if line.touched is not None:

@@ -131,7 +131,7 @@ class CompareScreen(Screen[None]):
         if self._lesson is not None:
             self._lesson.action_lesson(1)
 
-    # What controllers and other screens use: see MainScreen.
+    # The interface for controllers and other screens: see MainScreen.
 
     @property
     def pair(self) -> PairState:
