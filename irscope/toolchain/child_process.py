@@ -1,0 +1,30 @@
+"""Starts a module of irscope in a new Python, which does not search the working directory for modules.
+
+`python -m` would: a file glob.py there would be imported in place of the standard library's. So this file is
+started as a script, and imports nothing before it has removed its own folder from the path.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """The command that calls `main(*arguments)` of a module in a new Python."""
+    return [sys.executable, __file__, module, *arguments]
+
+
+def _start() -> None:
+    folder, _, _ = __file__.rpartition("/")
+    root = folder.removesuffix("/irscope/toolchain")
+    if sys.path and sys.path[0] == folder:  # not under PYTHONSAFEPATH
+        del sys.path[0]
+    if root not in sys.path:  # irscope runs from a checkout that is not installed
+        sys.path.append(root)
+    from importlib import import_module
+
+    sys.exit(import_module(sys.argv[1]).main(*sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    _start()
