@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import sys
 
+# In such a Python: the modules that it had imported before irscope.
+at_start: frozenset[str] = frozenset()
 
-def python_command(module: str, *arguments: str) -> list[str]:
-    """The command that calls `main(*arguments)` of a module in a new Python."""
-    return [sys.executable, __file__, module, *arguments]
+
+def python_command(module: str, *arguments: str, flags: bool = False) -> list[str]:
+    """The command that calls `main(*arguments)` of a module in a new Python; flags are this one's."""
+    import subprocess
+
+    given = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
+    return [sys.executable, *given, __file__, module, *arguments]
 
 
 def _start() -> None:
+    imported = frozenset(sys.modules)
     folder, _, _ = __file__.rpartition("/")
     root = folder.removesuffix("/irscope/toolchain")
     if sys.path and sys.path[0] == folder:  # not under PYTHONSAFEPATH
@@ -23,6 +30,7 @@ def _start() -> None:
         sys.path.append(root)
     from importlib import import_module
 
+    vars(import_module("irscope.toolchain.child_process"))["at_start"] = imported
     sys.exit(import_module(sys.argv[1]).main(*sys.argv[2:]))
 
 

@@ -1,11 +1,11 @@
 """The parent process of a worker: ends the worker, and all that it started, as soon as irscope ends.
 
-A worker can hang in compiled code, and irscope can be killed at any moment, so a worker does not watch irscope
-itself: its supervisor does. That is a small process that waits until the worker ends, or the other end of its
-lifeline, a socket that only irscope has, is closed; the operating system closes it if irscope is killed, on
-Linux and macOS alike. It then kills the worker's process group with ptxas in it, on Linux also what left the
-group, and removes the worker's folder for temporary files. `multiprocessing.resource_tracker` and Bazel's
-process-wrapper work the same way.
+A worker can hang in compiled code, and irscope can be killed at any moment, so a worker does not watch
+irscope itself. Its supervisor does: a small process that waits until the worker ends, or the other end of
+its lifeline, a socket that only irscope has, is closed; the operating system closes it if irscope is
+killed, on Linux and macOS alike. It then kills the worker's process group with ptxas in it, on Linux also
+what left the group, and removes the worker's folder for temporary files. `multiprocessing.resource_tracker`
+and Bazel's process-wrapper work the same way.
 """
 
 from __future__ import annotations
