@@ -184,7 +184,7 @@ class Bench:
         if not worker.alive:
             worker = worker.replacement()
         try:
-            plan = worker.plan(request, Stop())
+            plan = worker.plan(request, Stop(), 300.0)
         except UserError as error:
             unknown = [name for name in said.get("heuristics", {}) if f"'{name}'" in str(error)]
             if not unknown or unknown[0] in request.constants or "run-time argument" not in str(error):

@@ -1,27 +1,28 @@
 """Calls a function right after the program imports one of several modules.
 
-The subprocesses of a program find this file at their start, so its imports are few.
+Every Python that a program starts imports this file at its start, so it imports nothing that Python itself
+has not imported: the program may have a module of the same name.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from typing import Any
 
 
 def after_import(names: tuple[str, ...], action: Callable[[], None]) -> None:
     """Calls `action` once, after the first import of any module in `names` that is not imported yet."""
-    sys.meta_path.insert(0, _ImportHook(names, action))
+    sys.meta_path.insert(0, ImportHook(names, action))
 
 
-class _ImportHook(MetaPathFinder):
-    """Waits for the import of one of the modules."""
+class ImportHook:
+    """Waits for the import of one of the modules; a finder of `sys.meta_path`."""
 
     def __init__(self, names: tuple[str, ...], action: Callable[[], None]) -> None:
         self._names, self._action = names, action
@@ -33,14 +34,12 @@ class _ImportHook(MetaPathFinder):
         """
         if name not in self._names:
             return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)
+        others: Iterable[Any] = [finder for finder in sys.meta_path if finder is not self]
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec: ModuleSpec | None = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = self._then_act(spec.loader)
-            spec.loader.exec_module = execute  # type: ignore[method-assign,assignment]
+            setattr(spec.loader, "exec_module", execute)  # noqa: B010 - typed as a method
         return spec
 
     def _then_act(self, loader: Loader) -> Callable[[Any], None]:

@@ -267,7 +267,7 @@ def send(pipe: Connection, message: Message) -> None:
     """Sends a message. Raises DisconnectedError."""
     try:
         pipe.send(message)
-    except (BrokenPipeError, ConnectionResetError) as error:
+    except OSError as error:  # the other end, or in a forked process this one, is closed
         raise DisconnectedError from error
 
 

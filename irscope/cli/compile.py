@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
     if args.configs is not None:
         raise UserError("--configs applies only to a Helion kernel")
     if args.guess and request.kernel is None:
-        with planned_each(request, args.jobs) as (plans, workers):
+        with planned_each(request, args.jobs, args.timeout) as (plans, workers):
             return _compile_each(args, request, plans, workers)
     start = time.monotonic()
-    with planned(request, args.jobs) as (plan, workers):
+    with planned(request, args.jobs, seconds=args.timeout) as (plan, workers):
         path = args.output or Path(f"{plan.source.name}.irscope")
         _print_notes(plan.notes)
         with options.open_writer(args, path) as writer, compilation_bar(plan) as report:

@@ -67,7 +67,7 @@ class LiveSweep:
 
     def _run(self, publish: Publish, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
         try:
-            with planned(self._request, self._processes, stop) as (plan, workers):
+            with planned(self._request, self._processes, stop, self._seconds) as (plan, workers):
                 if plan == self._plan:
                     publish(Unchanged(f"{plan.source.name} and the functions it calls have not changed"))
                     return

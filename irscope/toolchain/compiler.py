@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.backends import backend_named
+from irscope.model import UserError
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.constants import Constants
@@ -71,7 +72,9 @@ class StageMemory:
 
 
 def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
-    """Compiles `job` as Triton's JIT would. Raises whatever Triton raises."""
+    """Compiles `job` as Triton's JIT would. Raises whatever Triton raises, UserError for a known problem."""
+    if job.problem:
+        raise UserError(job.problem)
     found = find_kernel(job.file, job.kernel)
     for text in job.expressions:
         found.constants.evaluate(text)

@@ -20,7 +20,8 @@ class Job:
     gets the whole group compiles the later stages once. `reasons` records the coalescing pass's debug
     output, `passes` each compiler pass; both make the passes run even if Triton's cache has the variant.
     `environment` has the components of Triton's cache key that are known before the compilation.
-    `expressions` are the texts from which constexpr values were evaluated.
+    `expressions` are the texts from which constexpr values were evaluated. `problem` says why the variant
+    cannot be compiled, if that is known before.
     """
 
     file: Path
@@ -33,6 +34,7 @@ class Job:
     passes: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     expressions: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

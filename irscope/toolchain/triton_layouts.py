@@ -18,6 +18,7 @@ from typing import Any
 
 from irscope.backends import backend_named
 from irscope.model import Target
+from irscope.toolchain.child_process import python_command
 
 # "64x32 #ttg.blocked<{...}>" -> input dimension -> the basis vectors of its bits.
 Layouts = dict[str, dict[str, list[list[int]]]]
@@ -71,7 +72,7 @@ def _convert_in_process(
     request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
     try:
         printed = subprocess.run(
-            [sys.executable, "-m", "irscope.toolchain.triton_layouts"],
+            python_command("irscope.toolchain.triton_layouts"),
             input=json.dumps(request).encode(),
             capture_output=True,
             timeout=seconds,
@@ -95,7 +96,7 @@ def layout_key(shape: list[int], layout: str) -> str:
     return f"{'x'.join(map(str, shape))} {layout}"
 
 
-def serve() -> None:
+def main() -> None:
     """Answers the request on stdin: two lines per layout on stdout, before and after its conversion."""
     request = json.load(sys.stdin)
     for key, bases in _conversions(request["ttgir"], request["target"], set(request["skip"])):
@@ -186,7 +187,3 @@ def _rank(layout: Any) -> int:
         if known is not None:
             return known if isinstance(known, int) else len(known)
     return 2  # scales in tensor memory
-
-
-if __name__ == "__main__":
-    serve()

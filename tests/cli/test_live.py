@@ -85,7 +85,7 @@ def make(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def workers() -> int:
     """The number of this test's worker processes."""
-    command = ["ps", "--ppid", str(os.getpid()), "-o", "args="]
+    command = ["ps", "-ww", "--ppid", str(os.getpid()), "-o", "args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
     return listed.stdout.count("irscope.capturing.compile.worker")
 

@@ -15,6 +15,10 @@ from irscope.toolchain.constants import Constants
 from irscope.toolchain.kernels import FoundKernel
 
 
+class HeuristicError(ArgumentError):
+    """A heuristic fails for a config."""
+
+
 class _ReadError(Exception):
     """A heuristic computes with a run-time argument; the text is its name."""
 
@@ -53,7 +57,7 @@ def with_heuristics(
     """The config with the values that `@triton.heuristics` compute from it and the arguments.
 
     If a heuristic computes with a run-time argument, its guess is used. Raises ArgumentError if there is no
-    guess.
+    guess, HeuristicError if a heuristic fails.
     """
     values = dict(config.values)
     known = {a.name: a.value if a.type == "constexpr" else _RuntimeArgument(a.name) for a in arguments}
@@ -81,8 +85,8 @@ def _value(name: str, heuristic: Any, known: Mapping[str, Any], constants: Const
             f"the heuristic of '{name}' reads the run-time argument '{error.args[0]}', which has no value "
             f"without a launch: add a value for '{name}'",
         ) from error
-    except Exception as error:  # user code may raise anything
-        raise ArgumentError(
+    except BaseException as error:  # user code may raise anything
+        raise HeuristicError(
             "const", f"the heuristic of '{name}' fails: {error_line(error)}; give '{name}' a value"
         ) from error
     return constants.plain(value)

@@ -15,7 +15,7 @@ from typing import Any
 
 import irscope
 from irscope.backends import backend_of
-from irscope.capturing.compile.heuristics import with_heuristics
+from irscope.capturing.compile.heuristics import HeuristicError, with_heuristics
 from irscope.capturing.compile.suggestion import (
     guessed_values,
     missing_constexprs,
@@ -86,20 +86,39 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         constants[name] = plain("signature", name, value)
         expressions += (value.text,) if isinstance(value, Expression) else ()
     jobs: list[Job] = []
+    failed: list[HeuristicError] = []
     groups: dict[tuple[Any, ...], int] = {}
     for target in request.targets:
         arguments = specialize(entries, constants, known, target)
         environment = _environment(found.function, target)
         for config in configs:
-            full = with_heuristics(found, config, arguments, guesses)
-            _check_complete(found, known, full, arguments)
+            full, problem = config, ""
+            try:
+                full = with_heuristics(found, config, arguments, guesses)
+                _check_complete(found, known, full, arguments)
+            except HeuristicError as error:
+                failed.append(error)
+                problem = error.problem
             rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
             group = groups.setdefault((target, rest), len(groups))
             name = found.function.fn.__name__
             flags = request.reasons, request.passes
             jobs.append(
-                Job(request.file, name, target, arguments, full, group, *flags, environment, expressions)
+                Job(
+                    request.file,
+                    name,
+                    target,
+                    arguments,
+                    full,
+                    group,
+                    *flags,
+                    environment,
+                    expressions,
+                    problem,
+                )
             )
+    if failed and len(failed) == len(jobs):
+        raise failed[0]
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),

@@ -12,9 +12,9 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -36,9 +36,13 @@ from irscope.capturing.messages import (
 )
 from irscope.model import Failure, UserError
 from irscope.model.errors import ArgumentError
+from irscope.toolchain.child_process import python_command
 from irscope.toolchain.coalescing import split_coalescing_output
 from irscope.toolchain.job import CompilerEvent, Job, Outcome, PassLog, StageCompiled, with_failed_pass
 
+# Of what a process prints, so many bytes from the beginning and as many from the end are kept.
+_MAX_OUTPUT = 8 << 20
+_MAX_PRINTED = 500
 _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
 
 
@@ -50,9 +54,6 @@ class Process(Protocol):
 
     def wait(self) -> int:
         """Waits until it ends; the exit code."""
-
-    def kill(self) -> None:
-        """Kills it."""
 
 
 # Called with the name and content of each stage of a job as soon as it is compiled.
@@ -81,18 +82,20 @@ class Stop:
         return [pipe for pipe in pipes if pipe in ready]
 
 
-# Starts a worker process on its end of the pipe; its output goes to the file.
-Start = Callable[[socket.socket, IO[bytes]], Process]
+# Starts a worker process on its ends of the pipe and the lifeline (see supervisor.py); its output goes to the
+# file.
+Start = Callable[[socket.socket, socket.socket, IO[bytes]], Process]
 
 
-def spawn(pipe: socket.socket, printed: IO[bytes]) -> Process:
+def spawn(pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
     """Starts a worker in a new Python process; see worker.py."""
+    descriptors = [pipe.fileno(), lifeline.fileno()]
     return subprocess.Popen(
-        [sys.executable, "-m", "irscope.capturing.compile.worker", str(pipe.fileno())],
+        python_command("irscope.capturing.compile.worker", *map(str, descriptors)),
         stdin=subprocess.DEVNULL,
         stdout=printed,
         stderr=printed,
-        pass_fds=[pipe.fileno()],
+        pass_fds=descriptors,
         start_new_session=True,  # the terminal sends Ctrl-C only to the parent, which stops its workers
     )
 
@@ -103,44 +106,58 @@ class Worker:
     def __init__(self, start: Start = spawn) -> None:
         self._start = start
         ours, theirs = socket.socketpair()
+        self._lifeline, watched = socket.socketpair()
+        self.pipe = Connection(ours.detach())
+        _open.add(self)
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         # The parent empties the file between jobs; the worker must continue at its new end.
         flags = fcntl.fcntl(self._printed, fcntl.F_GETFL)
         fcntl.fcntl(self._printed, fcntl.F_SETFL, flags | os.O_APPEND)
-        self._process = start(theirs, self._printed)
+        self._process = start(theirs, watched, self._printed)
         theirs.close()
-        self.pipe = Connection(ours.detach())
+        watched.close()
         self.vendor: str | None = None
         self.job: Job | None = None
         self.outcome = Outcome()
         self.deadline = 0.0
+        self._tasks = 0
+        self._crashed = False
 
     def replacement(self) -> Worker:
         """Ends this worker's process and returns a new worker of the same kind."""
         self.stop()
         return Worker(self._start)
 
-    def plan(self, request: SweepRequest, stop: Stop) -> Plan:
-        """The plan of a request. Raises UserError if it does not fit or the process ends; Stopped."""
-        reply = self._ask(request, stop)
+    def plan(self, request: SweepRequest, stop: Stop, seconds: float) -> Plan:
+        """The plan of a request.
+
+        Raises UserError if it does not fit, the process ends or the plan takes more than `seconds`; Stopped.
+        """
+        reply = self._ask(request, stop, seconds)
         if not isinstance(reply, Plan):
             raise AssertionError(reply)
         return reply
 
-    def kernel_names(self, request: KernelsRequest) -> tuple[str, ...]:
-        """The kernels of a file. Raises UserError if it cannot be imported or the process ends."""
-        reply = self._ask(request, Stop())
+    def kernel_names(self, request: KernelsRequest, seconds: float) -> tuple[str, ...]:
+        """The kernels of a file.
+
+        Raises UserError if it cannot be imported within `seconds` or the process ends.
+        """
+        reply = self._ask(request, Stop(), seconds)
         if not isinstance(reply, KernelNames):
             raise AssertionError(reply)
         return reply.names
 
-    def _ask(self, request: SweepRequest | KernelsRequest, stop: Stop) -> Plan | KernelNames:
+    def _ask(self, request: SweepRequest | KernelsRequest, stop: Stop, seconds: float) -> Plan | KernelNames:
+        self._tasks += 1
         try:
             send(self.pipe, request)
-            stop.wait([self.pipe])
+            if not stop.wait([self.pipe], seconds):
+                self._end()
+                raise UserError(f"{request.file}: importing it takes more than {seconds:g} s (--timeout)")
             reply = receive(self.pipe)
         except DisconnectedError as error:
-            raise UserError(f"{request.file}: {self._death()}; it printed:\n{self._output()}") from error
+            raise UserError(f"{request.file}: {self._death()[1]}{self._last_printed()}") from error
         match reply:
             case Plan() | KernelNames():
                 return reply
@@ -155,6 +172,7 @@ class Worker:
     def start(self, job: Job, seconds: float) -> None:
         """Gives the worker a job and a time limit."""
         self._printed.truncate(0)
+        self._tasks += 1
         self.vendor, self.job, self.outcome = job.target.backend, job, Outcome()
         self.deadline = time.monotonic() + seconds
         with suppress(DisconnectedError):  # the worker just died: `advance` finds out
@@ -179,14 +197,19 @@ class Worker:
                 if not self.pipe.poll():
                     return False
         except DisconnectedError:
-            self._fail(_failure(self._death()))
+            self._crashed = True
+            self._fail(_failure(*self._death()))
             return True
 
     def expire(self, seconds: float) -> None:
         """Kills the process of a job that exceeded its time limit."""
-        self._process.kill()
-        self._process.wait()
-        self._fail(_failure(f"timeout: not compiled within {seconds:g} s"))
+        self._end()
+        self._fail(_failure("timeout", f"not compiled within {seconds:g} s"))
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the process crashed in its current job, but an earlier task of it may be the cause."""
+        return self._crashed and self._tasks > 1
 
     @property
     def alive(self) -> bool:
@@ -195,10 +218,19 @@ class Worker:
 
     def stop(self) -> None:
         """Ends the process."""
-        self._process.kill()
-        self._process.wait()
+        self._end()
         self.pipe.close()
         self._printed.close()
+
+    def abandon(self) -> None:
+        """Closes what a forked process inherited: only the process that started a worker keeps it alive."""
+        self._lifeline.close()
+        self.pipe.close()
+
+    def _end(self) -> None:
+        """Ends the process and all that it started."""
+        self._lifeline.close()
+        self._process.wait()
 
     def _apply(self, event: CompilerEvent, on_stage: OnStage) -> None:
         if isinstance(event, StageCompiled) and self.job is not None:
@@ -218,25 +250,58 @@ class Worker:
         failure = Failure(failure.kind, summary, message)
         self.outcome.failure = with_failed_pass(failure, PassLog(self.outcome.passes))
 
-    def _death(self) -> str:
+    def _death(self) -> tuple[str, str]:
+        """How the process ended: the kind of failure, and a line that describes it."""
+        self._lifeline.close()  # the pipe can be closed in a process that has not ended
         code = self._process.wait()
-        if code < 0:
-            return f"aborted: the compiler ended its process with {signal.Signals(-code).name}"
-        return f"exited: the compiler ended its process with exit code {code}"
+        how = f"exit code {code}" if code >= 0 else _signal_name(-code)
+        return "aborted" if code < 0 else "exited", f"the compiler ended its process with {how}"
 
     def _keep_output(self) -> None:
         self.outcome.output = self._output()
         if self.job is not None and self.job.reasons:
             self.outcome.output, self.outcome.reasons = split_coalescing_output(self.outcome.output)
 
+    def _last_printed(self) -> str:
+        """The last line that the process printed, as the end of a sentence."""
+        lines = self._output().split()
+        return f"; it printed: {' '.join(lines)[-_MAX_PRINTED:]}" if lines else ""
+
     def _output(self) -> str:
+        """What the process printed during its task; of a long text, the beginning and the end."""
+        size = os.fstat(self._printed.fileno()).st_size
         self._printed.seek(0)
-        return self._printed.read().decode(errors="replace")
+        text = self._printed.read(min(size, _MAX_OUTPUT)).decode(errors="replace")
+        if size <= _MAX_OUTPUT:
+            return text
+        self._printed.seek(max(size - _MAX_OUTPUT, _MAX_OUTPUT))
+        end = self._printed.read(_MAX_OUTPUT).decode(errors="replace")
+        omitted = size - 2 * _MAX_OUTPUT
+        return f"{text}\n[{omitted:,} bytes omitted]\n{end}" if omitted > 0 else text + end
 
 
-def _failure(text: str) -> Failure:
-    """A failure of the kind that `text` begins with: KIND: TEXT."""
-    return Failure(text.partition(":")[0], text, text)
+# The workers of this process.
+_open: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+def _abandon_workers() -> None:
+    for worker in list(_open):
+        worker.abandon()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_workers)
+
+
+def _failure(kind: str, text: str) -> Failure:
+    return Failure(kind, text, f"{kind}: {text}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def run_jobs(
@@ -250,17 +315,22 @@ def run_jobs(
     """Compiles the jobs on the workers and yields each outcome as it arrives.
 
     `seconds` is the time limit per job; `on_start` is called when a worker takes a job, `on_stage` for
-    each stage. A worker that has ended is replaced in `workers`. Raises Stopped.
+    each stage. A worker that has ended is replaced in `workers`. A job during which a worker that had done
+    something else before crashed is tried again in a new one, so that only a job that crashes a new worker
+    fails. Raises Stopped.
     """
     stop = stop or Stop()
     queue = _Queue(jobs)
+    again: dict[int, Job] = {}
     while True:
         for index, worker in enumerate(workers):
-            if worker.job is None and (job := queue.take(index)) is not None:
+            retried = again.pop(index, None)
+            if worker.job is None and (job := retried or queue.take(index)) is not None:
                 if not worker.alive or worker.vendor not in (None, job.target.backend):
                     workers[index] = worker.replacement()
                 workers[index].start(job, seconds)
-                on_start(job)
+                if retried is None:
+                    on_start(job)
         busy = {worker.pipe: worker for worker in workers if worker.job is not None}
         if not busy:
             return
@@ -273,7 +343,9 @@ def run_jobs(
                 over.append(worker)
         for worker in over:
             job, worker.job = worker.job, None
-            if job is not None:
+            if job is not None and worker.in_doubt:
+                again[workers.index(worker)] = job
+            elif job is not None:
                 yield job, worker.outcome
 
 

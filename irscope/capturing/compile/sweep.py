@@ -16,6 +16,8 @@ from irscope.store.encoding import Blob, digest
 from irscope.store.writer import identity, kernel_digest
 from irscope.toolchain.job import Job
 
+# The default time limit of importing a kernel file and planning, in seconds.
+IMPORT_SECONDS = 300.0
 # The fields that a variant to be written shares with a stored one.
 _IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in fields(NewVariant)}
 
@@ -47,17 +49,18 @@ class Sweep:
 
 @contextmanager
 def planned(
-    request: SweepRequest, processes: int | None, stop: Stop | None = None
+    request: SweepRequest, processes: int | None, stop: Stop | None = None, seconds: float = IMPORT_SECONDS
 ) -> Iterator[tuple[Plan, list[Worker]]]:
     """The plan of a request, and the workers that will compile it.
 
     `processes` of None starts one worker per core. All start at once, so that the others load triton
-    while the first one plans. Raises UserError if the request does not fit the file; Stopped.
+    while the first one plans. `seconds` is the time limit of the plan. Raises UserError if the request does
+    not fit the file; Stopped.
     """
     count = processes or len(os.sched_getaffinity(0))
     workers = [Worker() for _ in range(count)]
     try:
-        yield workers[0].plan(request, stop or Stop()), workers
+        yield workers[0].plan(request, stop or Stop(), seconds), workers
     finally:
         for worker in workers:
             worker.stop()
@@ -65,24 +68,26 @@ def planned(
 
 @contextmanager
 def planned_each(
-    request: SweepRequest, processes: int | None
+    request: SweepRequest, processes: int | None, seconds: float = IMPORT_SECONDS
 ) -> Iterator[tuple[Iterator[Plan | UserError], list[Worker]]]:
     """The plan of each kernel of the request's file (or the error), and the workers.
 
-    Every worker imports the file once. Raises UserError if the file cannot be imported.
+    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
     """
     workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
     try:
-        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]))
-        yield (_plan_or_error(workers[0], replace(request, kernel=name)) for name in names), workers
+        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
+        yield (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names), workers
     finally:
         for worker in workers:
             worker.stop()
 
 
-def _plan_or_error(worker: Worker, request: SweepRequest) -> Plan | UserError:
+def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float) -> Plan | UserError:
+    if not workers[0].alive:  # the plan of another kernel ended it
+        workers[0] = workers[0].replacement()
     try:
-        return worker.plan(request, Stop())
+        return workers[0].plan(request, Stop(), seconds)
     except UserError as error:
         return error
 

@@ -1,11 +1,12 @@
 """A worker process: receives requests and jobs, answers with plans and compiler events.
 
-`pool.py` starts it as `python -m irscope.capturing.compile.worker FD`; FD is one end of a socket pair. Its
-stdout and stderr are a file that the parent reads, because the compiler prints to them.
+`pool.py` starts it with the numbers of two descriptors: one end of the pipe, and one of the lifeline (see
+supervisor.py). Its stdout and stderr are a file that the parent reads, because the compiler prints to them.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
@@ -17,6 +18,8 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from irscope.capturing.after_import import after_import
+from irscope.capturing.compile.process_state import Isolation
+from irscope.capturing.compile.supervisor import supervise
 from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
@@ -41,11 +44,18 @@ if TYPE_CHECKING:
 # 3.9 warns that this default will change. Setting the variable would silence the warning too, but it is part
 # of the cache key, so the user's own runs would no longer find these compilations.
 FP_FUSION_WARNING = "TRITON_DEFAULT_FP_FUSION is unset"
+# Causes of causes: a chain may have a cycle.
+_MAX_CAUSES = 20
 
 
-def main(descriptor: int) -> None:
-    """Serves the pipe that the parent opened as this file descriptor."""
-    serve_requests(Connection(descriptor))
+def main(pipe: str, lifeline: str) -> None:
+    """Serves the pipe that the parent opened as this file descriptor, supervised."""
+    supervise(int(lifeline))
+    os.set_inheritable(int(pipe), False)
+    try:
+        serve_requests(Connection(int(pipe)))
+    finally:
+        os._exit(0)  # without the exit handlers of user code, which may hang
 
 
 def serve_requests(pipe: Connection) -> None:
@@ -55,11 +65,12 @@ def serve_requests(pipe: Connection) -> None:
     from irscope.toolchain.compiler import StageMemory
 
     with pipe, ExitStack() as stack:
-        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack))
+        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack, isolation=Isolation()))
 
 
 def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     """Calls `work` for each task, and sends its exceptions, until the parent closes the pipe."""
+    os.register_at_fork(after_in_child=pipe.close)  # user code may fork: only this process answers
     try:
         while True:
             task = receive(pipe)
@@ -69,25 +80,37 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
         return
 
 
-def _work(task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack) -> None:
+def _work(
+    task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack, isolation: Isolation
+) -> None:
+    from irscope.toolchain.python_files import import_file
+
+    _use_stub_driver(task.targets[0] if isinstance(task, SweepRequest) else task.target, stack)
+    try:
+        import_file(task.file)
+    finally:
+        isolation.repair()
+    with isolation.task():
+        _answer(task, memory, pipe)
+
+
+def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
     from irscope.capturing.compile.plan import make_plan
     from irscope.toolchain.compiler import compile_job
     from irscope.toolchain.kernels import kernel_names
 
     if isinstance(task, KernelsRequest):
-        _use_stub_driver(task.target, stack)
         send(pipe, KernelNames(kernel_names(task.file)))
     elif isinstance(task, SweepRequest):
-        _use_stub_driver(task.targets[0], stack)
         send(pipe, make_plan(task))
     else:
-        _use_stub_driver(task.target, stack)
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:
     """Calls `work` and sends its exception. Raises DisconnectedError if the parent has ended."""
+    process = os.getpid()
     try:
         work()
     except ArgumentError as error:
@@ -96,15 +119,25 @@ def _attempt(work: Callable[[], None], pipe: Connection) -> None:
         send(pipe, RequestRejected(str(error)))
     except DisconnectedError:
         raise
-    except BaseException as error:  # the compiler and user code may raise anything
-        send(pipe, JobFailed(failure_of(error)))
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            raise
+    except BaseException as error:  # noqa: BLE001 - the compiler and user code may raise anything
+        if os.getpid() == process:
+            send(pipe, JobFailed(failure_of(error)))
+    finally:
+        if os.getpid() != process:  # user code forked, and its child returned to here
+            os._exit(0)
 
 
 def failure_of(error: BaseException) -> Failure:
     """The failure that a variant keeps of the exception that ended its compilation."""
     return Failure(type(error).__name__, _summary(error), _message(error))
+
+
+def _text(error: BaseException) -> str:
+    """The text of an exception, which may be unable to say it."""
+    try:
+        return str(error)
+    except BaseException as second:  # noqa: BLE001 - user code
+        return f"(its text cannot be read: {type(second).__name__})"
 
 
 def _summary(error: BaseException) -> str:
@@ -113,8 +146,9 @@ def _summary(error: BaseException) -> str:
     A CompilationError quotes the kernel first; the error is its last line or its cause. A PTXASError
     quotes the ptxas log.
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
-    if re.match(r"at \d+:\d+:", str(error)):
+    text = _text(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
+    if re.match(r"at \d+:\d+:", text):
         return _summary(error.__cause__) if error.__cause__ else lines[-1]
     detail = next((line for line in lines[1:] if re.search(r"\b(error|fatal)\b", line)), "")
     return ": ".join(part for part in ((lines or [type(error).__name__])[0], detail) if part)
@@ -122,10 +156,10 @@ def _summary(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     """The texts of the error and its causes, and its traceback location."""
-    texts = [str(error) or type(error).__name__]
+    texts = [_text(error) or type(error).__name__]
     cause = error.__cause__
-    while cause is not None:
-        texts.append(f"{type(cause).__name__}: {cause}")
+    while cause is not None and len(texts) < _MAX_CAUSES:
+        texts.append(f"{type(cause).__name__}: {_text(cause)}")
         cause = cause.__cause__
     trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
     return "\n".join([*texts, "", "Traceback (innermost calls):", trace]).rstrip()
@@ -167,7 +201,3 @@ def _fake_cuda(target: Target, stack: ExitStack) -> None:
     from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
     stack.enter_context(fake_cuda(target))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

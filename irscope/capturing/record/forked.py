@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
@@ -16,12 +15,11 @@ from pathlib import Path
 from typing import IO
 
 from irscope.capturing.compile.pool import Worker, run_jobs
+from irscope.capturing.compile.supervisor import supervise
 from irscope.capturing.messages import JobDone, RecordedJob, WorkerTask, send
 from irscope.capturing.record.recorder import RecordedCompilation
 from irscope.toolchain.job import Outcome
 from irscope.toolchain.triton_cache import environment_set
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def compile_forked(
@@ -77,11 +75,6 @@ class ForkedProcess:
         code = self._reap(0)
         return -signal.SIGKILL if code is None else code
 
-    def kill(self) -> None:
-        """Kills it."""
-        if self.poll() is None:
-            os.kill(self._pid, signal.SIGKILL)
-
     def _reap(self, how: int) -> int | None:
         if self._code is None:
             try:
@@ -93,21 +86,22 @@ class ForkedProcess:
         return self._code
 
 
-def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], None]) -> ForkedProcess:
-    """Forks a child that serves its end of the pipe; its output goes to the file."""
+def fork(
+    pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes], serve: Callable[[Connection], None]
+) -> ForkedProcess:
+    """Forks a supervised child that serves its end of the pipe; its output goes to the file."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.flush()
     with warnings.catch_warnings():
         # Python warns about threads, which torch always has; the child runs none of their code.
         warnings.simplefilter("ignore", DeprecationWarning)
-        parent, pid = os.getpid(), os.fork()
+        pid = os.fork()
     if pid:
         return ForkedProcess(pid)
     code = 1
     try:
-        os.setsid()  # the terminal sends Ctrl-C only to the program
-        _end_with(parent)
+        supervise(lifeline.fileno())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):
             os.dup2(printed.fileno(), descriptor)
@@ -119,16 +113,6 @@ def fork(pipe: socket.socket, printed: IO[bytes], serve: Callable[[Connection], 
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
-
-
-def _end_with(parent: int) -> None:
-    """Makes the kernel kill this process when its parent ends.
-
-    The pipe would not close: each worker has inherited the parent's ends of all pipes.
-    """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _serve(compilations: Mapping[int, RecordedCompilation], pipe: Connection) -> None:

@@ -6,6 +6,11 @@ from typing import Protocol
 
 from irscope.capturing.messages import Answer, Question, Record
 
+# The note of a capture without kernels.
+NO_KERNEL_LAUNCHED = "this process launched no @triton.jit kernel"
+
+NEEDS_TRITON = "needs triton, which is not installed: pip install 'irscope[run]' (Linux)"
+
 
 class Link(Protocol):
     """The destination of this process's records."""

@@ -10,7 +10,8 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
+from contextlib import suppress
+from importlib.machinery import BuiltinImporter, SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -64,28 +65,50 @@ def _run_script(program: Program) -> None:
     sys.orig_argv = [sys.executable, *sys.argv]
     path = os.path.abspath(program.name)  # noqa: PTH100 - what Python itself does; resolves no links
     if Path(path).is_dir() or zipfile.is_zipfile(path):
-        sys.path[0] = path
+        sys.path.insert(0, path)
         _new_main(None)
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
         return
-    sys.path[0] = os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - likewise
+    _add_first(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120 - likewise
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
     exec(code, _new_main(path))  # noqa: S102 - the user asked to run it
 
 
 def _run_module(program: Program) -> None:
-    sys.argv = [program.name, *program.arguments]
-    sys.orig_argv = [sys.executable, "-m", *sys.argv]
-    sys.path[0] = str(Path.cwd())
-    runpy.run_module(program.name, run_name="__main__", alter_sys=True)
+    sys.argv = ["-m", *program.arguments]
+    sys.orig_argv = [sys.executable, "-m", program.name, *program.arguments]
+    _add_first(str(Path.cwd()))
+    _new_main(None)
+    runpy._run_module_as_main(program.name)  # type: ignore[attr-defined]
 
 
 def _run_code(program: Program) -> None:
     sys.argv = ["-c", *program.arguments]
     sys.orig_argv = [sys.executable, "-c", program.name, *program.arguments]
-    sys.path[0] = ""
-    exec(compile(program.name, "<string>", "exec"), _new_main(None))  # noqa: S102 - likewise
+    _add_first("")
+    names = _new_main(None)
+    names["__loader__"] = BuiltinImporter
+    exec(compile(program.name, "<string>", "exec"), names)  # noqa: S102 - likewise
+
+
+def program_folder(program: Program) -> str:
+    """The folder in which Python looks for the program's modules first; "" under PYTHONSAFEPATH."""
+    if _safe_path():
+        return ""
+    if program.kind != "script":
+        return str(Path.cwd())
+    path = os.path.realpath(program.name)
+    return path if Path(path).is_dir() else os.path.dirname(path)  # noqa: PTH120
+
+
+def _add_first(folder: str) -> None:
+    if not _safe_path():
+        sys.path.insert(0, folder)
+
+
+def _safe_path() -> bool:
+    return bool(getattr(sys.flags, "safe_path", False))  # Python 3.11
 
 
 def _new_main(path: str | None) -> dict[str, object]:
@@ -102,8 +125,10 @@ def _exit_code(code: object) -> int:
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
-    print(code, file=sys.stderr)
+        # A C long; its overflow is -1 (pythonrun.c).
+        return (code if -(1 << 63) <= code < 1 << 63 else -1) & 0xFF
+    with suppress(Exception):  # its text is the program's own code, and stderr may be closed
+        print(code, file=sys.stderr)
     return 1
 
 

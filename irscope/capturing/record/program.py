@@ -1,41 +1,52 @@
 """Runs and captures the user's program in a separate process; the parent writes the capture.
 
-The parent's half is `run_captured`. It starts the child as `python -m irscope.capturing.record.program FD`,
-which runs the program as Python itself would (main_module.py).
+The parent's half is `run_captured`. It starts the child with one end of a pipe, which runs the program as
+Python itself would (main_module.py) and imports torch or triton only if the program does.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from types import FrameType
 
-from irscope.capturing.fake_cuda.stub_modules import print_missing
+from irscope.capturing.after_import import after_import
+from irscope.capturing.fake_cuda.stub_modules import print_missing, stub_modules
 from irscope.capturing.messages import (
-    Answer,
     DisconnectedError,
     Finished,
+    Note,
     Program,
     Question,
     Record,
+    RunOptions,
     StartProgram,
     SubprocessOptions,
     receive,
     send,
 )
 from irscope.capturing.record.background_writer import BackgroundWriter
-from irscope.capturing.record.main_module import run_program
+from irscope.capturing.record.link import NEEDS_TRITON, NO_KERNEL_LAUNCHED
+from irscope.capturing.record.main_module import program_folder, run_program
+from irscope.capturing.record.program_link import PipeLink, out_of_the_way
+from irscope.capturing.record.shadowed_modules import ShadowedModules
 from irscope.capturing.record.subprocesses import OwnCapture, announce, capture_forks
 from irscope.capturing.torch_ptxas import use_torch_ptxas
-from irscope.model import UserError
 from irscope.plugins import silence
+from irscope.toolchain import child_process
+from irscope.toolchain.child_process import python_command
+
+# How often the end of the program is noticed if a process that it forked keeps the pipe open, in seconds.
+_POLL_SECONDS = 0.2
+_WATCHER = Path(__file__).with_name("program_watcher.py")
 
 
 def run_captured(program: Program, subprocesses: SubprocessOptions, writer: BackgroundWriter) -> int:
@@ -44,37 +55,67 @@ def run_captured(program: Program, subprocesses: SubprocessOptions, writer: Back
     `subprocesses` says where the processes that it starts write theirs.
     """
     ours, theirs = socket.socketpair()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "irscope.capturing.record.program", str(theirs.fileno())],
-        pass_fds=[theirs.fileno()],
-    )
-    theirs.close()
-    with Connection(ours.detach()) as pipe, _forwarded_signals(child):
-        with suppress(DisconnectedError):
-            send(pipe, StartProgram(program, subprocesses))
-            while True:
-                record = receive(pipe)
-                if isinstance(record, Question):
-                    send(pipe, writer.ask(record))
-                elif isinstance(record, Record):
-                    writer.put(record)
-        code = child.wait()
+    with Connection(ours.detach()) as pipe, _watcher() as watcher:
+        child = subprocess.Popen(
+            python_command("irscope.capturing.record.program", str(theirs.fileno()), flags=True),
+            pass_fds=[theirs.fileno()],
+        )
+        watcher.send(b"%d\n" % child.pid)
+        theirs.close()
+        with _forwarded_signals(child):
+            with suppress(DisconnectedError):
+                send(pipe, StartProgram(program, subprocesses))
+                _write_records(pipe, child, writer)
+            code = child.wait()
+        watcher.send(b".")
     return code if code >= 0 else 128 - code
+
+
+def _write_records(pipe: Connection, child: subprocess.Popen[bytes], writer: BackgroundWriter) -> None:
+    """Writes what arrives until the program ends. Raises DisconnectedError if it closes the pipe."""
+    while True:
+        if not pipe.poll(_POLL_SECONDS):
+            if child.poll() is not None and not pipe.poll():
+                return
+            continue
+        record = receive(pipe)
+        if isinstance(record, Question):
+            send(pipe, writer.ask(record))
+        elif isinstance(record, Record):
+            writer.put(record)
+
+
+@contextmanager
+def _watcher() -> Iterator[socket.socket]:
+    """A process that kills the program if this one is killed; see program_watcher.py."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", _WATCHER, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        yield ours
+    process.wait()
 
 
 @contextmanager
 def _forwarded_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ignores Ctrl-C, which the terminal sends to the program too, and forwards SIGTERM to the program."""
+    """Forwards the signals that end a process to the program, and leaves it to the program to end.
 
-    def ignore(number: int, frame: FrameType | None) -> None:
-        return
+    Ctrl-C and a hangup reach the program from the terminal, if both are in its foreground.
+    """
 
     def forward(number: int, frame: FrameType | None) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(child.pid, number)
+        if number == signal.SIGTERM or not _in_foreground():
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, number)
 
-    handlers = ((signal.SIGINT, ignore), (signal.SIGTERM, forward))
-    old = [(number, signal.signal(number, handler)) for number, handler in handlers]
+    old = [(number, signal.signal(number, forward)) for number in _FORWARDED if _handled(number)]
     try:
         yield
     finally:
@@ -82,60 +123,78 @@ def _forwarded_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class PipeLink:
-    """Sends records to the parent, or nowhere once it has ended; a forked process writes its own capture."""
-
-    def __init__(self, pipe: Connection, forked: OwnCapture) -> None:
-        self._pipe, self._owner, self._lock = pipe, os.getpid(), threading.Lock()
-        self._forked = forked
-
-    def put(self, record: Record) -> None:
-        """Sends a record."""
-        if os.getpid() != self._owner:
-            self._forked.put(record)
-            return
-        with self._lock, suppress(DisconnectedError):
-            send(self._pipe, record)
-
-    def ask(self, question: Question) -> Answer | None:
-        """Sends a question and waits for its answer; None if the parent has ended."""
-        if os.getpid() != self._owner:
-            return self._forked.ask(question)
-        with self._lock, suppress(DisconnectedError):
-            send(self._pipe, question)
-            answer = receive(self._pipe)
-            return answer if isinstance(answer, Answer) else None
-        return None
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def main(descriptor: int) -> int:
+def _handled(number: int) -> bool:
+    """Whether this process does not ignore a signal, as it does under nohup, and the program too."""
+    return signal.getsignal(number) is not signal.SIG_IGN
+
+
+def _in_foreground() -> bool:
+    """Whether the terminal sends its signals to this process, and so to the program too."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:  # there is none
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def main(descriptor: str) -> int:
     """Runs and captures the program that the parent names; returns its exit code."""
     silence()
-    os.set_inheritable(descriptor, False)
-    pipe = Connection(descriptor)
-    start = receive(pipe)
+    pipe = Connection(out_of_the_way(int(descriptor)))
+    try:
+        start = receive(pipe)
+    except DisconnectedError:  # irscope was killed
+        return 1
     if not isinstance(start, StartProgram):
         raise TypeError(start)
-    link = PipeLink(pipe, OwnCapture(start.subprocesses))
+    shadowed = ShadowedModules(program_folder(start.program), child_process.at_start)
+    link = PipeLink(pipe, OwnCapture(start.subprocesses), shadowed)
+    if importlib.util.find_spec("triton") is None:
+        print(f"irscope: {NEEDS_TRITON}", file=sys.stderr)
+        return 2
     announce(start.subprocesses)
-
-    from irscope.capturing.record.session import recording
-
     # Makes torch.compile compile its kernels in this process, which records them, instead of in workers.
     if os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1") == "1":
         use_torch_ptxas()
-    try:
-        with recording(start.subprocesses.options, link) as fork_hooks:
-            capture_forks(fork_hooks, link)
-            code = run_program(start.program)
+    with ExitStack() as stack:
+        if start.subprocesses.options.target is not None:
+            stack.enter_context(stub_modules(start.subprocesses.options.stubs))
+        recording = _record_after_import(stack, start.subprocesses.options, link, shadowed)
+        shadowed.give_to_program()
+        code = run_program(start.program)
+        with shadowed.set_aside():
             if code:
                 print_missing()
-    except UserError as error:
-        print(f"irscope: {error.command_line_text}", file=sys.stderr)
-        code = 2
-    link.ask(Finished())
+            if not recording():
+                link.put(Note(NO_KERNEL_LAUNCHED))
+            stack.close()
+            link.ask(Finished())
     return code
 
 
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+def _record_after_import(
+    stack: ExitStack, options: RunOptions, link: PipeLink, shadowed: ShadowedModules
+) -> Callable[[], bool]:
+    """Records from the program's import of triton or torch on; the result says whether that has begun."""
+    begun = False
+
+    def begin() -> None:
+        nonlocal begun
+        if begun:
+            return
+        begun = True
+        with shadowed.set_aside():
+            from irscope.capturing.record.session import recording
+
+            capture_forks(stack.enter_context(recording(options, link)), link)
+
+    after_import(tuple({"torch", "triton"} - shadowed.names), begin)
+    return lambda: begun

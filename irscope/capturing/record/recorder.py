@@ -20,6 +20,7 @@ from irscope.capturing.messages import (
     ToolchainUsed,
     VariantDone,
 )
+from irscope.capturing.record.link import NO_KERNEL_LAUNCHED
 from irscope.capturing.record.requested_config import (
     SourceConfig,
     TunedNames,
@@ -225,7 +226,7 @@ class Recorder:
             return ""
         if self.excluded:
             return f"no kernel matches '{self.options.kernels}', only {', '.join(sorted(self.excluded))}"
-        return "this process launched no @triton.jit kernel"
+        return NO_KERNEL_LAUNCHED
 
     def clear(self) -> None:
         """Forgets all kernels and variants; numbers start over."""

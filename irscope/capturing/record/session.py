@@ -14,7 +14,7 @@ from irscope.backends import parse_target
 from irscope.capturing.messages import Note, RunOptions
 from irscope.capturing.record.gpu_recorder import recording_on_gpu
 from irscope.capturing.record.launch_sweep import sweep_problems, swept
-from irscope.capturing.record.link import Link
+from irscope.capturing.record.link import NEEDS_TRITON, Link
 from irscope.capturing.record.recorder import Recorder
 from irscope.capturing.record.stub_recorder import compile_pending, compile_recorded, recording_on_stub
 from irscope.model import UserError
@@ -62,7 +62,7 @@ def recording(options: RunOptions, link: Link, device: int = 0) -> Iterator[Fork
     has separates them from what the process compiled before. Raises UserError if triton is missing.
     """
     if importlib.util.find_spec("triton") is None:
-        raise UserError("needs triton, which is not installed: pip install 'irscope[run]' (Linux)")
+        raise UserError(NEEDS_TRITON)
     recorder = Recorder(options, link.put)
     with ExitStack() as stack:
         stack.callback(_note_if_empty, recorder, link)

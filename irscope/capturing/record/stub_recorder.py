@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
-from irscope.capturing.fake_cuda.stub_modules import stub_modules
+from irscope.capturing.after_import import after_import
 from irscope.capturing.fake_cuda.unknown_value import Assumptions, checked_arguments
 from irscope.capturing.messages import CompilationsStarted, MissingQuery, RunOptions, VariantDone
 from irscope.capturing.record.deferred import DeferredCompilations
@@ -32,22 +33,14 @@ def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Itera
     driver.set_active(stub)
     with ExitStack() as stack:
         stack.callback(driver.set_active, before)
-        stack.enter_context(stub_modules(recorder.options.stubs))
-        on_writes: Callable[[Any, Any], None] = lambda *_: None  # noqa: E731
-        without_modes: Callable[[], AbstractContextManager[None]] = nullcontext
-        if importlib.util.find_spec("torch") is not None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the program might not import these modules of torch
-                from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
-
-            stack.enter_context(fake_cuda(stub.target, Assumptions(recorder.options.assumed)))
-            on_writes, without_modes = _mark_written, _without_torch_modes()
+        fake = partial(_fake_cuda, stub, recorder.options, stack)
+        fake() if "torch" in sys.modules else after_import(("torch",), fake)
         stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
         deferred = DeferredCompilations(
             recorder,
             lambda recorded: _compile_now(recorded, stub, recorder, link),
-            on_writes,
-            without_modes,
+            _mark_written,
+            _without_torch_modes,
         )
         stack.callback(deferred.remove_kernels, stub.get_current_device())
         stack.callback(compile_pending, deferred, recorder.options, link)
@@ -56,10 +49,18 @@ def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Itera
         yield deferred
 
 
-def _without_torch_modes() -> Callable[[], AbstractContextManager[None]]:
-    import torch
+def _fake_cuda(stub: StubDriver, options: RunOptions, stack: ExitStack) -> None:
+    """From now on, CPU tensors simulate CUDA tensors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the program might not import these modules of torch
+        from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
-    return torch._C.DisableTorchFunction  # type: ignore[no-any-return]
+    stack.enter_context(fake_cuda(stub.target, Assumptions(options.assumed)))
+
+
+def _without_torch_modes() -> AbstractContextManager[None]:
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
 
 def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[..., Any]:
@@ -78,6 +79,8 @@ def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[...
 
 def _mark_written(function: Any, arguments: tuple[Any, ...]) -> None:
     """Marks the values of the tensors that a launched kernel may write to as unknown."""
+    if "torch" not in sys.modules:
+        return
     from irscope.capturing.fake_cuda.tensor_tags import set_unknown
 
     written = written_parameters(function)

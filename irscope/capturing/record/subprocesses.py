@@ -2,7 +2,7 @@
 
 A process forked through multiprocessing continues with the inherited session. Every other Python process
 finds its options in an environment variable (see startup/sitecustomize.py) and starts to record when it
-imports torch or triton. All of them import this file, so its imports are few.
+imports torch or triton.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ import base64
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
+from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.capturing.after_import import after_import
+from irscope.capturing.fake_cuda.stub_modules import stub_modules
+from irscope.capturing.messages import Answer, Finished, Note, Question, Record, SubprocessOptions
+from irscope.capturing.record.background_writer import BackgroundWriter, summary
+from irscope.capturing.record.main_module import reporting_stops
+from irscope.capturing.record.shadowed_modules import ShadowedModules
+from irscope.model import UserError
+from irscope.store.writer import CaptureWriter
+from irscope.toolchain.patching import patched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from irscope.capturing.messages import Answer, Question, Record, SubprocessOptions
-    from irscope.capturing.record.background_writer import BackgroundWriter
-    from irscope.capturing.record.program import PipeLink
+    from irscope.capturing.record.program_link import PipeLink
     from irscope.capturing.record.session import ForkHooks
 
 _VARIABLE = "IRSCOPE_RUN"
@@ -33,8 +39,6 @@ _STARTUP = Path(__file__).parent / "startup"
 
 def announce(options: SubprocessOptions) -> None:
     """Passes the options to the processes that this one starts, through the environment."""
-    from dataclasses import replace
-
     options = replace(options, rank=os.environ.get("RANK"))
     os.environ[_VARIABLE] = base64.b64encode(pickle.dumps(options)).decode()
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -42,38 +46,33 @@ def announce(options: SubprocessOptions) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(_STARTUP), *kept])
 
 
-def begin() -> None:
-    """Captures this process from its import of torch or triton on, if the environment says so."""
-    if _VARIABLE in os.environ:
-        after_import(("torch", "triton"), _capture_until_exit)
-
-
-def _capture_until_exit() -> None:
-    """Captures what this process compiles from now on."""
-    from irscope.capturing.messages import Finished
-    from irscope.capturing.record.main_module import reporting_stops
+def capture_until_exit(shadowed: ShadowedModules) -> None:
+    """Captures what this process compiles from now on; see startup/sitecustomize.py."""
     from irscope.capturing.record.session import recording
-    from irscope.model import UserError
 
     options: SubprocessOptions = pickle.loads(base64.b64decode(os.environ[_VARIABLE]))  # noqa: S301 - announce's
     link = OwnCapture(options)
     announce(options)
     stack = ExitStack()
     stack.callback(link.ask, Finished())
+    if options.options.target is not None:
+        stack.enter_context(stub_modules(options.options.stubs))
     try:
         capture_forks(stack.enter_context(recording(options.options, link)), link)
     except UserError as error:
         print(f"irscope: {error.command_line_text}", file=sys.stderr)
         return
-    atexit.register(stack.close)
+
+    def finish() -> None:
+        with shadowed.set_aside():
+            stack.close()
+
+    atexit.register(finish)
     sys.excepthook = reporting_stops(sys.excepthook)
 
 
 def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
     """Captures also the processes that multiprocessing forks from this one; `link` distinguishes them."""
-    from multiprocessing.util import Finalize, register_after_fork
-
-    from irscope.capturing.messages import Finished
 
     def start(fork_hooks: ForkHooks) -> None:
         fork_hooks.clear()
@@ -86,8 +85,6 @@ def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
 @contextmanager
 def uncaptured_subprocesses() -> Iterator[None]:
     """The processes that this one starts or forks within the block are not captured."""
-    from irscope.toolchain.patching import patched
-
     announced = os.environ.pop(_VARIABLE, None)
     try:
         with patched(OwnCapture, "captures_forks", False):
@@ -110,8 +107,6 @@ class OwnCapture:
 
     def put(self, record: Record) -> None:
         """Writes a record. A note does not create a capture."""
-        from irscope.capturing.messages import Note
-
         if self._left_out():
             return
         writer = self._writer if isinstance(record, Note) else self._open()
@@ -120,9 +115,6 @@ class OwnCapture:
 
     def ask(self, question: Question) -> Answer | None:
         """Answers a question; Finished closes the capture."""
-        from irscope.capturing.messages import Finished
-        from irscope.capturing.record.background_writer import summary
-
         if self._left_out():
             return None
         if not isinstance(question, Finished):
@@ -139,10 +131,6 @@ class OwnCapture:
         return not self.captures_forks and self._process != os.getpid()
 
     def _open(self) -> BackgroundWriter | None:
-        from irscope.capturing.record.background_writer import BackgroundWriter
-        from irscope.model import UserError
-        from irscope.store.writer import CaptureWriter
-
         if self._process != os.getpid():  # forked: the writer is the parent's
             self._process, self._writer, self._refused = os.getpid(), None, False
         if self._writer is None and not self._refused:

@@ -1,0 +1,38 @@
+"""Starts a module of irscope in a new Python, which does not search the working directory for modules.
+
+`python -m` would: a file glob.py there would be imported in place of the standard library's. So this file is
+started as a script, and imports nothing before it has removed its own folder from the path.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# In such a Python: the modules that it had imported before irscope.
+at_start: frozenset[str] = frozenset()
+
+
+def python_command(module: str, *arguments: str, flags: bool = False) -> list[str]:
+    """The command that calls `main(*arguments)` of a module in a new Python; flags are this one's."""
+    import subprocess
+
+    given = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
+    return [sys.executable, *given, __file__, module, *arguments]
+
+
+def _start() -> None:
+    imported = frozenset(sys.modules)
+    folder, _, _ = __file__.rpartition("/")
+    root = folder.removesuffix("/irscope/toolchain")
+    if sys.path and sys.path[0] == folder:  # not under PYTHONSAFEPATH
+        del sys.path[0]
+    if root not in sys.path:  # irscope runs from a checkout that is not installed
+        sys.path.append(root)
+    from importlib import import_module
+
+    vars(import_module("irscope.toolchain.child_process"))["at_start"] = imported
+    sys.exit(import_module(sys.argv[1]).main(*sys.argv[2:]))
+
+
+if __name__ == "__main__":
+    _start()
