@@ -1,6 +1,7 @@
 """Serve the app to a browser, only on this machine unless --host says otherwise.
 
-Needs `pip install 'irscope[serve]'`. Everyone who can open the address can see the capture.
+Needs `pip install 'irscope[serve]'`. The printed address has a token; who has it can see the capture, and
+nothing else on this machine.
 
 example: irscope serve matmul.irscope --port 8000
 """
@@ -8,11 +9,11 @@ example: irscope serve matmul.irscope --port 8000
 from __future__ import annotations
 
 import argparse
-import shlex
+import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any
+import tempfile
+from urllib.parse import urlsplit
 
 from irscope.cli import options
 from irscope.model import UserError
@@ -20,10 +21,10 @@ from irscope.model import UserError
 NAME = "serve"
 SUMMARY = "serve the app to a browser, by default only on this machine"
 
-_Handler = Callable[[Any], Awaitable[Any]]
-
 _LOOPBACK = "127.0.0.1"
 _PORT = 8000
+_SESSIONS = 8
+_IDLE_MINUTES = 120.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,59 +33,106 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default=_LOOPBACK, help=f"the address to listen on; default: {_LOOPBACK}")
     parser.add_argument("--port", type=_port, default=_PORT, help=f"default: {_PORT}; 0 for a free one")
     parser.add_argument(
-        "--public-url", metavar="URL", help="the address that browsers use; default: http://HOST:PORT"
+        "--public-url",
+        metavar="URL",
+        type=_url,
+        help="the address that browsers use; default: http://HOST:PORT",
+    )
+    parser.add_argument(
+        "--sessions", metavar="N", type=_count, default=_SESSIONS, help=f"pages at once; default: {_SESSIONS}"
+    )
+    parser.add_argument(
+        "--idle",
+        metavar="MINUTES",
+        type=_minutes,
+        default=_IDLE_MINUTES,
+        help=f"end a session without input after so many minutes; default: {_IDLE_MINUTES:g}; 0 for never",
+    )
+    parser.add_argument(
+        "--no-token", action="store_true", help="let everyone who can reach the address connect"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until interrupted. Raises UserError if textual-serve is missing or the port cannot be used."""
+    """Serves until interrupted. Raises UserError if aiohttp is missing or the port cannot be used."""
     try:
-        from textual_serve.server import Server
+        import asyncio
+
+        from irscope.serving import policy
+        from irscope.serving.server import Options
+        from irscope.serving.server import run as run_server
     except ImportError:
-        raise UserError("irscope serve needs textual-serve: pip install 'irscope[serve]'") from None
+        raise UserError("irscope serve needs aiohttp: pip install 'irscope[serve]'") from None
     from irscope.workspace import Workspace
 
     with Workspace(args.capture):  # raises here, not in the browser, if it cannot be read
         pass
-    port = _bindable(args.host, args.port)
-    host = f"[{args.host}]" if ":" in args.host else args.host
-    url = args.public_url or f"http://{host}:{port}"
-    command = [sys.executable, "-m", "irscope", "tui", str(args.capture.absolute())]
-    server = Server(shlex.join(command), host=args.host, port=port, title="irscope", public_url=url)
-    server.handle_websocket = _same_site(server.handle_websocket, {url, f"http://localhost:{port}"})
-    server.serve()
+    with _listen(args.host, args.port) as listening:
+        url = args.public_url or _url_of(args.host, listening)
+        access = policy.Access(args.host, url, "" if args.no_token else policy.new_token())
+        if args.no_token and not policy.is_loopback(args.host):
+            print(
+                f"irscope: without a token, everyone who can reach {url} can see the capture", file=sys.stderr
+            )
+        served = Options(args.capture.absolute(), access, args.sessions, args.idle * 60)
+        opened = f"{url.rstrip('/')}/" + (f"?token={access.token}" if access.token else "")
+        with tempfile.TemporaryDirectory(prefix="irscope-serve-") as folder:
+            os.environ["TMPDIR"] = folder  # the only folder where sessions may write, other than the cache
+            greeting = f"{opened}\nCtrl+C stops the server."
+            asyncio.run(run_server(served, listening, lambda: print(greeting, flush=True)))
     return 0
 
 
-def _same_site(handle: _Handler, origins: set[str]) -> _Handler:
-    """`handle`, but only for our own page, because any page in a browser can connect to loopback.
-
-    Programs other than browsers send no Origin and are allowed.
-    """
-    from aiohttp.web import HTTPForbidden
-
-    async def guarded(request: Any) -> Any:
-        origin = request.headers.get("Origin")
-        if origin is not None and origin not in origins:
-            raise HTTPForbidden(text="this page is not served by irscope")
-        return await handle(request)
-
-    return guarded
-
-
-def _bindable(host: str, port: int) -> int:
-    """The port to listen on, a free one for 0. Raises UserError if host or port cannot be used."""
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; on a free port for 0. Raises UserError if host or port cannot be used."""
+    listening = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            return int(probe.getsockname()[1])
-    except OSError as error:
-        raise UserError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UserError(f"cannot listen on {host}, port {port}: {reason or error}") from None
+    return listening
+
+
+def _url_of(host: str, listening: socket.socket) -> str:
+    """The address that a browser on this machine uses."""
+    name = {"0.0.0.0": _LOOPBACK, "::": "::1", "": _LOOPBACK}.get(host, host)  # noqa: S104 - compared only
+    return f"http://{f'[{name}]' if ':' in name else name}:{listening.getsockname()[1]}"
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return text
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("must be an address such as https://example.org/irscope/")
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError("must be a port, 0 to 65535")
     return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:6]) <= 1000:
+        raise argparse.ArgumentTypeError("must be 1 to 1000")
+    return int(text)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1.0
+    if not 0 <= minutes <= 525_600:
+        raise argparse.ArgumentTypeError("must be a number of minutes, 0 or more")
+    return minutes

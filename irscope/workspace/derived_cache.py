@@ -28,7 +28,7 @@ class DerivedCache:
     """The user's cache folder, or `folder`; if it cannot be read or written, it stays empty."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _default_folder()
+        self._folder = folder or default_folder()
 
     def read(self, key: str) -> bytes | None:
         """The content stored under `key`; None if there is none, or if it is damaged."""
@@ -67,7 +67,8 @@ class DerivedCache:
         return self._folder / f"{key}{_SUFFIX}"
 
 
-def _default_folder() -> Path:
+def default_folder() -> Path:
+    """The cache folder of the user that runs irscope."""
     import platformdirs
 
     base = os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope")

@@ -94,6 +94,9 @@ class ExportController:
 
     async def _open_in(self, name: str, default: str, right: bool) -> None:
         screen, variant = self._screen, shown_variant(self._screen, right)
+        if screen.app.is_web:
+            screen.notify(f"${name} needs a terminal of its own; press w to save", severity="warning")
+            return
         text = await self._text(variant)
         line = screen.texts.line_of(right and screen.texts.page.right is not None)
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
@@ -112,7 +115,10 @@ class ExportController:
         """Writes a new file at a path that the user types; in a browser, downloads it."""
         screen = self._screen
         if screen.app.is_web:
-            screen.app.deliver_text(StringIO(text), save_filename=name)
+            # Without a folder and a type, Textual would look for the server's.
+            screen.app.deliver_text(
+                StringIO(text, newline=""), save_filename=name, save_directory=Path(), mime_type="text/plain"
+            )
             return
         prompt = PromptScreen("Save to (existing files are not overwritten):", name)
         answer = await screen.app.push_screen_wait(prompt)
