@@ -297,7 +297,7 @@ def holds_nothing(path: Path) -> bool:
     if any(leftover.exists() for leftover in sidecars(path)):
         return False
     with contextlib.suppress(UserError), CaptureReader(path) as capture:
-        return not capture.variants()
+        return capture.empty
     return False
 
 

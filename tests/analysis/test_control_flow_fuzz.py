@@ -8,7 +8,7 @@ import pytest
 
 from irscope.languages.language_registry import parse
 from irscope.languages.loops import find_loops
-from tests.languages.test_fuzz import damaged, pieces
+from tests.hardening.texts import damaged_text, pieces
 
 CASES = 1_000
 
@@ -18,7 +18,7 @@ CASES = 1_000
 def test_damaged_text_never_fails(language: str):
     texts, pick = pieces()[language], random.Random(language)
     for _ in range(CASES):
-        document = parse(damaged(pick, texts), language)
+        document = parse(damaged_text(pick, texts), language)
         tree = find_loops(document)
         blocks = tree.graph.blocks
         assert sum(block.end - block.start for block in blocks) == len(document.operations)
