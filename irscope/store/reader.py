@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.backends import target_named
-from irscope.model import Artifact, Config, Kernel, Pass, Toolchain, Value, Variant
+from irscope.model import Argument, Artifact, Config, Kernel, Pass, Target, Toolchain, Value, Variant
 from irscope.model.environment import environment_components
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
@@ -36,6 +36,7 @@ class CaptureReader:
         self._decompressed = 0
         self._second: CaptureReader | None = None
         self._closed = False
+        self._specializations: dict[str, tuple[Argument, ...]] = {}
 
     def __enter__(self) -> CaptureReader:
         return self
@@ -107,7 +108,7 @@ class CaptureReader:
         artifacts = self._artifacts(found[0]["id"], found[-1]["id"])
         with self._damage():
             return [
-                _variant(row, kernels[row["kernel"]], toolchains, artifacts.get(row["id"], {}))
+                self._variant(row, kernels[row["kernel"]], toolchains, artifacts.get(row["id"], {}))
                 for row in found
             ]
 
@@ -144,7 +145,8 @@ class CaptureReader:
 
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
-        toolchains, targets, specializations = self._toolchains(), {}, {}
+        toolchains = self._toolchains()
+        targets: dict[str, Target] = {}
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         metadata: dict[str, dict[str, Any]] = {}
         shared: dict[str, tuple[str, Value]] = {}
@@ -155,8 +157,6 @@ class CaptureReader:
             with self._damage():
                 if target not in targets:
                     targets[target] = target_named(target)
-                if specialization not in specializations:
-                    specializations[specialization] = encoding.specialization_from_json(specialization)
                 environment = environment_components(encoding.strings_from_json(cache_key))
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
                 values = encoding.object_from_json(whole)
@@ -165,7 +165,7 @@ class CaptureReader:
                     id=id_,
                     kernel=self.kernels[kernel],
                     target=targets[target],
-                    specialization=specializations[specialization],
+                    specialization=self._specialization(specialization),
                     config=_shared_config(config, shared),
                     toolchain=toolchains[toolchain],
                     failure=encoding.failure_from_json(failure),
@@ -244,6 +244,42 @@ class CaptureReader:
                 return int(version), encoding.object_from_json(text)
         return None
 
+    def _variant(
+        self,
+        row: Mapping[str, Any],
+        kernel: Kernel,
+        toolchains: Mapping[int, Toolchain],
+        artifacts: Mapping[str, Artifact],
+    ) -> Variant:
+        return Variant(
+            id=row["id"],
+            kernel=kernel,
+            target=target_named(row["target"]),
+            specialization=self._specialization(row["specialization"]),
+            config=encoding.config_from_json(row["config"]),
+            toolchain=toolchains[row["toolchain"]],
+            failure=encoding.failure_from_json(row["failure"]),
+            metadata=encoding.object_from_json(row["metadata"]),
+            seconds=encoding.seconds_from_json(row["seconds"]),
+            cache_key=encoding.strings_from_json(row["cache_key"]),
+            cached=bool(row["cached"]),
+            log=encoding.optional(row["log"]),
+            output=encoding.checked(row["output"]),
+            reasons=encoding.optional(row["reasons"]),
+            artifacts=artifacts,
+            launches=encoding.launches_from_json(row["launches"]),
+            benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
+        )
+
+    def _specialization(self, text: str) -> tuple[Argument, ...]:
+        """Arguments, held once for all variants that have the same."""
+        found = self._specializations.get(text)
+        if found is None:
+            found = encoding.specialization_from_json(text)
+            if len(self._specializations) < _MOST_SHARED:
+                self._specializations[text] = found
+        return found
+
     def _toolchains(self) -> dict[int, Toolchain]:
         found = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
@@ -293,30 +329,3 @@ def _shared_config(text: str, shared: dict[str, tuple[str, Value]]) -> Config:
             shared.setdefault(name, pair)
         pairs.append(shared.get(name, pair))
     return Config(tuple(pairs))
-
-
-def _variant(
-    row: Mapping[str, Any],
-    kernel: Kernel,
-    toolchains: Mapping[int, Toolchain],
-    artifacts: Mapping[str, Artifact],
-) -> Variant:
-    return Variant(
-        id=row["id"],
-        kernel=kernel,
-        target=target_named(row["target"]),
-        specialization=encoding.specialization_from_json(row["specialization"]),
-        config=encoding.config_from_json(row["config"]),
-        toolchain=toolchains[row["toolchain"]],
-        failure=encoding.failure_from_json(row["failure"]),
-        metadata=encoding.object_from_json(row["metadata"]),
-        seconds=encoding.seconds_from_json(row["seconds"]),
-        cache_key=encoding.strings_from_json(row["cache_key"]),
-        cached=bool(row["cached"]),
-        log=encoding.optional(row["log"]),
-        output=encoding.checked(row["output"]),
-        reasons=encoding.optional(row["reasons"]),
-        artifacts=artifacts,
-        launches=encoding.launches_from_json(row["launches"]),
-        benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
-    )

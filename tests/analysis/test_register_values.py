@@ -19,7 +19,7 @@ from irscope.languages.language_registry import parse
 from irscope.layouts.tensors import Layouts
 from irscope.model import Kernel, SourceFunction
 from tests.analysis.builders import stage_diff, stored, variant
-from tests.languages.test_fuzz import damaged, pieces
+from tests.hardening.texts import damaged_text, pieces
 
 SOURCE = """@triton.jit
 def kernel(x_ptr, n):
@@ -189,7 +189,7 @@ kernel:
 def test_damaged_text_never_fails(language: str):
     texts, pick = pieces()[language], random.Random(language)
     for _ in range(1_000):
-        document = parse(damaged(pick, texts), language)
+        document = parse(damaged_text(pick, texts), language)
         found = register_report(KERNEL, document, None, (document, Layouts((3, 9))), document)
         assert found.peak is None or sum(value.registers for value in found.values) == found.peak
 
