@@ -13,7 +13,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz audit lint docs refresh-docs clean
+.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz fuzz-coverage audit lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -58,6 +58,16 @@ test-fast: $(VENV)/ready-dev ## Only the fast tests
 
 fuzz: $(VENV)/ready-dev ## Damaged input of every kind: make fuzz CASES=20000; a million cases take an hour
 	$(BIN)/python -m tests.hardening.campaign --cases $(CASES)
+
+$(VENV)-fuzz/ready:
+	$(PYTHON) -m venv $(VENV)-fuzz
+	$(VENV)-fuzz/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev "atheris>=3.0"
+	@touch $@
+
+SECONDS := 3600
+
+fuzz-coverage: $(VENV)-fuzz/ready ## Coverage-guided fuzzing of parsers and reader: make fuzz-coverage SECONDS=600
+	$(VENV)-fuzz/bin/python -m tests.hardening.coverage_fuzz --seconds $(SECONDS) --keep
 
 $(VENV)-audit/ready:
 	$(PYTHON) -m venv $(VENV)-audit

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -84,6 +85,7 @@ def constexpr_parameters(source: str) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=1024)
 def _digest(function: SourceFunction) -> str:
     return hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest()[:12]
 
@@ -149,7 +151,8 @@ def belongs(path: str, name: str) -> bool:
     return path == name or path.startswith(f"{name}.")
 
 
-def _attributes(text: str, parameters: tuple[str, ...]) -> dict[str, list[str]]:
+@lru_cache(maxsize=1024)
+def _attributes(text: str, parameters: tuple[str, ...]) -> Mapping[str, list[str]]:
     """The attributes in words by parameter ("x", "x.0" in a tuple); empty if the text cannot be parsed."""
     try:
         known = ast.literal_eval(text)

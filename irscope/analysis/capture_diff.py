@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irscope.analysis.capture_matching import match_variants
 from irscope.analysis.duplicates import are_duplicates
@@ -155,8 +155,7 @@ def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
 
 
 def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
-    # A kernel that was only renamed can be a duplicate.
-    identical = are_duplicates(a, replace(b, kernel=a.kernel), facts_a, facts_b)
+    identical = are_duplicates(a, b, facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b)]
     if not identical:
         changes += _moved(facts_a, facts_b)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
 from irscope.analysis.cache_key_diff import VARIABLE_OPTIONS, input_text, value_text
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
-from irscope.model import Variant
+from irscope.model import Kernel, Variant
+from irscope.model.row import Row, RowMaker
 from irscope.model.text import duration, pluralize
 from irscope.model.varying import varying
 
@@ -69,26 +70,52 @@ def compilations(
     kernel: str, variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> Compilations:
     """Why `variants`, all of the kernel called `kernel`, were compiled; `facts` by variant id."""
-    whole = all(map(has_key, variants))
-    values = [cache_key_inputs(variant, whole) for variant in variants]
+    results = list(map(_result, variants))
+    whole = all(result.has_key for result in results)
+    values = _inputs(variants, whole)
     varied = _varied(variants, values)
     repeated = {later.id for _, *others in duplicate_groups(variants, facts) for later in others}
-    timed = [variant for variant in variants if variant.seconds]
+    timed = {v.id: r.seconds for v, r in zip(variants, results, strict=True) if r.seconds is not None}
     return Compilations(
         kernel=kernel,
         variants=tuple(variants),
         failed=sum(variant.failure is not None for variant in variants),
-        seconds=sum(map(_seconds, timed)),
+        seconds=sum(timed.values()),
         timed=len(timed),
         varied=varied,
         repeated=tuple(sorted(repeated)),
-        repeated_seconds=sum(_seconds(variant) for variant in timed if variant.id in repeated),
-        argument_sets=_argument_sets(variants, values, varied),
+        repeated_seconds=sum(seconds for id_, seconds in timed.items() if id_ in repeated),
+        argument_sets=_argument_sets(variants, results, values, varied),
     )
 
 
-def _seconds(variant: Variant) -> float:
-    return sum(variant.seconds.values())
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """Columns of a variant, read once because those of a large capture are not in memory.
+
+    `seconds` is the compile time (None: unknown); `chosen`: the autotuner chose it.
+    """
+
+    has_key: bool
+    seconds: float | None
+    measured: bool
+    chosen: bool
+
+
+def _result(variant: Variant) -> _Result:
+    seconds, benchmarks = variant.seconds, variant.benchmarks
+    return _Result(
+        has_key(variant),
+        sum(seconds.values()) if seconds else None,
+        bool(benchmarks),
+        any(benchmark.chosen for benchmark in benchmarks),
+    )
+
+
+def _inputs(variants: Sequence[Variant], whole: bool) -> list[Row[CacheKeyInput, str]]:
+    """The inputs of each variant."""
+    rows: RowMaker[CacheKeyInput, str] = RowMaker()
+    return [rows.row(cache_key_inputs(variant, whole)) for variant in variants]
 
 
 def _varied(
@@ -114,13 +141,16 @@ def _varied(
 
 
 def _argument_sets(
-    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]], varied: Sequence[VaryingInput]
+    variants: Sequence[Variant],
+    results: Sequence[_Result],
+    values: Sequence[Mapping[CacheKeyInput, str]],
+    varied: Sequence[VaryingInput],
 ) -> tuple[ArgumentSet, ...]:
     """The values that a warm-up must pass: arguments, and constants that no config sets.
 
     Not the block shapes of tensor descriptors that the autotuner's `pre_hook` sets for each config.
     """
-    values = _without_tuned_shapes(variants, values)
+    values = _without_tuned_shapes(variants, results, values)
     kinds = frozenset(varying(values))
     varied = [one for one in varied if one.input in kinds]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
@@ -129,44 +159,57 @@ def _argument_sets(
         for one in varied
         if one.input.kind == "argument" or (one.input.kind == "constexpr" and one.input.name not in by_hand)
     ]
-    sets: dict[tuple[tuple[str, str], ...], list[Variant]] = {}
-    for variant, own in zip(variants, values, strict=True):
+    sets: dict[tuple[tuple[str, str], ...], list[tuple[Variant, _Result]]] = {}
+    for variant, result, own in zip(variants, results, values, strict=True):
         key = tuple((name.name, own.get(name, "")) for name in names)
-        sets.setdefault(key, []).append(variant)
+        sets.setdefault(key, []).append((variant, result))
     return tuple(
         ArgumentSet(
             arguments=key,
             compiled=len(group),
-            seconds=sum(map(_seconds, group)) if all(variant.seconds for variant in group) else None,
-            chosen=tuple(v.id for v in group if any(benchmark.chosen for benchmark in v.benchmarks)),
+            seconds=_total(result.seconds for _, result in group),
+            chosen=tuple(variant.id for variant, result in group if result.chosen),
         )
         for key, group in sets.items()
     )
 
 
+def _total(seconds: Iterable[float | None]) -> float | None:
+    """The sum; None if one of them is unknown."""
+    known = list(seconds)
+    return None if None in known else sum(filter(None, known))
+
+
 def _without_tuned_shapes(
-    variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
+    variants: Sequence[Variant], results: Sequence[_Result], values: Sequence[Mapping[CacheKeyInput, str]]
 ) -> Sequence[Mapping[CacheKeyInput, str]]:
     """`values` without the block shapes of descriptors, if the kernel is autotuned and its configs set them.
 
     tensordesc<fp16[64, 64]> with BLOCK_M=64, tensordesc<fp16[128, 64]> with BLOCK_M=128 -> tensordesc<fp16>
     """
-    if not any(map(_autotuned, variants)):
+    if not (any(result.measured for result in results) or any(map(_autotuned, _kernels(variants)))):
         return values
+    rows: RowMaker[CacheKeyInput, str] = RowMaker()
     shapeless = [
-        {name: _DESCRIPTOR.sub(r"\1\2", v) if name.kind == "argument" else v for name, v in own.items()}
+        rows.row(
+            {name: _DESCRIPTOR.sub(r"\1\2", v) if name.kind == "argument" else v for name, v in own.items()}
+        )
         for own in values
     ]
     # The caller chose the shapes if a config has several for otherwise equal arguments.
     shapes: dict[tuple[Hashable, ...], Mapping[CacheKeyInput, str]] = {}
     for variant, own, rest in zip(variants, values, shapeless, strict=True):
-        if shapes.setdefault((variant.target, variant.config, frozenset(rest.items())), own) != own:
+        if shapes.setdefault((variant.target, variant.config, rest.identity), own) != own:
             return values
     return shapeless
 
 
-def _autotuned(variant: Variant) -> bool:
-    return bool(variant.benchmarks) or _AUTOTUNE.search(variant.kernel.source.text) is not None
+def _kernels(variants: Sequence[Variant]) -> list[Kernel]:
+    return list({variant.kernel.id: variant.kernel for variant in variants}.values())
+
+
+def _autotuned(kernel: Kernel) -> bool:
+    return _AUTOTUNE.search(kernel.source.text) is not None
 
 
 # The JSON of `irscope why` has all of them.

@@ -10,9 +10,8 @@ from irscope.facts.fact import Facts, value_of
 from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS
 from irscope.model import Variant
 
-# Facts and metadata that a launch depends on.
+# Facts that a launch depends on, next to `Variant.launch_metadata`.
 _LAUNCH_FACTS = (CODE, REGISTERS, STACK, SHARED, THREADS)
-_LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
 
 def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) -> list[tuple[Variant, ...]]:
@@ -41,8 +40,7 @@ def _identity(variant: Variant, facts: Facts) -> tuple[object, ...]:
 
 def _launched_code(variant: Variant, facts: Facts) -> tuple[object, ...]:
     launch = [value_of(facts, kind) for kind in _LAUNCH_FACTS]
-    metadata = [repr(variant.metadata.get(name)) for name in _LAUNCH_METADATA]
-    return (variant.target, *launch, *metadata)
+    return (variant.target, *launch, *variant.launch_metadata)
 
 
 @dataclass(frozen=True)

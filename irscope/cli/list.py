@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
         with Workspace(args.capture) as workspace:
             names, variants = workspace.names, workspace.select(args.kernel, args.target)
-        options.print_json(list_document(variants, names, str(args.capture)))
+            options.print_json(list_document(variants, names, str(args.capture)))
         return 0
     from irscope.report.terminal.list_text import list_text
     from irscope.workspace import CaptureReader, select_variants, variant_names

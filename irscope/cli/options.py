@@ -106,10 +106,11 @@ def paint(file: TextIO | None = None) -> Paint:
 
 
 def print_json(document: dict[str, object]) -> None:
-    """Prints a JSON document."""
-    from irscope.report.json.records import to_json
+    """Prints a JSON document, piece by piece."""
+    from irscope.report.json.stream import json_pieces
 
-    sys.stdout.write(to_json(document))
+    sys.stdout.writelines(json_pieces(document))
+    sys.stdout.write("\n")
 
 
 # Arguments about compiling into a capture.

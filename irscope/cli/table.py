@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from irscope.cli import options
-from irscope.workspace import Workspace, all_kinds, chosen_kinds, table_view
+from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chosen_kinds, table_view
 
 NAME = "table"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
@@ -37,24 +37,34 @@ def run(args: argparse.Namespace) -> int:
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
         sections = workspace.sections(args.kernel, args.target, args.sort)
+        _print(sections, kinds, args)
+    return 0
+
+
+def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: argparse.Namespace) -> None:
+    """Prints the table line by line: one of 100,000 variants has 50 MB."""
     if args.format == "json":
         from irscope.report.json.table_json import table_document
 
         options.print_json(table_document(sections, kinds or all_kinds(sections), str(args.capture)))
-        return 0
+        return
     if args.format == "csv":
         from irscope.report.table_csv import table_csv
 
-        text = table_csv(sections, kinds or all_kinds(sections))
-    elif args.format == "markdown":
+        sys.stdout.writelines(table_csv(sections, kinds or all_kinds(sections)))
+        return
+    if args.format == "markdown":
         from irscope.report.markdown.table_markdown import table_markdown
 
-        text = "\n".join(table_markdown(table_view(section, kinds)) for section in sections)
+        tables = (table_markdown(table_view(section, kinds)) for section in sections)
     else:
         from irscope.report.terminal.table_text import table_text
 
         width, paint = options.width_of(args), options.paint()
         tables = (table_text(table_view(section, kinds), width, paint) for section in sections)
-        text = "\n".join(tables) or "no variants\n"
-    sys.stdout.write(text)
-    return 0
+        if not sections:
+            print("no variants")
+    for number, lines in enumerate(tables):
+        if number:
+            print()
+        sys.stdout.writelines(f"{line}\n" for line in lines)

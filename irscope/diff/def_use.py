@@ -204,9 +204,9 @@ class _DefinitionMatcher:
         Positions shift if one of the loops carries more values than the other.
         """
         left_size, right_size = len(self.left[index].results), len(self.right[other].results)
-        starts = [self.match(definition) for definition in ours[len(ours) - left_size :]]
-        other_starts = theirs[len(theirs) - right_size :]
-        if starts == list(other_starts):
+        starts = [self.match(definition) for definition in _initial_values(ours, left_size)]
+        other_starts = _initial_values(theirs, right_size)
+        if starts == other_starts:
             return {position: position for position in range(left_size)}
         found: dict[int, int] = {}
         for (position, to), _ in self._votes[index].most_common():
@@ -242,6 +242,12 @@ class _DefinitionMatcher:
     def _leading(operation: Operation) -> int:
         """The number of arguments before the loop-carried ones: the induction variable."""
         return max(0, len(operation.arguments) - len(operation.results))
+
+
+def _initial_values(operands: Sequence[Definition | None], carried: int) -> list[Definition | None]:
+    """The last `carried` operands; None for those that a malformed loop lacks."""
+    values = operands[max(0, len(operands) - carried) :]
+    return [None] * (carried - len(values)) + list(values)
 
 
 def _matched_users(defs: Definitions, matches: Sequence[int]) -> set[Definition]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -100,9 +101,26 @@ class Fact:
 Facts = Mapping[str, Fact]
 
 
+class FactValues(Mapping[str, Fact]):
+    """Facts that know their values without making a Fact of each."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def value(self, name: str) -> FactValue:
+        """The value of a fact; None if it is unknown."""
+
+
 def value_of(facts: Facts, kind: FactKind) -> FactValue:
     """The value of a fact, None if it is unknown."""
-    fact = facts.get(kind.name)
+    return value_named(facts, kind.name)
+
+
+def value_named(facts: Facts, name: str) -> FactValue:
+    """The value of the fact called `name`, None if it is unknown."""
+    if isinstance(facts, FactValues):
+        return facts.value(name)
+    fact = facts.get(name)
     return None if fact is None else fact.value
 
 
@@ -128,5 +146,5 @@ def status_of(variant: Variant, facts: Facts) -> Status | None:
     """Whether `variant` compiled and can be launched; None if that is unknown."""
     if variant.failure is not None:
         return failed(f"{variant.failure.kind}: {variant.failure.summary}")
-    fact = facts.get("launchable")
-    return fact.value if fact is not None and isinstance(fact.value, Status) else None
+    value = value_named(facts, "launchable")
+    return value if isinstance(value, Status) else None

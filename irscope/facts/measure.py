@@ -7,6 +7,7 @@ from typing import Any
 
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Fact, FactValue, ReadStage
+from irscope.facts.fact_row import FactColumns
 from irscope.facts.registry import FACT_KINDS, LAUNCHABLE, kinds_for
 from irscope.model import Status, Variant
 from irscope.model.status import parse_status
@@ -57,3 +58,18 @@ def from_json(values: Mapping[str, Any], backend: str | None = None) -> dict[str
         text = values[LAUNCHABLE.name]
         found[LAUNCHABLE.name] = Fact(LAUNCHABLE, parse_status(text) if isinstance(text, str) else None)
     return found
+
+
+def row_from_json(values: Mapping[str, Any], columns: FactColumns) -> Mapping[str, Fact] | None:
+    """The facts that `to_json` wrote as a row of `columns`; None if one of them was not measured."""
+    found = []
+    for kind in columns.kinds:
+        value = values.get(kind.name, values)
+        if value is values:
+            return None
+        if not isinstance(value, _VALUE_TYPES):
+            return from_json(values, columns.backend)  # a damaged value
+        if kind is LAUNCHABLE:
+            value = parse_status(value) if isinstance(value, str) else None
+        found.append(value)
+    return columns.row(found)

@@ -19,6 +19,7 @@ OPTION_VARIABLES = {
     "ptx_options": ("PTXAS_OPTIONS", "None"),
     "instrumentation_mode": ("TRITON_INSTRUMENTATION_MODE", ""),
 }
+_OPTIONS = frozenset(OPTION + name for name in (*CHECKS, *OPTION_VARIABLES))
 # Triton's key has the meaning of a variable that is a switch; as users set it.
 _SWITCHES = {"true": "1", "false": "0"}
 
@@ -30,11 +31,10 @@ def variable_value(text: str) -> str:
 
 def environment_components(cache_key: Mapping[str, str]) -> dict[str, str]:
     """The components of Triton's key that `environment_of` reads."""
-    options = {OPTION + name for name in (*CHECKS, *OPTION_VARIABLES)}
     return {
         name: value
         for name, value in cache_key.items()
-        if (name.startswith(ENVIRONMENT) and value) or name in options
+        if (name.startswith(ENVIRONMENT) and value) or name in _OPTIONS
     }
 
 

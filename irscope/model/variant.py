@@ -12,6 +12,9 @@ from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
 from irscope.model.tuning_config import Config, Value, parse_value
 
+# Triton's metadata that a launch depends on.
+LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFunction:
@@ -166,7 +169,17 @@ class Variant:
         return origin_from_metadata(self.metadata)
 
     @property
+    def launch_metadata(self) -> tuple[str, ...]:
+        """The metadata that a launch depends on, as text: equal texts, equal launches."""
+        return launch_metadata_of(self.metadata)
+
+    @property
     def settings(self) -> dict[str, Value]:
         """The values that a user chose for this variant: those of its config, then its environment."""
         environment = {name: parse_value(text) for name, text in self.environment.items()}
         return dict(self.config.values) | environment
+
+
+def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values of LAUNCH_METADATA as text."""
+    return tuple(repr(metadata.get(name)) for name in LAUNCH_METADATA)

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from irscope.model import Value, format_value
 from irscope.model.text import one_line
 from irscope.workspace import FactKind, FactValue, TableSection
 
 
-def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> str:
-    """A line per variant under one heading; an unknown fact is empty."""
+def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> Iterator[str]:
+    """A line per variant under one heading; an unknown fact is empty. Yields lines."""
     entries = [entry for section in sections for entry in section.entries]
     configs = list(dict.fromkeys(name for entry in entries for name in entry.variant.settings))
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    writer = csv.writer(_Line(), lineterminator="\n")
     facts = [kind.name for kind in kinds]
     heading = ["id", "kernel", "target", "variant", *configs, *facts, "problem", "same_code_as"]
-    writer.writerow(map(_cell, heading))
+    yield writer.writerow(map(_cell, heading))
     for entry in entries:
         variant = entry.variant
         values = variant.settings
         row: list[FactValue] = [variant.id, variant.kernel.name, str(variant.target), entry.name]
         row += [_config(values, name) for name in configs]
         row += [entry.value(name) for name in facts]
-        writer.writerow(map(_cell, [*row, entry.problem, entry.duplicate_of]))
-    return file.getvalue()
+        yield writer.writerow(map(_cell, [*row, entry.problem, entry.duplicate_of]))
+
+
+class _Line:
+    """A file whose `write` returns the line, which `writerow` then returns."""
+
+    def write(self, line: str) -> str:
+        """The line."""
+        return line
 
 
 def _config(values: dict[str, Value], name: str) -> str | None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irscope.store.names import find_variant, select_variants, variant_names
+    from irscope.store.names import find_variant, select_variants, variant_names, variant_number
     from irscope.store.reader import CaptureReader
     from irscope.store.writer import CaptureWriter, NewPass, NewVariant
 
@@ -21,6 +21,7 @@ __all__ = [
     "find_variant",
     "select_variants",
     "variant_names",
+    "variant_number",
 ]
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "find_variant": "names",
     "select_variants": "names",
     "variant_names": "names",
+    "variant_number": "names",
 }
 
 

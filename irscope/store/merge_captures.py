@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +37,21 @@ class Merged:
     read: int
 
 
+# A variant in one of the captures.
+_Record = tuple[CaptureReader, Variant]
+
+
 @dataclass(slots=True)
 class _Joined:
-    """A variant with the captures that hold its stages and the facts from its input.
+    """A variant with the captures that hold its stages; `has_facts`: those of the first record hold.
 
     `records` are the variants that it was merged from, the best first.
     """
 
     variant: Variant
-    records: tuple[tuple[CaptureReader, Variant], ...]
+    records: tuple[_Record, ...]
     stages: dict[str, tuple[CaptureReader, Artifact]]
-    facts: tuple[int, dict[str, Any]] | None
+    has_facts: bool = True
 
 
 def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) -> Merged:
@@ -100,21 +105,29 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _join(captures: Iterable[CaptureReader]) -> tuple[list[_Joined], int]:
-    """Every variant once, in the order of the captures, and how many were read."""
-    joined: dict[str, _Joined] = {}
+def _join(captures: Iterable[CaptureReader]) -> tuple[list[list[_Record]], int]:
+    """The records of every variant, in the order of the captures, and how many were read."""
+    joined: dict[str, list[_Record]] = {}
     read = 0
     for capture in captures:
-        facts = capture.facts_kept()
+        variants = capture.variants()
         digests = {id_: kernel_digest(kernel) for id_, kernel in capture.kernels.items()}
-        for variant in capture.variants():
+        for variant in variants:
             read += 1
-            stages = {name: (capture, artifact) for name, artifact in variant.artifacts.items()}
-            new = _Joined(variant, ((capture, variant),), stages, facts.get(variant.id))
             triton = variant.toolchain.versions.get("triton", "")
             name = identity(digests[variant.kernel.id], triton, variant)
-            joined[name] = _both(joined[name], new) if name in joined else new
+            joined.setdefault(name, []).append((capture, variant))
     return list(joined.values()), read
+
+
+def _joined(records: Sequence[_Record]) -> _Joined:
+    """One variant from all records of it."""
+    return reduce(_both, (_Joined(record[1], (record,), _stages(record)) for record in records))
+
+
+def _stages(record: _Record) -> dict[str, tuple[CaptureReader, Artifact]]:
+    capture, variant = record
+    return {name: (capture, artifact) for name, artifact in variant.artifacts.items()}
 
 
 def _both(first: _Joined, second: _Joined) -> _Joined:
@@ -131,42 +144,53 @@ def _both(first: _Joined, second: _Joined) -> _Joined:
         # One of them may have additional stages that were derived later.
         stages=first.stages if ours.failure else second.stages | first.stages,
         # Facts include benchmark results, too.
-        facts=first.facts if same else None,
+        has_facts=first.has_facts and same,
     )
 
 
-def _write(writer: CaptureWriter, joined: Iterable[_Joined]) -> int:
-    """Writes the variants and returns the number of their kernels."""
+def _write(writer: CaptureWriter, joined: Iterable[Sequence[_Record]]) -> int:
+    """Writes the variants, one at a time, and returns the number of their kernels."""
     kernels = set()
-    for item in joined:
+    for records in joined:
+        item = _joined(records)
         variant = item.variant
         owner = variant.kernel
         kernel = writer.add_kernel(owner.source, owner.helpers, owner.parameters)
         kernels.add(kernel)
         versions = variant.toolchain.versions
         toolchain = writer.add_toolchain(versions, variant.toolchain.command)
-        blobs = {name: capture.blob(artifact) for name, (capture, artifact) in item.stages.items()}
-        more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(item)}
+        blobs = {name: _blob(writer, *stage) for name, stage in item.stages.items()}
+        more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(writer, item)}
         names = [each.name for each in fields(NewVariant) if each.name not in more]
         new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
         id_ = writer.add_variant(kernel, toolchain, versions.get("triton", ""), new)
-        if item.facts:
-            writer.add_facts(id_, *item.facts)
+        capture, first = item.records[0]
+        if item.has_facts and (facts := capture.facts_of(first)):
+            writer.add_facts(id_, *facts)
         layouts = next(filter(None, (capture.layouts(record) for capture, record in item.records)), None)
         if layouts is not None:
             writer.add_layouts(id_, layouts)
     return len(kernels)
 
 
-def _passes(item: _Joined) -> tuple[NewPass, ...]:
+def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:
     """The compiler passes of the first record that has them."""
     for capture, variant in item.records:
         if passes := capture.passes(variant):
             return tuple(
-                NewPass(each.stage, each.name, each.seconds, _blob(capture, each.artifact)) for each in passes
+                NewPass(
+                    each.stage,
+                    each.name,
+                    each.seconds,
+                    _blob(writer, capture, each.artifact) if each.artifact else None,
+                )
+                for each in passes
             )
     return ()
 
 
-def _blob(capture: CaptureReader, artifact: Artifact | None) -> Blob | None:
-    return None if artifact is None else capture.blob(artifact)
+def _blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifact) -> Blob:
+    """An artifact as stored; without its content if `writer` has it, checked, from another variant."""
+    if writer.has_blob(artifact.digest):
+        return Blob(artifact.digest, artifact.size, b"")
+    return capture.blob(artifact)

@@ -30,12 +30,15 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     nothing else differs, the id is appended.
     """
     names: dict[int, str] = {}
-    for kernel in {variant.kernel.name for variant in variants}:
-        group = [variant for variant in variants if variant.kernel.name == kernel]
-        parts = [_parts(variant) for variant in group]
-        different = varying(parts)
+    groups: dict[str, list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.kernel.name, []).append(variant)
+    for kernel, group in groups.items():
+        # Twice, because 100,000 of them take 200 MB.
+        different = varying(map(_parts, group))
         taken: set[str] = set()
-        for variant, part in zip(group, parts, strict=True):
+        for variant in group:
+            part = _parts(variant)
             named = [f"{key}={part[key]}" for key in different if key in part]
             name = ",".join(named) or str(variant.config) or kernel
             name = f"{name},#{variant.id}" if name in taken else name
@@ -63,6 +66,12 @@ def select_variants(
         for variant in variants
         if fnmatchcase(variant.kernel.name, kernel or "*") and fnmatchcase(str(variant.target), target or "*")
     ]
+
+
+def variant_number(text: str) -> int | None:
+    """The number in `3` or `#3`; None for any other text."""
+    match = re.fullmatch(r"#?(\d{1,18})", text.strip())
+    return int(match[1]) if match else None
 
 
 def find_variant(variants: Sequence[Variant], text: str) -> Variant:

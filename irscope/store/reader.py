@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from irscope.backends import target_named
-from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
+from irscope.model import Argument, Artifact, Config, Kernel, Pass, Target, Toolchain, Value, Variant
 from irscope.model.environment import environment_components
-from irscope.model.origin import ORIGIN
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
+from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
 # The bytes of stages that one reader decompresses: this, and this much per byte of the file. Stages of real
 # captures are 15 times as large as the file; equal stages of several variants count for each.
 _BUDGET, _BUDGET_PER_BYTE = 1 << 30, 256
+# Of more variants, the large columns are read when they are asked for. So many take 0.1 s and 10 MB.
+_MOST_READ = 1000
+# Values of configs that are held once for all variants.
+_MOST_SHARED = 10_000
 
 
 class CaptureReader:
@@ -30,6 +34,9 @@ class CaptureReader:
         self._db, self._deadline = connect_reader(self.path)
         self._read: set[tuple[object, ...]] = set()
         self._decompressed = 0
+        self._second: CaptureReader | None = None
+        self._closed = False
+        self._specializations: dict[str, tuple[Argument, ...]] = {}
 
     def __enter__(self) -> CaptureReader:
         return self
@@ -39,7 +46,22 @@ class CaptureReader:
 
     def close(self) -> None:
         """Closes the file."""
+        self._closed = True
         self._db.close()
+        if self._second is not None:
+            self._second.close()
+            self._second = None
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether the capture has so many variants that they are read when they are asked for."""
+        ((last,),) = self._rows("SELECT coalesce(max(id), 0) FROM variant")
+        return int(last) > _MOST_READ
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no variant."""
+        return not any(True for _ in self._rows("SELECT 1 FROM variant LIMIT 1"))
 
     @cached_property
     def kernels(self) -> Mapping[int, Kernel]:
@@ -55,54 +77,99 @@ class CaptureReader:
                 kernels[id_] = Kernel(id_, encoding.checked(name), function, functions, names)
         return kernels
 
-    def variants(self, kernel: str | None = None) -> list[Variant]:
-        """Every variant (of the kernel named `kernel`), in order, as they are in the file now."""
+    def variants(self) -> list[Variant]:
+        """Every variant, in order, as they are in the file now.
+
+        Those of a large capture read their large columns when they are asked for, also after it was closed.
+        """
         self.__dict__.pop("kernels", None)
-        toolchains = self._toolchains()
+        self.__dict__.pop("large", None)
+        if self.large:
+            return list(self._stored_variants())
+        return self._whole_variants(self.kernels, self._toolchains())
+
+    def variant(self, id_: int) -> Variant | None:
+        """The variant with this id; None if there is none."""
+        found = self._whole_variants(self.kernels, self._toolchains(), id_, 1)
+        return found[0] if found and found[0].id == id_ else None
+
+    def _whole_variants(
+        self,
+        kernels: Mapping[int, Kernel],
+        toolchains: Mapping[int, Toolchain],
+        first: int | None = None,
+        most: int = -1,
+    ) -> list[Variant]:
+        """Variants with all columns: all, or at most `most` from the id `first` on."""
+        start = -(1 << 63) if first is None else first
+        found = list(self._rows("SELECT * FROM variant WHERE id >= ? ORDER BY id LIMIT ?", (start, most)))
+        if not found:
+            return []
+        artifacts = self._artifacts(found[0]["id"], found[-1]["id"])
+        with self._damage():
+            return [
+                self._variant(row, kernels[row["kernel"]], toolchains, artifacts.get(row["id"], {}))
+                for row in found
+            ]
+
+    def _artifacts(self, first: int, last: int) -> dict[int, dict[str, Artifact]]:
+        """The artifacts of the variants with these ids and those between."""
         artifacts: dict[int, dict[str, Artifact]] = {}
         for variant, stage, digest, size in self._rows(
             "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
+            " WHERE variant BETWEEN ? AND ?",
+            (first, last),
         ):
             with self._damage():
                 artifact = Artifact(encoding.checked(stage), encoding.checked(digest), int(size))
                 artifacts.setdefault(variant, {})[artifact.stage] = artifact
-        variants = []
-        for row in self._rows("SELECT * FROM variant ORDER BY id"):
-            with self._damage():
-                owner = self.kernels[row["kernel"]]
-                if kernel is None or owner.name == kernel:
-                    variants.append(_variant(row, owner, toolchains, artifacts.get(row["id"], {})))
-        return variants
+        return artifacts
+
+    def _stored_variants(self) -> Iterator[Variant]:
+        kernels, toolchains = self.kernels, self._toolchains()
+
+        def read(first: int, most: int) -> list[Variant]:
+            if self._closed:
+                with CaptureReader(self.path) as again:
+                    return again._whole_variants(kernels, toolchains, first, most)
+            # A connection of its own, because several threads may ask.
+            self._second = self._second or CaptureReader(self.path)
+            return self._second._whole_variants(kernels, toolchains, first, most)
+
+        details = VariantDetails(read)
+        for variant in self.summaries():
+            yield StoredVariant.of(variant, details)
 
     def summaries(self) -> Iterator[Variant]:
         """Every variant, in order, with what names it, its origin and whether it failed; the rest is empty.
 
-        A variant takes a twentieth of the memory that `variants` needs, for captures of 100,000.
+        A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
-        toolchains, targets, specializations = self._toolchains(), {}, {}
+        toolchains = self._toolchains()
+        targets: dict[str, Target] = {}
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-        origins: dict[str | None, dict[str, Any]] = {None: {}}
-        for id_, kernel, target, specialization, config, toolchain, failure, cache_key, origin in self._rows(
-            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key,"
-            " json_extract(metadata, '$.origin') FROM variant ORDER BY id"
+        metadata: dict[str, dict[str, Any]] = {}
+        shared: dict[str, tuple[str, Value]] = {}
+        for id_, kernel, target, specialization, config, toolchain, failure, cache_key, whole in self._rows(
+            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
+            " FROM variant ORDER BY id"
         ):
             with self._damage():
                 if target not in targets:
                     targets[target] = target_named(target)
-                if specialization not in specializations:
-                    specializations[specialization] = encoding.specialization_from_json(specialization)
                 environment = environment_components(encoding.strings_from_json(cache_key))
-                if origin not in origins:
-                    origins[origin] = {ORIGIN: encoding.loads(origin)}
+                # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
+                values = encoding.object_from_json(whole)
+                some = {name: values[name] for name in SUMMARY_METADATA if name in values}
                 yield Variant(
                     id=id_,
                     kernel=self.kernels[kernel],
                     target=targets[target],
-                    specialization=specializations[specialization],
-                    config=encoding.config_from_json(config),
+                    specialization=self._specialization(specialization),
+                    config=_shared_config(config, shared),
                     toolchain=toolchains[toolchain],
                     failure=encoding.failure_from_json(failure),
-                    metadata=origins[origin],
+                    metadata=metadata.setdefault(repr(some), some),
                     cache_key=environments.setdefault(tuple(environment.items()), environment),
                 )
 
@@ -162,11 +229,56 @@ class CaptureReader:
 
     def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
         """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
-        kept = {}
+        return {variant: (version, facts) for variant, version, facts in self.each_facts()}
+
+    def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """The id, the version of the analysis and the facts of each variant, one at a time."""
         for variant, version, text in self._rows("SELECT variant, version, facts FROM facts"):
             with self._damage():
-                kept[variant] = (int(version), encoding.object_from_json(text))
-        return kept
+                yield variant, int(version), encoding.object_from_json(text)
+
+    def facts_of(self, variant: Variant) -> tuple[int, dict[str, Any]] | None:
+        """The version of the analysis and the facts of a variant; None if none are stored."""
+        for version, text in self._rows("SELECT version, facts FROM facts WHERE variant = ?", (variant.id,)):
+            with self._damage():
+                return int(version), encoding.object_from_json(text)
+        return None
+
+    def _variant(
+        self,
+        row: Mapping[str, Any],
+        kernel: Kernel,
+        toolchains: Mapping[int, Toolchain],
+        artifacts: Mapping[str, Artifact],
+    ) -> Variant:
+        return Variant(
+            id=row["id"],
+            kernel=kernel,
+            target=target_named(row["target"]),
+            specialization=self._specialization(row["specialization"]),
+            config=encoding.config_from_json(row["config"]),
+            toolchain=toolchains[row["toolchain"]],
+            failure=encoding.failure_from_json(row["failure"]),
+            metadata=encoding.object_from_json(row["metadata"]),
+            seconds=encoding.seconds_from_json(row["seconds"]),
+            cache_key=encoding.strings_from_json(row["cache_key"]),
+            cached=bool(row["cached"]),
+            log=encoding.optional(row["log"]),
+            output=encoding.checked(row["output"]),
+            reasons=encoding.optional(row["reasons"]),
+            artifacts=artifacts,
+            launches=encoding.launches_from_json(row["launches"]),
+            benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
+        )
+
+    def _specialization(self, text: str) -> tuple[Argument, ...]:
+        """Arguments, held once for all variants that have the same."""
+        found = self._specializations.get(text)
+        if found is None:
+            found = encoding.specialization_from_json(text)
+            if len(self._specializations) < _MOST_SHARED:
+                self._specializations[text] = found
+        return found
 
     def _toolchains(self) -> dict[int, Toolchain]:
         found = self._rows("SELECT id, versions, command FROM toolchain")
@@ -208,28 +320,12 @@ class CaptureReader:
         return Damage(self.path)
 
 
-def _variant(
-    row: Mapping[str, Any],
-    kernel: Kernel,
-    toolchains: Mapping[int, Toolchain],
-    artifacts: Mapping[str, Artifact],
-) -> Variant:
-    return Variant(
-        id=row["id"],
-        kernel=kernel,
-        target=target_named(row["target"]),
-        specialization=encoding.specialization_from_json(row["specialization"]),
-        config=encoding.config_from_json(row["config"]),
-        toolchain=toolchains[row["toolchain"]],
-        failure=encoding.failure_from_json(row["failure"]),
-        metadata=encoding.object_from_json(row["metadata"]),
-        seconds=encoding.seconds_from_json(row["seconds"]),
-        cache_key=encoding.strings_from_json(row["cache_key"]),
-        cached=bool(row["cached"]),
-        log=encoding.optional(row["log"]),
-        output=encoding.checked(row["output"]),
-        reasons=encoding.optional(row["reasons"]),
-        artifacts=artifacts,
-        launches=encoding.launches_from_json(row["launches"]),
-        benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
-    )
+def _shared_config(text: str, shared: dict[str, tuple[str, Value]]) -> Config:
+    """A config whose pairs of name and value are held once for all variants."""
+    pairs = []
+    for pair in encoding.config_from_json(text).values:
+        name = repr(pair)  # True is not 1
+        if len(shared) < _MOST_SHARED:
+            shared.setdefault(name, pair)
+        pairs.append(shared.get(name, pair))
+    return Config(tuple(pairs))

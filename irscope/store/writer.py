@@ -246,6 +246,10 @@ class CaptureWriter:
             row = (variant, encoding.dumps(dict(layouts)))
             self._db.execute("INSERT OR REPLACE INTO layouts VALUES (?, ?)", row)
 
+    def has_blob(self, digest: str) -> bool:
+        """Whether a stage with this content is stored."""
+        return bool(self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone())
+
     def _put(self, variant: int, stage: str, content: bytes | Blob) -> None:
         row = (variant, stage, self._put_blob(content))
         self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", row)
@@ -253,8 +257,7 @@ class CaptureWriter:
     def _put_blob(self, content: bytes | Blob) -> str:
         """Stores `content` if it is new, and returns its digest."""
         digest = content.digest if isinstance(content, Blob) else encoding.digest(content)
-        known = self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone()
-        if not known:
+        if not self.has_blob(digest):
             blob = encoding.pack(content)
             row = (digest, blob.size, blob.frame)
             self._db.execute("INSERT INTO blob VALUES (?, ?, ?)", row)
@@ -278,7 +281,10 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
     """sha256 of the identity of a variant: kernel, specialization, config, target, Triton, environment."""
     specialization = encoding.specialization_to_json(new.specialization)
     config = encoding.config_to_json(new.config)
-    environment = environment_of(new.cache_key, (name for name, _ in new.config.values))
+    if isinstance(new, Variant):
+        environment = new.environment
+    else:
+        environment = environment_of(new.cache_key, (name for name, _ in new.config.values))
     return _identity((kernel_digest, specialization, config, str(new.target), triton_version), environment)
 
 
@@ -297,7 +303,7 @@ def holds_nothing(path: Path) -> bool:
     if any(leftover.exists() for leftover in sidecars(path)):
         return False
     with contextlib.suppress(UserError), CaptureReader(path) as capture:
-        return not capture.variants()
+        return capture.empty
     return False
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irscope.analysis.cache_key_diff import ChangedInput as ChangedInput
     from irscope.analysis.cache_key_diff import reason_text as reason_text
     from irscope.analysis.capture_diff import FactChange as FactChange
+    from irscope.analysis.capture_diff import MatchedVariants as MatchedVariants
     from irscope.analysis.chart_data import EACH as EACH
     from irscope.analysis.chart_data import AxisScale as AxisScale
     from irscope.analysis.chart_data import Chart as Chart
@@ -178,7 +179,7 @@ if TYPE_CHECKING:
 # Module -> the names loaded from it.
 _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
-    "irscope.analysis.capture_diff": "FactChange",
+    "irscope.analysis.capture_diff": "FactChange MatchedVariants",
     "irscope.analysis.chart_data": "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts",
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends import stage_named
-from irscope.model import Artifact, Stage, UserError, Variant
+from irscope.model import Artifact, Kernel, Stage, UserError, Variant
 from irscope.store import CaptureReader
 from irscope.workspace.in_progress import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
@@ -81,28 +81,46 @@ class StageContents:
 
         return DerivedCache()
 
+    @property
+    def large(self) -> bool:
+        """Whether variants are read when they are asked for."""
+        with self._lock:
+            return self._reader.large
+
+    def variant(self, id_: int) -> Variant | None:
+        """The variant with this id; None if there is none. Raises UserError if it is damaged."""
+        with self._lock:
+            return self._reader.variant(id_)
+
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels in the file, as of the first access."""
+        with self._lock:
+            return tuple(self._reader.kernels.values())
+
     def variants(self) -> dict[int, Variant]:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
         with self._lock:
             return {variant.id: variant for variant in self._reader.variants()}
 
-    def facts(self, variants: Sequence[Variant]) -> dict[int, dict[str, Fact]]:
+    def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.
         """
-        from irscope.facts.measure import FACTS_VERSION, from_json
+        from irscope.facts.fact_row import FactColumns
+        from irscope.facts.measure import FACTS_VERSION, row_from_json
         from irscope.facts.registry import kinds_for
 
+        backends = {variant.id: variant.target.backend for variant in variants}
+        columns = {backend: FactColumns(backend, kinds_for(backend)) for backend in set(backends.values())}
+        found: dict[int, Mapping[str, Fact]] = {}
         with self._lock:
-            stored = self._reader.facts(FACTS_VERSION)
-        backends = {variant.target.backend for variant in variants}
-        names = {backend: {kind.name for kind in kinds_for(backend)} for backend in backends}
-        return {
-            variant.id: from_json(stored[variant.id], variant.target.backend)
-            for variant in variants
-            if stored.get(variant.id, {}).keys() >= names[variant.target.backend]
-        }
+            for id_, version, values in self._reader.each_facts():
+                if version == FACTS_VERSION and id_ in backends:
+                    row = row_from_json(values, columns[backends[id_]])
+                    if row is not None:
+                        found[id_] = row
+        return found
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant in order."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
-from irscope.facts.fact import Fact, FactKind, FactValue, status_of
+from irscope.facts.fact import Fact, FactKind, FactValue, status_of, value_named
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
@@ -22,7 +23,7 @@ BOUND = ("registers", "stack", "n_spills")
 UNKNOWN = "?"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TableEntry:
     """One variant of the table.
 
@@ -39,7 +40,7 @@ class TableEntry:
 
     def value(self, name: str) -> FactValue:
         """The value of the fact called `name`; None if it is unknown."""
-        return self.facts[name].value if name in self.facts else None
+        return value_named(self.facts, name)
 
     @property
     def note(self) -> str:
@@ -77,7 +78,7 @@ class TableSection:
         return one_line(origin.sentence) if origin else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TableCell:
     """A value as text. `best`: it is the best of its column.
 
@@ -107,7 +108,7 @@ class FactColumn:
     best: FactValue
     varies: bool
 
-    @property
+    @cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers."""
         return not any(isinstance(cell.value, str | Status) for cell in self.cells)
@@ -150,31 +151,50 @@ class TableView:
 
 def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
     """A section with the columns of `kinds` (None: those that a person is shown)."""
-    configs = [entry.variant.settings for entry in section.entries]
-    return TableView(
-        section,
-        tuple(
-            ConfigColumn(
-                name,
-                tuple(
-                    TableCell(format_value(c[name]), c[name]) if name in c else TableCell("") for c in configs
-                ),
-            )
-            for name in config_names(section)
-        ),
-        tuple(_fact_column(section, kind) for kind in default_kinds(section) if kinds is None)
-        + tuple(_fact_column(section, kind) for kind in kinds or ()),
-        len({tuple(config.items()) for config in configs}) == len(section.entries),
-    )
+    shown = default_kinds(section) if kinds is None else kinds
+    facts = tuple(_fact_column(section, kind) for kind in shown)
+    return TableView(section, _config_columns(section), facts, _identified(section))
+
+
+def _identified(section: TableSection) -> bool:
+    """Whether no two variants have the same config."""
+    seen = {tuple(entry.variant.settings.items()) for entry in section.entries}
+    return len(seen) == len(section.entries)
+
+
+def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
+    """Equal values share a cell: a table of 100,000 variants has millions of cells."""
+    shared: dict[object, TableCell] = {}
+    absent = TableCell("")
+    columns: dict[str, list[TableCell]] = {name: [] for name in config_names(section)}
+    for entry in section.entries:
+        settings = entry.variant.settings
+        for name, cells in columns.items():
+            if name not in settings:
+                cells.append(absent)
+                continue
+            value = settings[name]
+            key = type(value), repr(value)
+            if key not in shared:
+                shared[key] = TableCell(format_value(value), value)
+            cells.append(shared[key])
+    return tuple(ConfigColumn(name, tuple(cells)) for name, cells in columns.items())
 
 
 def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
+    """Equal values share a cell."""
     top = best(section, kind)
+    shared: dict[object, TableCell] = {}
     cells = []
     for entry in section.entries:
         value = entry.value(kind.name)
-        text = str(entry.facts[kind.name]) if value is not None else "" if entry.variant.failure else UNKNOWN
-        cells.append(TableCell(text, value, top is not None and value == top and can_be_best(entry, kind)))
+        failed = value is None and entry.variant.failure is not None
+        marked = top is not None and value == top and can_be_best(entry, kind)
+        key = type(value), value, failed, marked
+        if key not in shared:
+            text = kind.format(value) if value is not None else "" if failed else UNKNOWN
+            shared[key] = TableCell(text, value, marked)
+        cells.append(shared[key])
     return FactColumn(kind, tuple(cells), top, bool(varying_kinds(section, [kind])))
 
 
@@ -213,8 +233,8 @@ def sections(
 
 def config_names(section: TableSection) -> list[str]:
     """The config values and environment that vary within the section; all of them if none does."""
-    configs = [entry.variant.settings for entry in section.entries]
-    return varying(configs) or list(dict.fromkeys(name for config in configs for name in config))
+    names = varying(entry.variant.settings for entry in section.entries)
+    return names or list(dict.fromkeys(name for entry in section.entries for name in entry.variant.settings))
 
 
 def best(section: TableSection, kind: FactKind) -> FactValue:
@@ -281,10 +301,15 @@ def default_kinds(section: TableSection) -> list[FactKind]:
 def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
     """Those of `kinds` whose values vary within the section; of BOUND, all or none."""
     names = {kind.name for kind in kinds}.union(BOUND if any(kind.name in BOUND for kind in kinds) else ())
-    found = set(varying([{name: entry.value(name) for name in names} for entry in section.entries]))
+    found = {name for name in names if len({_key(entry.value(name)) for entry in section.entries}) > 1}
     if found.intersection(BOUND):
         found.update(BOUND)
     return [kind for kind in kinds if kind.name in found]
+
+
+def _key(value: FactValue) -> object:
+    """Equal keys, equal values: True is not 1, and every NaN is the same."""
+    return type(value), repr(value) if isinstance(value, float) else value
 
 
 def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
-from irscope.store import find_variant, select_variants, variant_names
+from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -54,14 +54,19 @@ class Workspace:
         self._contents = StageContents(path, self.in_progress, disassemble, writable)
         self._parsed = ParsedStages(self._contents)
         self.path = self._contents.path
+        # Of a large capture, they are read when they are asked for, so that opening takes constant time.
+        self._loaded: dict[int, Variant] | None = None
         try:
-            self._variants = self._contents.variants()
+            if not self._contents.large:
+                self._loaded = self._contents.variants()
+            known = self._loaded
+            kernels = self._contents.kernels() if known is None else [v.kernel for v in known.values()]
         except UserError:
             self._contents.close()
             raise
         self._names: dict[int, str] | None = None
         self._facts: dict[int, Mapping[str, Fact]] = {}
-        self._ages = SourceAges(variant.kernel for variant in self._variants.values())
+        self._ages = SourceAges(kernels)
 
     def __repr__(self) -> str:
         return f"Workspace('{self.path}')"
@@ -77,6 +82,12 @@ class Workspace:
         self._contents.close()
 
     # Variants.
+
+    @property
+    def _variants(self) -> dict[int, Variant]:
+        if self._loaded is None:
+            self._loaded = self._contents.variants()
+        return self._loaded
 
     @property
     def variants(self) -> tuple[Variant, ...]:
@@ -95,6 +106,8 @@ class Workspace:
 
     def by_id(self, id_: int) -> Variant:
         """The variant with this id. Raises KeyError if there is none."""
+        if self._loaded is None and (found := self._contents.variant(id_)):
+            return found
         return self._variants[id_]
 
     def variant(self, name: str | int) -> Variant:
@@ -102,6 +115,9 @@ class Workspace:
 
         Raises UserError, listing candidates, if none or several match.
         """
+        if self._loaded is None and (number := variant_number(str(name))) is not None:
+            with suppress(KeyError):
+                return self.by_id(number)
         return find_variant(self.variants, str(name))
 
     def select(self, kernel: str | None = None, target: str | None = None) -> list[Variant]:
@@ -227,7 +243,7 @@ class Workspace:
                 return self.find_content(variant, stage)
         return self.read(variant, stage)
 
-    def stored_facts(self) -> dict[int, dict[str, Fact]]:
+    def stored_facts(self) -> dict[int, Mapping[str, Fact]]:
         """The facts that the capture itself stores, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.
@@ -346,10 +362,10 @@ class Workspace:
         from irscope.analysis.compilations import compilations
 
         facts = self.all_facts()
-        return [
-            compilations(name, [v for v in self.variants if v.kernel.name == name], facts)
-            for name in dict.fromkeys(variant.kernel.name for variant in self.variants)
-        ]
+        groups: dict[str, list[Variant]] = {}
+        for variant in self.variants:
+            groups.setdefault(variant.kernel.name, []).append(variant)
+        return [compilations(name, group, facts) for name, group in groups.items()]
 
     # Variants that are still compiling.
 
@@ -377,7 +393,7 @@ class Workspace:
         added = current.keys() - self._variants.keys()
         for id_ in sorted(added):
             self.renew_source(current[id_].kernel)
-        self._variants |= current
+        self._loaded = self._variants | current
         self._facts.clear()
         self._names = None
         return len(added)

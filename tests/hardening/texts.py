@@ -9,6 +9,7 @@ from pathlib import Path
 from irscope.backends import STAGES
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
+from irscope.languages.document import Document
 from irscope.languages.language_registry import parse, strip_debug
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -59,12 +60,13 @@ def parsed(rng: random.Random, folder: Path) -> None:
     strip_debug(text, language)
 
 
-def check_parsing(text: str, language: str) -> None:
-    """Asserts that parsing loses nothing and that every operation is inside of the text."""
+def check_parsing(text: str, language: str) -> Document:
+    """The document of a text. Asserts that nothing is lost and that every operation is inside of the text."""
     document = parse(text, language)
     assert document.text == text
     assert all(0 <= op.line < op.end <= len(document.lines) for op in document.operations)
     assert all(-1 <= op.parent < len(document.operations) for op in document.operations)
+    return document
 
 
 def diffed(rng: random.Random, folder: Path) -> None:

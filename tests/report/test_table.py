@@ -16,9 +16,10 @@ from irscope.report.json.table_json import table_document
 from irscope.report.markdown.table_markdown import table_markdown
 from irscope.report.table_csv import table_csv
 from irscope.report.terminal.styles import PLAIN, Paint
-from irscope.report.terminal.table_text import table_text
+from irscope.report.terminal.table_text import table_text as table_lines
 from irscope.workspace.table import (
     BOUND,
+    TableView,
     best,
     chosen_kinds,
     default_kinds,
@@ -121,6 +122,10 @@ def test_registers_are_always_shown_with_stack():
         assert ("Regs" in text) == ("Stack" in text) == ("Spills" in text)
 
 
+def table_text(view: TableView, width: int | None, paint: Paint) -> str:
+    return "".join(f"{line}\n" for line in table_lines(view, width, paint))
+
+
 GOLDEN = {
     80: """\
 k  cuda:90  5 variants
@@ -169,7 +174,7 @@ def test_a_pipe_gets_every_column():
 
 
 def test_csv_has_every_value():
-    text = table_csv([section()], SHOWN)
+    text = "".join(table_csv([section()], SHOWN))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
     assert rows[0]["registers"] == "64" and rows[0]["BLOCK"] == "64"
@@ -181,7 +186,7 @@ def test_csv_has_every_value():
 def test_csv_cells_are_not_formulas():
     only = variant(1, BLOCK="=1+1", kernel="@SUM(A1)")
     (made,) = sections(entries([only], {1: "=cmd"}, {1: facts(registers=-1)}), None, [])
-    (row,) = csv.DictReader(io.StringIO(table_csv([made], [KINDS["registers"]])))
+    (row,) = csv.DictReader(table_csv([made], [KINDS["registers"]]))
     assert (row["kernel"], row["variant"], row["BLOCK"], row["registers"]) == (
         "'@SUM(A1)",
         "'=cmd",
@@ -201,7 +206,7 @@ def test_an_unknown_fact_is_null_in_json():
 
 
 def test_markdown_is_one_table():
-    lines = table_markdown(table_view(section(), SHOWN)).splitlines()
+    lines = list(table_markdown(table_view(section(), SHOWN)))
     cells = [line.count(" | ") for line in lines if line.startswith("|")]
     assert len(cells) == 7 and len(set(cells)) == 1
     assert "**64**" in lines[4]

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from irscope.model import Kernel, Status, Value, Variant, format_value
 from irscope.model.origin import origin_to_json
+from irscope.report.json.stream import json_pieces
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """`document` as indented JSON in ASCII, so that nothing in it can command a terminal.
-
-    Numbers that JSON cannot represent become strings: the time of a config that failed is infinite.
-    """
-    try:
-        return json.dumps(document, indent=2, allow_nan=False) + "\n"
-    except ValueError:
-        return json.dumps(_finite(document), indent=2, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """`document` as indented JSON in ASCII, so that nothing in it can command a terminal."""
+    return "".join(json_pieces(document)) + "\n"
 
 
 def json_value(value: Value | Status) -> int | float | bool | str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from irscope.report.json.records import json_value, variant_record
+from irscope.report.json.stream import Records
 from irscope.workspace import FactKind, TableEntry, TableSection
 
 SCHEMA = "irscope.table/1"
@@ -19,7 +21,9 @@ def table_document(
         "schema": SCHEMA,
         "capture": capture,
         "columns": [kind.to_json() for kind in kinds],
-        "variants": [_entry(entry, kinds) for section in sections for entry in section.entries],
+        "variants": Records(
+            [entry for section in sections for entry in section.entries], partial(_entry, kinds=kinds)
+        ),
     }
 
 

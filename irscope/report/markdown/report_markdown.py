@@ -57,15 +57,19 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
 def _table(section: TableSection, room: int) -> Iterator[str]:
     """The table of a section, without columns that do not vary, and with the rows that fit."""
     kinds = varying_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
-    lines = table_markdown(table_view(section, kinds)).rstrip().split("\n")
-    heading = len(lines) - len(section.entries)
-    kept = len(lines)
-    while kept > heading and _size(lines[:kept]) > room:
-        kept -= 1
-    if kept > heading:
-        yield from ("", *lines[:kept])
-    if kept < len(lines):
-        yield from ("", f"{pluralize(len(lines) - kept, 'variant')} omitted.")
+    lines: list[str] = []
+    size = 0
+    for line in table_markdown(table_view(section, kinds)):
+        size += len(line) + 1
+        if size > room:
+            break
+        lines.append(line)
+    rule = next((place for place, line in enumerate(lines) if line.startswith("| ---")), len(lines))
+    kept = max(0, len(lines) - rule - 1)
+    if kept:
+        yield from ("", *lines)
+    if omitted := len(section.entries) - kept:
+        yield from ("", f"{pluralize(omitted, 'variant')} omitted; irscope table shows all.")
 
 
 def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], room: int) -> Iterator[str]:

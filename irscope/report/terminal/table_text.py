@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.terminal.styles import Paint
-from irscope.workspace import FactColumn, TableView
+from irscope.workspace import FactColumn, TableCell, TableView
 
 _GAP = "  "
 BEST = "*"
@@ -29,7 +29,7 @@ class _Column:
     """
 
     heading: str
-    cells: tuple[str, ...]
+    cells: Sequence[str]
     fact: FactColumn | None = None
     right: bool = True
     best: frozenset[int] = frozenset()
@@ -37,7 +37,12 @@ class _Column:
     @cached_property
     def width(self) -> int:
         """In terminal columns."""
-        return max(map(cell_len, [*self.headings, *self.cells]))
+        return max(map(cell_len, {*self.headings, *self.cells}))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The padded text of each distinct cell."""
+        return {cell: self.padded(cell) for cell in set(self.cells)}
 
     @property
     def headings(self) -> list[str]:
@@ -55,8 +60,8 @@ class _Column:
         return blanks + text if self.right else text + blanks
 
 
-def table_text(view: TableView, width: int | None, paint: Paint) -> str:
-    """A section as text, `width` columns wide (None: all columns).
+def table_text(view: TableView, width: int | None, paint: Paint) -> Iterator[str]:
+    """The lines of a section as text, `width` columns wide (None: all columns).
 
     The last facts are omitted until the others fit.
     """
@@ -65,12 +70,11 @@ def table_text(view: TableView, width: int | None, paint: Paint) -> str:
     notes = _Column("note", tuple(entry.note for entry in view.entries), right=False)
     tail = [notes] if any(notes.cells) else []
     shown = facts if width is None else _fitting(lead, facts, tail, width)
-    lines = [paint(one_line(view.section.title), "heading")]
+    yield paint(one_line(view.section.title), "heading")
     if view.section.origin:
-        lines.append(paint(_clipped(view.section.origin, width), "dim"))
-    lines += _lines([*lead, *shown, *tail], view, paint)
-    lines += _footnotes(view, facts, shown)
-    return "\n".join(lines) + "\n"
+        yield paint(_clipped(view.section.origin, width), "dim")
+    yield from _lines([*lead, *shown, *tail], view, paint)
+    yield from _footnotes(view, facts, shown)
 
 
 def _clipped(text: str, width: int | None) -> str:
@@ -83,16 +87,22 @@ def _lead_columns(view: TableView) -> Iterator[_Column]:
         yield _Column("variant", tuple(one_line(entry.name) for entry in view.entries), right=False)
         return
     for column in view.configs:
-        cells = tuple(one_line(cell.text) or NONE for cell in column.cells)
+        cells = _texts(column.cells)
         yield _Column(one_line(column.name).replace("_", "_\n"), cells)
 
 
 def _fact_column(column: FactColumn) -> _Column:
     best = frozenset(index for index, cell in enumerate(column.cells) if cell.best)
-    cells = [one_line(cell.text) or NONE for cell in column.cells]
+    cells = _texts(column.cells)
     if best:  # room for the mark after every number, so that the digits are aligned
         cells = [f"{cell}{BEST if index in best else ' '}" for index, cell in enumerate(cells)]
-    return _Column(column.kind.title.replace(" ", "\n"), tuple(cells), column, column.numeric, best)
+    return _Column(column.kind.title.replace(" ", "\n"), cells, column, column.numeric, best)
+
+
+def _texts(cells: Sequence[TableCell]) -> list[str]:
+    """The cells as text; equal ones share theirs."""
+    shared: dict[str, str] = {}
+    return [shared.setdefault(cell.text, one_line(cell.text) or NONE) for cell in cells]
 
 
 def _fitting(
@@ -122,7 +132,7 @@ def _lines(columns: Sequence[_Column], view: TableView, paint: Paint) -> Iterato
     for index, entry in enumerate(view.entries):
         dim = "dim" if entry.problem else ""
         cells = (
-            paint(column.padded(column.cells[index]), "best" if index in column.best else dim)
+            paint(column.texts[column.cells[index]], "best" if index in column.best else dim)
             for column in columns
         )
         yield _GAP.join(cells).rstrip()
