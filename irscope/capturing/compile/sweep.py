@@ -102,6 +102,7 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:
         for job, name in names.items()
         if name not in finished
     }
+    writer.expect(sum(id_ not in failed.values() for id_ in ids.values()))
     return Sweep(plan, kernel, toolchain, ids)
 
 

@@ -60,6 +60,11 @@ class LiveController:
         message = f"{pluralize(added, 'new variant')} in {name}" if added else f"Nothing new in {name}"
         screen.notify(message, markup=False)
 
+    def show_title(self) -> None:
+        """Draws the current number of variants, which small screens have in the status line."""
+        self._title.show(self._screen.workspace)
+        self._screen.update_status()
+
     def update(self, updates: LiveUpdates) -> None:
         """Draws what changed."""
         screen, workspace = self._screen, self._screen.workspace

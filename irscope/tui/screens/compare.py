@@ -18,6 +18,7 @@ from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
+from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
@@ -82,6 +83,7 @@ class CompareScreen(Screen[None]):
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
         self._live = LiveController(self, self._stages, self._title, live)
+        self._growth = None if live is not None else GrowthController(self, self._live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
         self._add_actions(*controllers, ExportController(self))
@@ -128,6 +130,8 @@ class CompareScreen(Screen[None]):
         self.table.measure(self.workspace, self.background)
         self._stages.start_comparing()
         self._live.start()
+        if self._growth is not None:
+            self._growth.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
 
@@ -202,7 +206,10 @@ class CompareScreen(Screen[None]):
             self._status.show_message(self.table.note)
         else:
             summary = self.pair.summary(self.stage)
-            self._status.show_position(self.texts, self._stages.detail, str(self._navigation.search), summary)
+            search, progress = str(self._navigation.search), ""
+            if not self._title.display:  # it is hidden on small screens
+                progress = self.workspace.growth.progress(len(self.workspace.variants))
+            self._status.show_position(self.texts, self._stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:
         """Updates the hints: each panel has its own keys."""
