@@ -23,10 +23,13 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
+    from irscope.cli.what_if import WhatIfCompiler
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
 
+# The time limit of a what-if's variant, as --timeout has it.
+_WHAT_IF_SECONDS = 300.0
 # The arguments that apply only to FILE.py.
 _COMPILING = (
     "signature", "const", "config", "target", "jobs", "reasons", "passes", "output", "force", "resume",
@@ -53,23 +56,43 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.capture)
     with Workspace(path) as workspace:
         _check_terminal(f"irscope table {path} works without one")
+        return _show_capture(workspace)
+
+
+def _show_capture(workspace: Workspace) -> int:
+    """Runs the app; then prints where the variants are that the user compiled."""
+    from irscope.cli.what_if import OwnCapture, WhatIfCompiler, variants_kept
+
+    # In a browser, the user of the app may be somebody else.
+    if "TEXTUAL_DRIVER" in os.environ:
         return _show(workspace)
+    own = OwnCapture(workspace.path)
+    compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
+    try:
+        return _show(workspace, compiler=compiler)
+    finally:
+        compiler.stop()
+        if own.variants:
+            print(variants_kept(own, workspace.path))
 
 
 def _compile(args: argparse.Namespace) -> int:
     """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live_sweep import LiveSweep
+    from irscope.cli.what_if import WhatIfCompiler
 
     request = options.sweep_request(args, args.capture)
     _check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
     sweep = LiveSweep(request, path, args.jobs, args.timeout)
+    compiler = WhatIfCompiler(sweep, args.timeout, request.file)
     try:
         with Workspace(path, writable=True) as workspace:
             try:
-                code = _show(workspace, sweep)
+                code = _show(workspace, sweep, compiler)
             finally:
+                compiler.stop()
                 sweep.stop()
     finally:
         empty = _tidy(path, temporary=args.output is None)
@@ -90,11 +113,13 @@ def _check_terminal(instead: str) -> None:
         raise UserError(f"the app needs a terminal; {instead}")
 
 
-def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
+def _show(
+    workspace: Workspace, producer: LiveSweep | None = None, compiler: WhatIfCompiler | None = None
+) -> int:
     """Runs the app until the user quits."""
     from irscope.tui.app import run as run_app
 
-    return run_app(workspace, producer)
+    return run_app(workspace, producer, compiler=compiler)
 
 
 def _tidy(path: Path, temporary: bool) -> bool:

@@ -86,7 +86,8 @@ PANELS = KeyGroup(
 )
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
 QUIT = key("q", "app.quit", "Quit", "quit")
-APP = KeyGroup("The app", (RECOMPILE, key("question_mark", "help", "Help", "help", "?"), QUIT))
+WHAT_IF = key("plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+")
+APP = KeyGroup("The app", (WHAT_IF, RECOMPILE, key("question_mark", "help", "Help", "help", "?"), QUIT))
 
 # The bindings of the main screen; those of its panels come in addition.
 MAIN = tuple(

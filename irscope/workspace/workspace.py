@@ -355,8 +355,13 @@ class Workspace:
 
     # Variants that are still compiling.
 
-    def put(self, variant: Variant) -> None:
-        """Adds a variant, or replaces it by a newer state of itself."""
+    def put(self, variant: Variant, path: Path | None = None) -> None:
+        """Adds a variant, or replaces it by a newer state of itself; its stages are in the capture at `path`.
+
+        None: in this one. Raises UserError if `path` is not a capture.
+        """
+        if path is not None:
+            self._contents.add_capture(path, variant.id)
         self._variants[variant.id] = variant
         self._facts.pop(variant.id, None)
         self._names = None

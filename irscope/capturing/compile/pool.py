@@ -31,6 +31,7 @@ from irscope.capturing.messages import (
     Plan,
     RequestRejected,
     SweepRequest,
+    WhatIfRequest,
     receive,
     send,
 )
@@ -120,7 +121,7 @@ class Worker:
         self.stop()
         return Worker(self._start)
 
-    def plan(self, request: SweepRequest, stop: Stop) -> Plan:
+    def plan(self, request: SweepRequest | WhatIfRequest, stop: Stop) -> Plan:
         """The plan of a request. Raises UserError if it does not fit or the process ends; Stopped."""
         reply = self._ask(request, stop)
         if not isinstance(reply, Plan):
@@ -134,7 +135,7 @@ class Worker:
             raise AssertionError(reply)
         return reply.names
 
-    def _ask(self, request: SweepRequest | KernelsRequest, stop: Stop) -> Plan | KernelNames:
+    def _ask(self, request: SweepRequest | WhatIfRequest | KernelsRequest, stop: Stop) -> Plan | KernelNames:
         try:
             send(self.pipe, request)
             stop.wait([self.pipe])

@@ -25,6 +25,7 @@ from irscope.capturing.messages import (
     KernelsRequest,
     RequestRejected,
     SweepRequest,
+    WhatIfRequest,
     WorkerTask,
     receive,
     send,
@@ -63,7 +64,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     try:
         while True:
             task = receive(pipe)
-            if isinstance(task, SweepRequest | KernelsRequest | Job):
+            if isinstance(task, SweepRequest | WhatIfRequest | KernelsRequest | Job):
                 _attempt(partial(work, task), pipe)
     except DisconnectedError:
         return
@@ -71,6 +72,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
 
 def _work(task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack) -> None:
     from irscope.capturing.compile.plan import make_plan
+    from irscope.capturing.compile.what_if import plan_what_if
     from irscope.toolchain.compiler import compile_job
     from irscope.toolchain.kernels import kernel_names
 
@@ -80,6 +82,9 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitSt
     elif isinstance(task, SweepRequest):
         _use_stub_driver(task.targets[0], stack)
         send(pipe, make_plan(task))
+    elif isinstance(task, WhatIfRequest):
+        _use_stub_driver(task.target, stack)
+        send(pipe, plan_what_if(task))
     else:
         _use_stub_driver(task.target, stack)
         compile_job(task, memory, partial(send, pipe))

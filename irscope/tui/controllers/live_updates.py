@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import LiveConnection
+from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace import LiveUpdates, apply_events
@@ -27,11 +28,14 @@ class LiveController:
         self._stages = stages
         self._title = title
         self._live = live
+        self._queue = live or EventQueue()
+        # The what-ifs that have not been answered yet.
+        self._what_ifs = 0
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
         if self._live is not None:
-            self._screen.run_exclusive(partial(self._follow, self._live), "live")
+            self._screen.run_exclusive(partial(self._follow, self._queue), "live")
 
     def action_recompile(self) -> None:
         """Compiles the current source; for a capture, loads the variants added to the file."""
@@ -41,11 +45,20 @@ class LiveController:
             self._live.request()
             self.start()
 
-    async def _follow(self, live: LiveConnection) -> None:
+    def ask(self, begin: Callable[[Publish], None]) -> None:
+        """Follows a what-if that `begin` starts."""
+        self._what_ifs += 1
+        begin(self._queue.publisher())
+        self._screen.run_exclusive(partial(self._follow, self._queue), "live")
+
+    async def _follow(self, queue: EventQueue) -> None:
         """Applies events until nothing is being compiled."""
-        while live.requested or self._screen.workspace.in_progress:
-            updates = apply_events(self._screen.workspace, await live.take_all())
-            live.requested = live.requested and not updates.answered
+        live = self._live
+        while self._what_ifs or (live and live.requested) or self._screen.workspace.in_progress:
+            updates = apply_events(self._screen.workspace, await queue.take_all())
+            if live:
+                live.requested = live.requested and not updates.answered
+            self._what_ifs -= updates.what_ifs
             self.update(updates)
 
     async def _reread(self) -> None:
@@ -79,6 +92,8 @@ class LiveController:
         pair = self._next_pair(updates)
         if pair is not None:
             screen.compare(*pair)
+            if updates.added is not None:
+                screen.table.go_to(pair[1].id)
         elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
             self._stages.refresh_pair()
         for note in updates.notes:
@@ -89,8 +104,10 @@ class LiveController:
             screen.notify("Compiled; after an edit of the source, r compiles again")
 
     def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
-        """A and B if they change: B's config before and after the edit, or the remaining ones of A and B."""
+        """A and B if they change: of a what-if, B's config before and after an edit, or what remains."""
         planned, workspace = updates.planned, self._screen.workspace
+        if updates.added is not None:
+            return workspace.by_id(updates.added.a), workspace.by_id(updates.added.b)
         a, b = self._screen.pair.a, self._screen.pair.b
         same = [variant for variant in workspace.variants if same_config(variant, b)]
         new = next((v for v in same if planned is not None and v.kernel.id == planned.kernel.id), None)

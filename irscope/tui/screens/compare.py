@@ -24,7 +24,8 @@ from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import LiveConnection
+from irscope.tui.controllers.what_if import WhatIfController
+from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
@@ -61,6 +62,7 @@ class CompareScreen(Screen[None]):
         settings: Settings,
         live: LiveConnection | None = None,
         pages: LessonPages | None = None,
+        compiler: VariantCompiler | None = None,
     ) -> None:
         super().__init__()
         self.workspace = workspace
@@ -86,7 +88,7 @@ class CompareScreen(Screen[None]):
         self._growth = None if live is not None else GrowthController(self, self._live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
-        self._add_actions(*controllers, ExportController(self))
+        self._add_actions(*controllers, ExportController(self), WhatIfController(self, self._live, compiler))
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
