@@ -36,8 +36,8 @@ class LiveSweep:
     """Compiles `request` into the capture at `path`, once per call of `begin`: a tui.live.Producer.
 
     The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
-    variants; `left` counts the unfinished ones of the last plan. `problem` explains a missing
-    plan, else "".
+    variants; `left` counts the unfinished ones of the last plan, `what_ifs` those of what-ifs. `problem`
+    explains a missing plan, else "".
     """
 
     # The variants of what-ifs are stored in the capture on screen.
@@ -56,13 +56,18 @@ class LiveSweep:
         self._next_id = 1
         self._writing = False
         self._waiting: list[Write] = []
-        self.compiled = self.failed = self.left = 0
+        self.compiled = self.failed = self.left = self.what_ifs = 0
         self.problem = ""
 
     @property
     def name(self) -> str:
         """FILE.py::KERNEL."""
         return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """FILE.py."""
+        return (self._request.file,)
 
     def begin(self, publish: Publish) -> None:
         """Plans and compiles in a new thread. Do not call it again before it has reported an event."""
@@ -86,6 +91,7 @@ class LiveSweep:
     def store(self, write: Write) -> None:
         """Calls `write` with the capture: now, or after the next variant of a running sweep."""
         with self._lock:
+            self.what_ifs += 1
             if self._writing:
                 self._waiting.append(write)
             else:

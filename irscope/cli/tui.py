@@ -53,27 +53,23 @@ def run(args: argparse.Namespace) -> int:
     for name in _COMPILING:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
-    path = Path(args.capture)
-    with Workspace(path) as workspace:
-        _check_terminal(f"irscope table {path} works without one")
-        return _show_capture(workspace)
+    return _show_capture(Path(args.capture))
 
 
-def _show_capture(workspace: Workspace) -> int:
+def _show_capture(path: Path) -> int:
     """Runs the app; then prints where the variants are that the user compiled."""
-    from irscope.cli.what_if import OwnCapture, WhatIfCompiler, variants_kept
+    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 
-    # In a browser, the user of the app may be somebody else.
-    if "TEXTUAL_DRIVER" in os.environ:
-        return _show(workspace)
-    own = OwnCapture(workspace.path)
+    own = OwnCapture(path)
     compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
     try:
-        return _show(workspace, compiler=compiler)
+        with Workspace(path) as workspace:
+            _check_terminal(f"irscope table {path} works without one")
+            # In a browser, the user of the app may be somebody else.
+            return _show(workspace, compiler=None if "TEXTUAL_DRIVER" in os.environ else compiler)
     finally:
         compiler.stop()
-        if own.variants:
-            print(variants_kept(own, workspace.path))
+        print(own.finish(), end="")
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -97,7 +93,8 @@ def _compile(args: argparse.Namespace) -> int:
     finally:
         empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        remaining = f", {sweep.left} not compiled yet" if sweep.left else ""
+        remaining = f", {sweep.what_ifs} with +" if sweep.what_ifs else ""
+        remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
         print(f"browse: irscope {name}   compare: irscope table {name}")

@@ -24,6 +24,7 @@ from irscope.capturing.compile.sweep import (
 )
 from irscope.capturing.messages import Plan, WhatIfRequest
 from irscope.model import Kernel, Toolchain, UserError
+from irscope.model.text import pluralize
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
 from irscope.workspace.live import Added, NotAdded, StageMade, Started, VariantFinished
@@ -88,6 +89,18 @@ class OwnCapture:
                 write(writer)
             self.variants += 1
 
+    def finish(self) -> str:
+        """Leaves the capture as a single file; the lines that say where it is, "" if there is none."""
+        if not self.variants:
+            return ""
+        with CaptureWriter.resume(self.path):  # merges SQLite's log, which was open while the app was reading
+            pass
+        name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
+        return (
+            f"{name}: {pluralize(self.variants, 'variant')} compiled with +; {of} was not changed\n"
+            f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
+        )
+
 
 class WhatIfCompiler:
     """Compiles what-ifs, each in a worker process of its own: a tui.live_connection.VariantCompiler.
@@ -144,7 +157,8 @@ class WhatIfCompiler:
     def _lay_out(self, plan: Plan, what_if: WhatIf) -> tuple[Sweep, Added]:
         """The jobs that are not compiled yet, with their ids, and the pair to compare.
 
-        The variant itself is compiled again if its file or toolchain changed since; it is then A.
+        The variant itself is compiled again if its file or toolchain changed since; it is then A. Without
+        other values, it is B.
         """
         itself, *others = dict.fromkeys(plan.jobs)
         known = compiled_before(plan, [*what_if.known, what_if.variant])
@@ -152,9 +166,10 @@ class WhatIfCompiler:
         first = self._storage.reserve(len(missing), what_if.first_id)
         ids = dict(zip(missing, itertools.count(first), strict=False))
         sweep = Sweep(plan, _kernel(plan, what_if, first), Toolchain(-first, plan.versions, _command()), ids)
-        b = others[0] if others else itself
-        pair = (known[job].id if job in known else ids[job] for job in (itself, b))
-        return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), *pair)
+        a, b = (known[job].id if job in known else ids[job] for job in (itself, (others or [itself])[0]))
+        if not what_if.values:
+            a = what_if.variant.id
+        return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), a, b)
 
     def _compile(self, sweep: Sweep, workers: list[Worker], publish: Publish, left: set[int]) -> None:
         def started(job: Job) -> None:
@@ -202,12 +217,3 @@ def _kernel(plan: Plan, what_if: WhatIf, first: int) -> Kernel:
 
 def _command() -> str:
     return shlex.join(sys.argv)
-
-
-def variants_kept(own: OwnCapture, capture: Path) -> str:
-    """The lines printed at the end: where the variants of what-ifs are."""
-    name = shlex.quote(str(own.path))
-    return (
-        f"{name}: {own.variants} compiled with +; {shlex.quote(str(capture))} was not changed\n"
-        f"both in one: irscope merge {shlex.quote(str(capture))} {name} -o NEW.irscope"
-    )

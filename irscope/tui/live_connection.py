@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,10 @@ class Producer(Protocol):
     @property
     def name(self) -> str:
         """The kernel being compiled: FILE.py::KERNEL."""
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that the user named."""
 
     def begin(self, publish: Publish) -> None:
         """Plans, and compiles the variants that the capture lacks; returns at once.

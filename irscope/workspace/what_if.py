@@ -21,6 +21,8 @@ from irscope.model import (
 from irscope.model.files import check_regular
 from irscope.model.text import split_entries
 
+# The values to compile with, by name of the constexpr or option.
+Values = Mapping[str, tuple[Value | Expression, ...]]
 # The space before the next NAME=.
 _NEXT = re.compile(r"\s+(?=[A-Za-z_]\w*\s*=(?!=))")
 # More variants than this are a sweep.
@@ -33,13 +35,13 @@ _MAX_BYTES = 10_000_000
 class WhatIf:
     """A request to compile `variant` with other values, from the kernel in `file`, which that executes.
 
-    `known` are the variants that need not be compiled again; new ones get ids from `first_id` on. `passes`:
+    Without values, the variant itself is compiled from the file as it is now. `known` are the variants that need not be compiled again; new ones get ids from `first_id` on. `passes`:
     record the compiler's passes, because the variant has them.
     """
 
     variant: Variant
     file: Path
-    values: Mapping[str, tuple[Value | Expression, ...]]
+    values: Values
     known: tuple[Variant, ...]
     first_id: int
     passes: bool = False
@@ -59,9 +61,9 @@ def suggested_values(variant: Variant, name: str) -> str:
     return f"{chosen}={format_value(values[chosen])}" if chosen in values else f"{chosen}="
 
 
-def parse_values(text: str, variant: Variant) -> dict[str, tuple[Value | Expression, ...]]:
+def parse_values(text: str, variant: Variant) -> Values:
     """The values in `num_stages=2,3 BLOCK_M=64`. Raises UserError, with the nearest name, if one is wrong."""
-    found = {}
+    found: dict[str, tuple[Value | Expression, ...]] = {}
     for part in _NEXT.split(text.strip()):
         name, equals, values = (word.strip() for word in part.partition("="))
         if not (equals and name.isidentifier() and split_entries(values)):

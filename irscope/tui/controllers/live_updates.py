@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from irscope.model import UserError, Variant
+from irscope.model import Kernel, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
@@ -31,6 +31,8 @@ class LiveController:
         self._queue = live or EventQueue()
         # The what-ifs that have not been answered yet.
         self._what_ifs = 0
+        # Called with B after an edit of the source if the new plan does not have its config.
+        self.compile_again: Callable[[Variant], None] = lambda variant: None
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
@@ -89,6 +91,7 @@ class LiveController:
             screen.table.fit()
         screen.table.measure(workspace, screen.background)
         self._title.show(workspace)
+        before = screen.pair.b
         pair = self._next_pair(updates)
         if pair is not None:
             screen.compare(*pair)
@@ -96,12 +99,24 @@ class LiveController:
                 screen.table.go_to(pair[1].id)
         elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
             self._stages.refresh_pair()
+        if updates.planned is not None and self._is_outdated(before, updates.planned.kernel):
+            self.compile_again(before)
         for note in updates.notes:
             screen.notify(note, markup=False)
         for problem in updates.problems:
             screen.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
         if updates.ended and not workspace.in_progress and not updates.problems:
-            screen.notify("Compiled; after an edit of the source, r compiles again")
+            screen.notify("Compiled; saving the source compiles again, and so does r")
+
+    def _is_outdated(self, variant: Variant, kernel: Kernel) -> bool:
+        """Whether a variant is of an earlier source of `kernel`, which no variant of its config is of."""
+        workspace, old = self._screen.workspace, variant.kernel
+        return (
+            variant in workspace
+            and old.id != kernel.id
+            and (old.name, old.source.file) == (kernel.name, kernel.source.file)
+            and not any(same_config(v, variant) for v in workspace.variants if v.kernel.id == kernel.id)
+        )
 
     def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
         """A and B if they change: of a what-if, B's config before and after an edit, or what remains."""

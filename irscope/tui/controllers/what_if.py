@@ -11,7 +11,7 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.live_connection import VariantCompiler
 from irscope.tui.screens.confirm import ConfirmScreen
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.workspace.what_if import WhatIf, free_id, parse_values, source_state, suggested_values
+from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
 
 _EXECUTE, _OTHER = "y", "o"
 
@@ -25,6 +25,7 @@ class WhatIfController:
         self._compiler = compiler
         # The file that the user allowed to execute, by the file that the capture names.
         self._allowed: dict[str, Path] = {}
+        updates.compile_again = self._compile_again
 
     def action_what_if(self) -> None:
         """Compiles the variant under the cursor, or B, also with other values."""
@@ -52,13 +53,21 @@ class WhatIfController:
                 screen.notify(str(error), severity="warning", markup=False)
                 answer = text
         file = await self._file(compiler, variant)
-        if file is None:
-            return
-        workspace = screen.workspace
-        variants = workspace.variants
-        passes = bool(await screen.background.run(workspace.passes, variant))
-        first = free_id(variants, workspace.growth.writer is not None)
-        what_if = WhatIf(variant, file, values, variants, first, passes)
+        if file is not None:
+            passes = bool(await screen.background.run(screen.workspace.passes, variant))
+            self._begin(compiler, variant, file, values, passes)
+
+    def _compile_again(self, variant: Variant) -> None:
+        """Compiles a variant of an earlier what-if from the source as it is now."""
+        if self._compiler is not None and self._compiler.trusted is not None:
+            self._begin(self._compiler, variant, self._compiler.trusted, {})
+
+    def _begin(
+        self, compiler: VariantCompiler, variant: Variant, file: Path, values: Values, passes: bool = False
+    ) -> None:
+        workspace = self._screen.workspace
+        first = free_id(workspace.variants, workspace.growth.writer is not None)
+        what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
         self._updates.ask(partial(compiler.begin, what_if))
 
     async def _file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:

@@ -22,6 +22,7 @@ from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
+from irscope.tui.controllers.recompile import RecompileController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
 from irscope.tui.controllers.what_if import WhatIfController
@@ -85,10 +86,16 @@ class CompareScreen(Screen[None]):
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
         self._live = LiveController(self, self._stages, self._title, live)
+        self._recompile = RecompileController(self, self._live, live)
         self._growth = None if live is not None else GrowthController(self, self._live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
-        self._add_actions(*controllers, ExportController(self), WhatIfController(self, self._live, compiler))
+        self._add_actions(
+            *controllers,
+            ExportController(self),
+            self._recompile,
+            WhatIfController(self, self._live, compiler),
+        )
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
@@ -132,6 +139,7 @@ class CompareScreen(Screen[None]):
         self.table.measure(self.workspace, self.background)
         self._stages.start_comparing()
         self._live.start()
+        self._recompile.start()
         if self._growth is not None:
             self._growth.start()
         if self._lesson is not None:
