@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from irscope.model import Benchmark, Expression, Failure, Launch, SourceFunction, Target, Value
+from irscope.model import (
+    Argument,
+    Benchmark,
+    Config,
+    Expression,
+    Failure,
+    Launch,
+    SourceFunction,
+    Target,
+    Value,
+)
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
 
@@ -40,6 +50,24 @@ class SweepRequest:
     reasons: bool = False
     passes: bool = False
     guess: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfRequest:
+    """A request to compile a variant again with other values: the product of `axes` over its config.
+
+    `specialization` and `config` are those of the variant; the others as in a SweepRequest. The first job of
+    the plan is the variant itself, for the case that the file or the toolchain has changed since.
+    """
+
+    file: Path
+    kernel: str
+    target: Target
+    specialization: tuple[Argument, ...]
+    config: Config
+    axes: Mapping[str, tuple[Value | Expression, ...]]
+    reasons: bool = False
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +271,7 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | KernelsRequest | Job
+WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | Job
 WorkerReply = Plan | KernelNames | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (

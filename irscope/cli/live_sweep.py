@@ -6,8 +6,10 @@ import os
 import shlex
 import sqlite3
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from irscope.capturing.compile.pool import Stop, Stopped, Worker
@@ -20,6 +22,7 @@ from irscope.capturing.compile.sweep import (
     stored_variant,
 )
 from irscope.capturing.messages import Plan, SweepRequest
+from irscope.cli.what_if import Write
 from irscope.model import UserError
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
@@ -33,9 +36,12 @@ class LiveSweep:
     """Compiles `request` into the capture at `path`, once per call of `begin`: a tui.live.Producer.
 
     The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
-    variants; `left` counts the unfinished ones of the last plan. `problem` explains a missing
-    plan, else "".
+    variants; `left` counts the unfinished ones of the last plan, `what_ifs` those of what-ifs. `problem`
+    explains a missing plan, else "".
     """
+
+    # The variants of what-ifs are stored in the capture on screen.
+    path: Path | None = None
 
     def __init__(self, request: SweepRequest, path: Path, processes: int | None, seconds: float) -> None:
         self._request = request
@@ -45,13 +51,23 @@ class LiveSweep:
         self._seconds = seconds
         self._plan: Plan | None = None
         self._runs: list[tuple[Thread, Stop]] = []
-        self.compiled = self.failed = self.left = 0
+        # Held while the capture is opened, closed or written for a what-if, and while ids are given.
+        self._lock = Lock()
+        self._next_id = 1
+        self._writing = False
+        self._waiting: list[Write] = []
+        self.compiled = self.failed = self.left = self.what_ifs = 0
         self.problem = ""
 
     @property
     def name(self) -> str:
         """FILE.py::KERNEL."""
         return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """FILE.py."""
+        return (self._request.file,)
 
     def begin(self, publish: Publish) -> None:
         """Plans and compiles in a new thread. Do not call it again before it has reported an event."""
@@ -65,6 +81,40 @@ class LiveSweep:
         """Stops the running sweeps and their workers immediately."""
         _end(self._runs)
 
+    def reserve(self, count: int, first: int) -> int:
+        """The first of `count` free ids; at least `first`."""
+        with self._lock:
+            found = max(self._next_id, first)
+            self._next_id = found + count
+            return found
+
+    def store(self, write: Write) -> None:
+        """Calls `write` with the capture: now, or after the next variant of a running sweep."""
+        with self._lock:
+            self.what_ifs += 1
+            if self._writing:
+                self._waiting.append(write)
+            else:
+                with CaptureWriter.resume(self._path) as writer:
+                    write(writer)
+
+    @contextmanager
+    def _open(self) -> Iterator[CaptureWriter]:
+        """The capture, open for a sweep."""
+        with self._lock:
+            writer = CaptureWriter.resume(self._path)
+            self._writing = True
+        try:
+            yield writer
+        finally:
+            with self._lock, writer:
+                self._writing = False
+                self._write_waiting(writer)
+
+    def _write_waiting(self, writer: CaptureWriter) -> None:
+        while self._waiting:
+            self._waiting.pop(0)(writer)
+
     def _run(self, publish: Publish, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
         try:
             with planned(self._request, self._processes, stop, self._seconds) as (plan, workers):
@@ -72,8 +122,10 @@ class LiveSweep:
                     publish(Unchanged(f"{plan.source.name} and the functions it calls have not changed"))
                     return
                 _end(before)
-                with CaptureWriter.resume(self._path) as writer:
-                    sweep = lay_out(plan, writer, shlex.join(sys.argv))
+                with self._open() as writer:
+                    with self._lock:
+                        sweep = lay_out(plan, writer, shlex.join(sys.argv), self._next_id)
+                        self._next_id = max([self._next_id, *(id_ + 1 for id_ in sweep.ids.values())])
                     self._plan, self.problem = plan, ""
                     self._compile(sweep, workers, writer, publish, stop)
         except Stopped:  # replaced by another plan, or the app has quit
@@ -100,6 +152,8 @@ class LiveSweep:
                 self.compiled += new.failure is None
                 self.failed += new.failure is not None
                 publish(VariantFinished(stored_variant(variants[job], new)))
+                with self._lock:
+                    self._write_waiting(writer)
         except (OSError, sqlite3.Error) as error:  # the disk is full
             publish(Refused(str(error)))
         publish(Ended())

@@ -23,10 +23,13 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
+    from irscope.cli.what_if import WhatIfCompiler
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
 
+# The time limit of a what-if's variant, as --timeout has it.
+_WHAT_IF_SECONDS = 300.0
 # The arguments that apply only to FILE.py.
 _COMPILING = (
     "signature", "const", "config", "target", "jobs", "reasons", "passes", "output", "force", "resume",
@@ -50,31 +53,48 @@ def run(args: argparse.Namespace) -> int:
     for name in _COMPILING:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
-    path = Path(args.capture)
-    with Workspace(path) as workspace:
-        _check_terminal(f"irscope table {path} works without one")
-        return _show(workspace)
+    return _show_capture(Path(args.capture))
+
+
+def _show_capture(path: Path) -> int:
+    """Runs the app; then prints where the variants are that the user compiled."""
+    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+
+    own = OwnCapture(path)
+    compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
+    try:
+        with Workspace(path) as workspace:
+            _check_terminal(f"irscope table {path} works without one")
+            # In a browser, the user of the app may be somebody else.
+            return _show(workspace, compiler=None if "TEXTUAL_DRIVER" in os.environ else compiler)
+    finally:
+        compiler.stop()
+        print(own.finish(), end="")
 
 
 def _compile(args: argparse.Namespace) -> int:
     """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live_sweep import LiveSweep
+    from irscope.cli.what_if import WhatIfCompiler
 
     request = options.sweep_request(args, args.capture)
     _check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
     sweep = LiveSweep(request, path, args.jobs, args.timeout)
+    compiler = WhatIfCompiler(sweep, args.timeout, request.file)
     try:
         with Workspace(path, writable=True) as workspace:
             try:
-                code = _show(workspace, sweep)
+                code = _show(workspace, sweep, compiler)
             finally:
+                compiler.stop()
                 sweep.stop()
     finally:
         empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        remaining = f", {sweep.left} not compiled yet" if sweep.left else ""
+        remaining = f", {sweep.what_ifs} with +" if sweep.what_ifs else ""
+        remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
         print(f"browse: irscope {name}   compare: irscope table {name}")
@@ -90,11 +110,13 @@ def _check_terminal(instead: str) -> None:
         raise UserError(f"the app needs a terminal; {instead}")
 
 
-def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
+def _show(
+    workspace: Workspace, producer: LiveSweep | None = None, compiler: WhatIfCompiler | None = None
+) -> int:
     """Runs the app until the user quits."""
     from irscope.tui.app import run as run_app
 
-    return run_app(workspace, producer)
+    return run_app(workspace, producer, compiler=compiler)
 
 
 def _tidy(path: Path, temporary: bool) -> bool:

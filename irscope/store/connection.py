@@ -12,9 +12,11 @@ import os
 import sqlite3
 import struct
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import Any, ClassVar
 from urllib.parse import quote_from_bytes
 
 from irscope.backends import UnknownBackendError
@@ -119,12 +121,50 @@ def sidecars(path: Path) -> tuple[Path, ...]:
     return tuple(Path(real + suffix) for suffix in _SIDECARS)
 
 
-def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
-    """A connection that only reads. Raises UserError if `path` is not a sound capture.
+class _Connection(sqlite3.Connection):
+    """A connection that is counted while it is open, by device and inode of its file.
 
-    The file is opened by SQLite and by nothing else: closing another descriptor of it would drop the locks of
-    every connection in this process (POSIX), and another writer could then change it under a reader.
+    A capture is opened by SQLite and by nothing else: closing another descriptor of it would drop the locks
+    of every connection in this process (POSIX), and a writer could then change it under a reader.
     """
+
+    _counts: ClassVar[Counter[tuple[int, int]]] = Counter()
+    _lock: ClassVar[RLock] = RLock()  # not Lock: garbage may be collected while it is held
+    _file: tuple[int, int] | None = None
+
+    def count(self, path: Path) -> None:
+        """Counts this as a connection to `path`."""
+        with self._lock, contextlib.suppress(OSError):
+            state = path.stat()
+            self._file = state.st_dev, state.st_ino
+            self._counts[self._file] += 1
+
+    def close(self) -> None:
+        """Closes it."""
+        with self._lock:
+            super().close()
+            self._forget()
+
+    def __del__(self) -> None:
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._file is not None:
+            self._counts[self._file] -= 1
+            self._file = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def none_open(cls, path: Path) -> Iterator[bool]:
+        """Whether this process has no connection to `path`; none is counted until the block ends."""
+        with cls._lock:
+            state = path.stat()
+            yield cls._counts[state.st_dev, state.st_ino] <= 0
+
+
+def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
+    """A connection that only reads. Raises UserError if `path` is not a sound capture."""
     _check_file(path)
     first = None
     for mode in _modes(path):
@@ -144,7 +184,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     """
     _check_file(path)
     _refuse_super_journal(path)
-    db = sqlite3.connect(path, timeout=30)
+    db = _connect(path)
     try:
         try:
             _harden(db)
@@ -161,6 +201,15 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
+    return db
+
+
+def _connect(path: Path, uri: str = "") -> sqlite3.Connection:
+    """A counted connection; with a `uri`, one that several threads may use."""
+    db = sqlite3.connect(
+        uri or path, uri=bool(uri), timeout=30, check_same_thread=not uri, factory=_Connection
+    )
+    db.count(path)
     return db
 
 
@@ -201,13 +250,16 @@ def _modes(path: Path) -> Iterator[str]:
         _refuse_super_journal(path)
         yield "mode=rw"
     else:
+        # Again, in case a writer has just finished and removed its files: without locks, as below, the next
+        # writer would change the file under this reader.
+        yield "mode=ro"
         # On a read-only medium, SQLite cannot make the files that it shares with other processes.
         yield "mode=ro&immutable=1"
 
 
 def _reader(path: Path, mode: str) -> tuple[sqlite3.Connection, Deadline]:
     uri = f"file:{quote_from_bytes(os.fsencode(path.absolute()))}?{mode}"
-    db = sqlite3.connect(uri, uri=True, timeout=30, check_same_thread=False)
+    db = _connect(path, uri)
     try:
         _harden(db)
         db.execute("PRAGMA query_only = 1")
@@ -236,7 +288,9 @@ def _harden(db: sqlite3.Connection) -> None:
 
 def _unreadable(path: Path, error: Exception | None) -> UserError:
     """The reason why SQLite refuses a file, in a user's words."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), _Connection.none_open(path) as unused:
+        if not unused:
+            return _refused(path, error)
         with path.open("rb") as file:
             header = file.read(100)
         if not header.startswith(_MAGIC):
@@ -246,6 +300,11 @@ def _unreadable(path: Path, error: Exception | None) -> UserError:
         size = path.stat().st_size
         if size < pages * (65536 if page_size == 1 else page_size):
             return UserError(f"{path}: truncated: {size:,} bytes; copy the capture again")
+    return _refused(path, error)
+
+
+def _refused(path: Path, error: Exception | None) -> UserError:
+    """The reason that SQLite gives."""
     if isinstance(error, sqlite3.OperationalError):
         return UserError(f"{path}: cannot be read: {error}")
     return UserError(f"{path}: damaged: {_reason(error)}; copy the capture again")

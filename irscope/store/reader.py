@@ -89,7 +89,10 @@ class CaptureReader:
         return self._whole_variants(self.kernels, self._toolchains())
 
     def variant(self, id_: int) -> Variant | None:
-        """The variant with this id; None if there is none."""
+        """The variant with this id as it is in the file now; None if there is none."""
+        for (kernel,) in self._rows("SELECT kernel FROM variant WHERE id = ?", (id_,)):
+            if kernel not in self.kernels:
+                self.__dict__.pop("kernels", None)
         found = self._whole_variants(self.kernels, self._toolchains(), id_, 1)
         return found[0] if found and found[0].id == id_ else None
 
@@ -139,6 +142,11 @@ class CaptureReader:
         details = VariantDetails(read)
         for variant in self.summaries():
             yield StoredVariant.of(variant, details)
+
+    def failed(self) -> dict[int, bool]:
+        """Whether each variant failed, by id, as it is in the file now; takes 1 ms per 10,000 variants."""
+        found = self._rows("SELECT id, failure NOT NULL FROM variant")
+        return {int(id_): bool(failed) for id_, failed in found}
 
     def summaries(self) -> Iterator[Variant]:
         """Every variant, in order, with what names it, its origin and whether it failed; the rest is empty.

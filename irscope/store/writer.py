@@ -126,14 +126,19 @@ class CaptureWriter:
         self.close()
 
     def close(self) -> None:
-        """Checkpoints the log into the file; open readers delay that until they close."""
-        # This fails while a reader has the file open; SQLite then checkpoints when the last one closes.
+        """Checkpoints the log into the file; while readers have it open, an empty log stays next to it."""
         try:
             with contextlib.suppress(sqlite3.OperationalError):
+                # The mode cannot change while a reader has the file open, but the log can be empty.
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
         finally:
             self._lock.release()
+
+    def expect(self, variants: int) -> None:
+        """Records that so many new variants will be added, for those who read the file meanwhile."""
+        self._lock.plan(self._id("SELECT count(*) FROM variant", ()) + variants)
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
         """The id of this set of versions (name -> version) and command; adds it if it is new."""

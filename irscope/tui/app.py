@@ -12,7 +12,7 @@ from textual.screen import Screen
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.live_connection import LiveConnection, Producer
+from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -35,7 +35,7 @@ class IrscopeApp(App[None]):
     """Shows a capture. Raises UserError if it is empty and nothing compiles into it.
 
     `problem` is an error in the config file, to be shown. `producer` compiles variants into the capture;
-    `lesson` is shown next to the texts.
+    `lesson` is shown next to the texts; `compiler` compiles single variants with other values.
     """
 
     TITLE = "irscope"
@@ -48,6 +48,7 @@ class IrscopeApp(App[None]):
         problem: str = "",
         producer: Producer | None = None,
         lesson: LessonPages | None = None,
+        compiler: VariantCompiler | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings or Settings()
@@ -59,6 +60,7 @@ class IrscopeApp(App[None]):
         self._workspace = workspace
         self._producer = producer
         self._lesson = lesson
+        self._compiler = compiler
         self._background = Background()
         self._mouse = True
 
@@ -66,13 +68,19 @@ class IrscopeApp(App[None]):
         """The main screen; if variants are compiled, the one that waits for the plan."""
         if self._producer is not None:
             return OpeningScreen(LiveConnection(self._producer))
-        return CompareScreen(self._workspace, self._background, self._settings, pages=self._lesson)
+        return CompareScreen(
+            self._workspace, self._background, self._settings, pages=self._lesson, compiler=self._compiler
+        )
 
     @on(OpeningScreen.Ready)
     def _open_main_screen(self, message: OpeningScreen.Ready) -> None:
         for note in apply_events(self._workspace, [message.event]).notes:
             self.notify(note, markup=False)
-        self.push_screen(CompareScreen(self._workspace, self._background, self._settings, message.live))
+        self.push_screen(
+            CompareScreen(
+                self._workspace, self._background, self._settings, message.live, compiler=self._compiler
+            )
+        )
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colors of A, B and the series of a chart, for themes that do not define them."""
@@ -118,18 +126,23 @@ class IrscopeApp(App[None]):
         self._background.close()
 
 
-def run(workspace: Workspace, producer: Producer | None = None, lesson: LessonPages | None = None) -> int:
+def run(
+    workspace: Workspace,
+    producer: Producer | None = None,
+    lesson: LessonPages | None = None,
+    compiler: VariantCompiler | None = None,
+) -> int:
     """Runs the app until the user quits; returns the exit code.
 
-    `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it. Raises UserError
-    if the capture is empty and nothing compiles into it.
+    `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it; `compiler` compiles
+    single variants with other values. Raises UserError if the capture is empty and nothing compiles into it.
     """
     settings, problem = Settings(), ""
     try:
         settings = load(config_path())
     except UserError as error:
         problem = f"{error}; the file is ignored"
-    app = IrscopeApp(workspace, settings, problem, producer, lesson)
+    app = IrscopeApp(workspace, settings, problem, producer, lesson, compiler)
     app.run()
     if app._exception is not None:
         raise app._exception

@@ -86,7 +86,11 @@ PANELS = KeyGroup(
 )
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
 QUIT = key("q", "app.quit", "Quit", "quit")
-APP = KeyGroup("The app", (RECOMPILE, key("question_mark", "help", "Help", "help", "?"), QUIT))
+WHAT_IF = key("plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+")
+ON_SAVE = key("R", "toggle_recompile", "Compile when the source is saved, or only with r")
+APP = KeyGroup(
+    "The app", (WHAT_IF, RECOMPILE, ON_SAVE, key("question_mark", "help", "Help", "help", "?"), QUIT)
+)
 
 # The bindings of the main screen; those of its panels come in addition.
 MAIN = tuple(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from irscope.workspace.live import Event
+    from irscope.workspace.what_if import WhatIf
 
 Publish = Callable[["Event"], None]
 
@@ -20,6 +22,10 @@ class Producer(Protocol):
     def name(self) -> str:
         """The kernel being compiled: FILE.py::KERNEL."""
 
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that the user named."""
+
     def begin(self, publish: Publish) -> None:
         """Plans, and compiles the variants that the capture lacks; returns at once.
 
@@ -28,29 +34,42 @@ class Producer(Protocol):
         """
 
 
-class LiveConnection:
-    """A producer and a queue of its events, which belongs to the app's thread."""
+class VariantCompiler(Protocol):
+    """Compiles single variants again with other values, outside the app's thread: see WhatIf."""
+
+    @property
+    def trusted(self) -> Path | None:
+        """The file that the user named to be compiled; None if each file needs the user's consent."""
+
+    def prepare(self) -> None:
+        """Starts to load the compiler, but executes no file; returns at once."""
+
+    def begin(self, what_if: WhatIf, publish: Publish) -> None:
+        """Compiles the variants of a what-if, which executes its file; returns at once.
+
+        Calls `publish` with Added or NotAdded, then with the events of each variant.
+        """
+
+
+class EventQueue:
+    """The events of compilations that other threads publish; it belongs to the app's thread."""
 
     # Short enough to watch; long enough that 1,000 variants from Triton's cache leave time for keys.
     _SECONDS = 0.1
 
-    def __init__(self, producer: Producer) -> None:
-        self.producer = producer
-        # Whether a request has not been answered yet.
-        self.requested = False
+    def __init__(self) -> None:
         self._events: list[Event] = []
         self._arrived = asyncio.Event()
 
-    def request(self) -> None:
-        """Asks the producer to compile the kernel as it is now."""
-        self.requested = True
+    def publisher(self) -> Publish:
+        """A function that other threads call with events."""
         loop = asyncio.get_running_loop()
 
         def publish(event: Event) -> None:
             with suppress(RuntimeError):  # the app has ended, and its loop is closed
                 loop.call_soon_threadsafe(self._add, event)
 
-        self.producer.begin(publish)
+        return publish
 
     async def take(self) -> Event:
         """Waits for the next event."""
@@ -71,3 +90,18 @@ class LiveConnection:
     def _add(self, event: Event) -> None:
         self._events.append(event)
         self._arrived.set()
+
+
+class LiveConnection(EventQueue):
+    """A producer and the queue of its events."""
+
+    def __init__(self, producer: Producer) -> None:
+        super().__init__()
+        self.producer = producer
+        # Whether a request has not been answered yet.
+        self.requested = False
+
+    def request(self) -> None:
+        """Asks the producer to compile the kernel as it is now."""
+        self.requested = True
+        self.producer.begin(self.publisher())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irscope.model import Variant
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.workspace import (
+    ERROR,
     PYTHON,
     Comparison,
     Detail,
@@ -14,6 +15,7 @@ from irscope.workspace import (
     StageDiff,
     Workspace,
     differs_materially,
+    failure_lines,
     python_rows,
     python_source,
     rows_at,
@@ -65,8 +67,15 @@ class PairState:
         """Whether A or B is still being compiled."""
         return any(variant.id in self.workspace.in_progress for variant in (self.a, self.b))
 
+    @property
+    def failed(self) -> frozenset[int]:
+        """The ids of those of A and B that failed."""
+        return frozenset(variant.id for variant in (self.a, self.b) if variant.failure is not None)
+
     def first_stage(self) -> str:
-        """The stage to open with."""
+        """The stage to open with: the error if A or B failed."""
+        if self.failed:
+            return ERROR
         available = [
             stage
             for stage in self.stages[1:]
@@ -79,7 +88,7 @@ class PairState:
 
         A stage that must be disassembled is included only if it is `current`.
         """
-        stages = [s for s in self.stages if s != PYTHON and (s == current or self._available(s))]
+        stages = [s for s in self.stages if s not in (PYTHON, ERROR) and (s == current or self._available(s))]
         if not in_order:
             stages.sort(key=lambda stage: stage != current)
         for stage in stages:
@@ -100,7 +109,7 @@ class PairState:
 
     def opens_with(self, diff: StageDiff | None) -> bool:
         """Whether a stage is one to open with: it differs in more than shapes and constants."""
-        return diff is not None and differs_materially(diff)
+        return diff is not None and differs_materially(diff) and not self.failed
 
     def findings(self) -> tuple[tuple[Finding, ...], int]:
         """The findings, and how many of them are shown by default.
@@ -116,6 +125,8 @@ class PairState:
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """The page of a stage: aligned if it has been compared, else the plain texts."""
+        if stage == ERROR:
+            return self._error_page()
         diff = None if self.single else self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
             left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
@@ -132,24 +143,35 @@ class PairState:
         rows = python_rows(python_source(self.a), python_source(self.b))
         return Page(left, right, rows, compared=True, raw=True)
 
+    def _error_page(self) -> Page:
+        """The errors, with the stages that A and B have."""
+        pair = [(self.a, self.b)] if self.single else [(self.a, self.b), (self.b, self.a)]
+        sides = [
+            PageSide(failure_lines(variant, None if self.single else other))
+            for variant, other in pair
+            if variant.failure is not None
+        ]
+        return plain_page(sides[0], sides[1] if len(sides) > 1 else None)
+
     def only_variant(self, stage: str) -> Variant | None:
         """The variant that is shown without the other; None if both are.
 
-        It is the one that failed, else the only one that has the stage.
+        It is the only one that has the stage, or that has an error.
         """
         if self.single:
             return self.a
         if stage == PYTHON:
             return None
+        if stage == ERROR:
+            return None if len(self.failed) > 1 else self.workspace.by_id(*self.failed)
         lacking = [v for v in (self.b, self.a) if self.workspace.key(v, stage) is None]
-        failed = [v for v in lacking if v.failure is not None]
-        if failed or not lacking:
-            return failed[0] if failed else None
+        if not lacking:
+            return None
         return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
         """The differences in a stage, in one line."""
-        if stage == PYTHON or self.single:
+        if stage in (PYTHON, ERROR) or self.single:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
@@ -194,19 +216,25 @@ class PairState:
         if line is None:
             return []
         workspace = self.workspace
-        if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+        if (
+            stage in (PYTHON, ERROR)
+            or not workspace.key(variant, stage)
+            or not workspace.available(variant, stage)
+        ):
             return [side_of(workspace, variant, stage).lines[line]]
         return workspace.operation_lines(variant, stage, line)
 
     def _key(self, variant: Variant, stage: str) -> str:
         """Identifies the text that a variant shows in a stage."""
-        if stage == PYTHON:
+        if stage in (PYTHON, ERROR):
             return stage
         return self.workspace.key(variant, stage) or self.workspace.in_progress.status(variant.id)
 
     def _initial_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:
             return ""
+        if stage == ERROR:
+            return " and ".join(x for x, v in (("A", self.a), ("B", self.b)) if v.failure is not None)
         left, right = (self.workspace.key(variant, stage) for variant in (self.a, self.b))
         if (left is None and self.a.id in self.workspace.in_progress) or (
             right is None and self.b.id in self.workspace.in_progress
@@ -238,6 +266,8 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     if stage == PYTHON:
         source = python_source(variant)
         return PageSide(source.texts, "python", source.numbers)
+    if stage == ERROR:
+        return PageSide(failure_lines(variant))
     if not workspace.key(variant, stage):
         return PageSide((workspace.in_progress.status(variant.id) or _missing(variant, stage)).split("\n"))
     if not workspace.available(variant, stage):
@@ -254,11 +284,11 @@ def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
     return [
         PYTHON,
         *(name for name in texts if name in expected or workspace.key(a, name) or workspace.key(b, name)),
+        *([ERROR] if a.failure or b.failure else []),
     ]
 
 
 def _missing(variant: Variant, stage: str) -> str:
     if variant.failure is not None:
-        failure = variant.failure
-        return f"{failure.kind}: {failure.summary}\n\n{failure.message}"
+        return "\n".join(failure_lines(variant))
     return f"This variant has no {stage}."

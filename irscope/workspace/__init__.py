@@ -158,9 +158,11 @@ if TYPE_CHECKING:
     from irscope.workspace.table import ranked_pairs as ranked_pairs
     from irscope.workspace.table import table_view as table_view
     from irscope.workspace.table import varying_kinds as varying_kinds
+    from irscope.workspace.texts import ERROR as ERROR
     from irscope.workspace.texts import PYTHON as PYTHON
     from irscope.workspace.texts import check_stage as check_stage
     from irscope.workspace.texts import encoded as encoded
+    from irscope.workspace.texts import failure_lines as failure_lines
     from irscope.workspace.texts import text_stages as text_stages
     from irscope.workspace.texts import variant_texts as variant_texts
     from irscope.workspace.texts import written_stage as written_stage
@@ -244,7 +246,9 @@ _EXPORTS = {
         "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "
         "default_kinds minor ranked_pairs table_view varying_kinds"
     ),
-    "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts written_stage",
+    "irscope.workspace.texts": (
+        "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
+    ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"

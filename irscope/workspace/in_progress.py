@@ -28,6 +28,7 @@ class InProgress:
         self._statuses: dict[int, str] = {}
         self._contents: dict[int, dict[str, bytes]] = {}
         self._gluon: set[int] = set()
+        self._extra: set[int] = set()
 
     def __contains__(self, id_: int) -> bool:
         return id_ in self._statuses
@@ -44,9 +45,11 @@ class InProgress:
         """`waiting`, `compiling`, `compiling ptx` (the next stage); "" if it is not in progress."""
         return self._statuses.get(id_, "")
 
-    def add(self, id_: int) -> None:
-        """Adds a variant that will be compiled."""
+    def add(self, id_: int, extra: bool = False) -> None:
+        """Adds a variant that will be compiled; an `extra` one is not part of the sweep."""
         self._statuses[id_] = WAITING
+        if extra:
+            self._extra.add(id_)
 
     def start(self, id_: int) -> None:
         """Records that the compilation of a variant started."""
@@ -85,10 +88,11 @@ class InProgress:
         self._statuses.pop(id_, None)
         self._contents.pop(id_, None)
         self._gluon.discard(id_)
+        self._extra.discard(id_)
 
     def clear(self) -> set[int]:
-        """Forgets all variants; returns their ids."""
-        removed = set(self._statuses)
+        """Forgets the variants of the sweep; returns their ids."""
+        removed = self._statuses.keys() - self._extra
         for id_ in removed:
             self.remove(id_)
         return removed

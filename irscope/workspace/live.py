@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.model import Kernel, Variant
@@ -42,9 +43,30 @@ class StageMade:
 
 @dataclass(frozen=True, slots=True)
 class VariantFinished:
-    """A variant is compiled, or failed, and is in the capture."""
+    """A variant is compiled, or failed, and is stored: in the open capture, or in the one at `path`."""
 
     variant: Variant
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The answer to a what-if: `variants` will be compiled in addition to all others.
+
+    `a` and `b` are the ids of the pair to compare; variants that existed already are not compiled again.
+    """
+
+    variants: tuple[Variant, ...]
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdded:
+    """The what-if with these values was refused, or cannot go on: `problem` says why; `lost` are ids."""
+
+    problem: str
+    lost: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +88,7 @@ class Ended:
     """The compilation is over."""
 
 
-Event = Planned | Started | StageMade | VariantFinished | Unchanged | Refused | Ended
+Event = Planned | Started | StageMade | VariantFinished | Added | NotAdded | Unchanged | Refused | Ended
 
 
 @dataclass
@@ -74,8 +96,9 @@ class LiveUpdates:
     """The changes that a batch of events made.
 
     `rows`: variants were added or removed. `changed`: the ids of variants that have more to show. `planned`
-    is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `notes` and
-    `problems` are messages for the user.
+    is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `added` is
+    the last answer to a what-if; `what_ifs` counts the answers. `notes` and `problems` are messages for the
+    user.
     """
 
     rows: bool = False
@@ -83,6 +106,8 @@ class LiveUpdates:
     planned: Planned | None = None
     answered: bool = False
     ended: bool = False
+    added: Added | None = None
+    what_ifs: int = 0
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -110,10 +135,19 @@ def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
             if id_ in in_progress:
                 workspace.put(in_progress.with_stage(workspace.by_id(id_), stage, content))
                 updates.changed.add(id_)
-        case VariantFinished(variant):
+        case VariantFinished(variant, path):
             in_progress.remove(variant.id)
-            workspace.put(variant)
+            workspace.put(variant, path)
             updates.changed.add(variant.id)
+        case Added():
+            _add(workspace, event)
+            updates.added, updates.rows = event, True
+            updates.what_ifs += 1
+        case NotAdded(problem, lost):
+            workspace.drop(lost)
+            updates.problems.append(problem)
+            updates.rows = updates.rows or bool(lost)
+            updates.what_ifs += not lost
         case Unchanged(message):
             updates.answered = True
             updates.notes.append(message)
@@ -124,6 +158,13 @@ def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
             updates.ended = True
             updates.rows = updates.rows or bool(in_progress)
             workspace.drop(in_progress.clear())
+
+
+def _add(workspace: Workspace, added: Added) -> None:
+    for variant in added.variants:
+        workspace.renew_source(variant.kernel)
+        workspace.put(variant)
+        workspace.in_progress.add(variant.id, extra=True)
 
 
 def _plan(workspace: Workspace, planned: Planned) -> None:

@@ -15,7 +15,7 @@ from irscope.diff.build_rows import text_rows
 from irscope.diff.rows import Row
 from irscope.languages.document import Document
 from irscope.model import UserError, Variant
-from irscope.workspace.texts import PYTHON
+from irscope.workspace.texts import TEXTS
 
 if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
@@ -138,7 +138,7 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
 
     A's operations are mapped to the lines of B's source.
     """
-    if stage == PYTHON:
+    if stage in TEXTS:
         return SourceMaps()
     right = None if pair.single else _source_map(pair, pair.b, stage)
     return SourceMaps(_source_map(pair, pair.a, stage), right)

@@ -50,6 +50,9 @@ class StageContents:
         self._derived: dict[tuple[int, str], bytes] = {}
         self._layouts: dict[int, dict[str, Any]] = {}
         self._made: dict[str, bytes] = {}  # by their names in the user's cache folder
+        # Other captures by path, and which of them has a variant.
+        self._others: dict[Path, CaptureReader] = {}
+        self._homes: dict[int, CaptureReader] = {}
 
     def close(self) -> None:
         """Closes the file and stores what had to be derived.
@@ -58,7 +61,8 @@ class StageContents:
         written to it earlier, because a writer next to an open reader leaves SQLite's log as a second file.
         """
         with self._lock:
-            self._reader.close()
+            for reader in (self._reader, *self._others.values()):
+                reader.close()
         if self._writable and (self._derived or self._layouts):
             self._store_in_capture()
         elif self._made:
@@ -71,9 +75,22 @@ class StageContents:
 
         with contextlib.suppress(UserError, sqlite3.Error), CaptureWriter.resume(self.path) as writer:
             for (variant, stage), content in self._derived.items():
-                writer.add_artifact(variant, stage, content)
+                if variant not in self._homes:
+                    writer.add_artifact(variant, stage, content)
             for variant, layouts in self._layouts.items():
-                writer.add_layouts(variant, layouts)
+                if variant not in self._homes:
+                    writer.add_layouts(variant, layouts)
+
+    def add_capture(self, path: Path, variant: int) -> None:
+        """From now on, the stages of a variant are read from the capture at `path`, which has the same id."""
+        with self._lock:
+            if path not in self._others:
+                self._others[path] = CaptureReader(path)
+            self._homes[variant] = self._others[path]
+
+    def _home(self, variant: Variant) -> CaptureReader:
+        """The capture that has a variant."""
+        return self._homes.get(variant.id, self._reader)
 
     @cached_property
     def _cache(self) -> DerivedCache:
@@ -100,7 +117,23 @@ class StageContents:
     def variants(self) -> dict[int, Variant]:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
         with self._lock:
-            return {variant.id: variant for variant in self._reader.variants()}
+            found = self._reader.variants()
+            return {variant.id: variant for variant in found if variant.id not in self._homes}
+
+    def newer(self, known: Mapping[int, Variant]) -> dict[int, Variant]:
+        """The variants in the file that `known` lacks, or has as failed ones that have compiled since.
+
+        By id in the order of the file. Raises UserError if the file is damaged.
+        """
+        with self._lock:
+            ids = [
+                id_
+                for id_, failed in sorted(self._reader.failed().items())
+                if id_ not in self._homes
+                and (id_ not in known or (known[id_].failure is not None and not failed))
+            ]
+            found = {id_: self._reader.variant(id_) for id_ in ids}
+        return {id_: variant for id_, variant in found.items() if variant is not None}
 
     def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.
@@ -116,7 +149,7 @@ class StageContents:
         found: dict[int, Mapping[str, Fact]] = {}
         with self._lock:
             for id_, version, values in self._reader.each_facts():
-                if version == FACTS_VERSION and id_ in backends:
+                if version == FACTS_VERSION and id_ in backends and id_ not in self._homes:
                     row = row_from_json(values, columns[backends[id_]])
                     if row is not None:
                         found[id_] = row
@@ -127,11 +160,14 @@ class StageContents:
         from irscope.analysis.pass_history import steps
 
         with self._lock:
-            return steps(self._reader.passes(variant))
+            return steps(self._home(variant).passes(variant))
 
     def artifact(self, artifact: Artifact) -> bytes:
         """The content of an artifact. Raises UserError if it is damaged."""
         with self._lock:
+            for reader in self._others.values():
+                with contextlib.suppress(UserError):
+                    return reader.content(artifact)
             return self._reader.content(artifact)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
@@ -139,7 +175,7 @@ class StageContents:
         if variant.id in self._layouts:
             return self._layouts[variant.id]
         with self._lock:
-            stored = self._reader.layouts(variant)
+            stored = self._home(variant).layouts(variant)
         if stored is None and (key := self._layouts_key(variant)) and (content := self._cache.read(key)):
             with contextlib.suppress(ValueError):
                 stored = self._layouts[variant.id] = dict(json.loads(content))
@@ -177,7 +213,7 @@ class StageContents:
         if held is not None:
             return held
         with self._lock:
-            return self._reader.read(variant, stage)
+            return self._home(variant).read(variant, stage)
 
     def find(self, variant: Variant, stage: str) -> bytes | None:
         """The bytes of a stage, derived if needed; None if the variant lacks it.

@@ -9,8 +9,10 @@ from irscope.model.stage import gluon_stage
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
+# The failure of a variant with the compiler's whole message.
+ERROR = "error"
 # The values of `--stage` in addition to the names of the stage table.
-TEXTS = (PYTHON, "error", "log", "output", "reasons")
+TEXTS = (PYTHON, ERROR, "log", "output", "reasons")
 
 
 def check_stage(name: str, with_texts: bool = False) -> Stage:
@@ -71,6 +73,27 @@ def missing_text(variant: Variant, name: str) -> str:
     names = [stage.name for stage in stages_of(variant) if stage.name in variant.artifacts]
     known = ", ".join([*names, *variant_texts(variant)])
     return f"#{variant.id} ({variant.target}) has no {name}; it has: {known}"
+
+
+def failure_lines(variant: Variant, other: Variant | None = None) -> list[str]:
+    """How a variant failed: the summary, the stages that it has, and the compiler's whole message.
+
+    After its own stages come those of `other` if that one compiled. Empty if it did not fail.
+    """
+    failure = variant.failure
+    if failure is None:
+        return []
+    stages = _stored_stages(variant)
+    lines = [
+        f"#{variant.id} failed after {stages}" if stages else f"#{variant.id} failed before its first stage"
+    ]
+    if other is not None and other.failure is None:
+        lines.append(f"#{other.id} has {_stored_stages(other)}")
+    return [f"{failure.kind}: {failure.summary}", "", *lines, "", *failure.message.rstrip().split("\n")]
+
+
+def _stored_stages(variant: Variant) -> str:
+    return ", ".join(stage.name for stage in stages_of(variant) if stage.name in variant.artifacts)
 
 
 def encoded(text: str) -> bytes:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from irscope.backends import backend_of
 from irscope.model import Kernel, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
+from irscope.workspace.growth import Growth
 from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -51,6 +52,7 @@ class Workspace:
         self, path: Path | str, disassemble: Disassemble | None = None, writable: bool = False
     ) -> None:
         self.in_progress = InProgress()
+        self.growth = Growth()
         self._contents = StageContents(path, self.in_progress, disassemble, writable)
         self._parsed = ParsedStages(self._contents)
         self.path = self._contents.path
@@ -369,8 +371,13 @@ class Workspace:
 
     # Variants that are still compiling.
 
-    def put(self, variant: Variant) -> None:
-        """Adds a variant, or replaces it by a newer state of itself."""
+    def put(self, variant: Variant, path: Path | None = None) -> None:
+        """Adds a variant, or replaces it by a newer state of itself; its stages are in the capture at `path`.
+
+        None: in this one. Raises UserError if `path` is not a capture.
+        """
+        if path is not None:
+            self._contents.add_capture(path, variant.id)
         self._variants[variant.id] = variant
         self._facts.pop(variant.id, None)
         self._names = None
@@ -383,6 +390,20 @@ class Workspace:
             self._facts.pop(id_, None)
         self._names = None
         self._ages.keep(variant.kernel for variant in self._variants.values())
+
+    def catch_up(self) -> set[int]:
+        """Loads the variants that were added to the file since; returns their ids.
+
+        Those that failed before and compiled since are included. Takes little more than the new ones need.
+        Raises UserError if the file is damaged.
+        """
+        newer = self._contents.newer(self._variants)
+        for id_, variant in newer.items():
+            self.renew_source(variant.kernel)
+            self._facts.pop(id_, None)
+        self._loaded = dict(sorted((self._variants | newer).items()))
+        self._names = None
+        return set(newer)
 
     def reread(self) -> int:
         """Loads what was added to the file since; returns the number of new variants.

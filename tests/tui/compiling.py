@@ -23,6 +23,7 @@ class Script:
     """Plays the compiler; finished variants are in the capture."""
 
     name = "matmul.py::matmul_kernel"
+    files: tuple[Path, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -59,10 +59,10 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     known = parameters(found)
     request = _with_launch_keywords(request, known)
     expressions = _expressions(request)
-    plain = partial(_plain, found.constants)
+    plain = partial(plain_value, found.constants)
     axes = {name: tuple(plain("config", name, v) for v in values) for name, values in request.axes.items()}
-    configs = _apply_axes(found.configs, axes)
-    _check_names(request, found, known, configs)
+    configs = apply_axes(found.configs, axes)
+    check_names(request, found, known, configs)
     given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
     given |= frozenset(found.heuristics)
     guesses: Mapping[str, Value] = {}
@@ -90,12 +90,12 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     groups: dict[tuple[Any, ...], int] = {}
     for target in request.targets:
         arguments = specialize(entries, constants, known, target)
-        environment = _environment(found.function, target)
+        environment = environment_of_kernel(found.function, target)
         for config in configs:
             full, problem = config, ""
             try:
                 full = with_heuristics(found, config, arguments, guesses)
-                _check_complete(found, known, full, arguments)
+                check_complete(found, known, full, arguments)
             except HeuristicError as error:
                 failed.append(error)
                 problem = error.problem
@@ -148,7 +148,7 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
     return found
 
 
-def _environment(function: Any, target: Target) -> tuple[tuple[str, str], ...]:
+def environment_of_kernel(function: Any, target: Target) -> tuple[tuple[str, str], ...]:
     """The components of Triton's key that identify the compiler environment of this process."""
     from triton.compiler import make_backend
 
@@ -194,18 +194,19 @@ def with_layout(constants: Constants, name: str, type_: str) -> str:
     match = _GLUON_DESCRIPTOR.fullmatch(type_)
     if match is None:
         return type_
-    layout = constants.real(_plain(constants, "signature", name, Expression(match[2])))
+    layout = constants.real(plain_value(constants, "signature", name, Expression(match[2])))
     return f"{_COMMA.sub(', ', match[1])},{layout!r}>"
 
 
-def _plain(constants: Constants, argument: str, name: str, value: Value | Expression) -> Value:
+def plain_value(constants: Constants, argument: str, name: str, value: Value | Expression) -> Value:
+    """A value as plain data. Raises ArgumentError about `argument` if it cannot be evaluated."""
     try:
         return constants.plain(value)
     except UserError as error:
         raise ArgumentError(argument, f"{name}={error}") from error
 
 
-def _apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
+def apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
     """Each config with the product of the axes; the axis wins over the config's own value."""
     product_ = [
         Config(tuple((dict(config.values) | dict(zip(axes, values, strict=True))).items()))
@@ -216,9 +217,10 @@ def _apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...
     return tuple(dict.fromkeys(ordered))
 
 
-def _check_names(
+def check_names(
     request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...], configs: tuple[Config, ...]
 ) -> None:
+    """Raises ArgumentError if a constant or a config value is of no constexpr and no option."""
     constexprs = {parameter.name for parameter in known if parameter.constexpr}
     names = {parameter.name for parameter in known}
     for name in request.constants:
@@ -242,9 +244,10 @@ def _check_names(
             raise ArgumentError("config", f"'{name}' is unknown for {target}; known: {', '.join(usable)}")
 
 
-def _check_complete(
+def check_complete(
     found: FoundKernel, known: tuple[SignatureItem, ...], config: Config, arguments: tuple[Argument, ...]
 ) -> None:
+    """Raises UserError if a parameter has neither a type nor a value."""
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
     if missing := missing_constexprs(known, frozenset(have)):
         raise missing_values(found, missing)

@@ -31,6 +31,7 @@ from irscope.capturing.messages import (
     Plan,
     RequestRejected,
     SweepRequest,
+    WhatIfRequest,
     receive,
     send,
 )
@@ -128,7 +129,7 @@ class Worker:
         self.stop()
         return Worker(self._start)
 
-    def plan(self, request: SweepRequest, stop: Stop, seconds: float) -> Plan:
+    def plan(self, request: SweepRequest | WhatIfRequest, stop: Stop, seconds: float) -> Plan:
         """The plan of a request.
 
         Raises UserError if it does not fit, the process ends or the plan takes more than `seconds`; Stopped.
@@ -148,7 +149,9 @@ class Worker:
             raise AssertionError(reply)
         return reply.names
 
-    def _ask(self, request: SweepRequest | KernelsRequest, stop: Stop, seconds: float) -> Plan | KernelNames:
+    def _ask(
+        self, request: SweepRequest | WhatIfRequest | KernelsRequest, stop: Stop, seconds: float
+    ) -> Plan | KernelNames:
         self._tasks += 1
         try:
             send(self.pipe, request)

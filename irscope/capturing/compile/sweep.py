@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
-from irscope.model import Artifact, Kernel, Toolchain, UserError, Variant
+from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
 from irscope.store.writer import identity, kernel_digest
@@ -92,8 +93,11 @@ def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float)
         return error
 
 
-def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:
-    """Matches a plan with a capture. `command` is stored as the origin of its variants."""
+def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) -> Sweep:
+    """Matches a plan with a capture. `command` is stored as the origin of its variants.
+
+    The ids of new variants are at least `first_id`.
+    """
     triton = plan.versions["triton"]
     toolchain = Toolchain(writer.add_toolchain(plan.versions, command), plan.versions, command)
     id_ = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
@@ -101,13 +105,39 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str) -> Sweep:
     names = {job: writer.identity(id_, triton, unfinished_variant(job)) for job in plan.jobs}
     finished, failed = writer.finished(), _failed(writer)
     # Ids follow the order of the plan, not of completion; a retry keeps its id.
-    free = itertools.count(writer.next_id())
+    free = itertools.count(max(writer.next_id(), first_id))
     ids = {
         job: failed[name] if name in failed else next(free)
         for job, name in names.items()
         if name not in finished
     }
+    writer.expect(sum(id_ not in failed.values() for id_ in ids.values()))
     return Sweep(plan, kernel, toolchain, ids)
+
+
+def compiled_before(plan: Plan, variants: Iterable[Variant]) -> dict[Job, Variant]:
+    """The variants among `variants` that jobs of a plan would compile again, by job."""
+    kernel = kernel_digest(Kernel(0, plan.source.name, plan.source, plan.helpers, plan.parameters))
+    digests: dict[Kernel, str] = {}
+    known: dict[str, Variant] = {}
+    for variant in variants:
+        if variant.kernel not in digests:
+            digests[variant.kernel] = kernel_digest(variant.kernel)
+        triton = variant.toolchain.versions.get("triton", "")
+        known[identity(digests[variant.kernel], triton, _in_order(variant))] = variant
+    names = {
+        job: identity(kernel, plan.versions["triton"], _in_order(unfinished_variant(job)))
+        for job in plan.jobs
+    }
+    return {job: known[name] for job, name in names.items() if name in known}
+
+
+_OfVariant = TypeVar("_OfVariant", NewVariant, Variant)
+
+
+def _in_order(variant: _OfVariant) -> _OfVariant:
+    """A variant with its config in the order of the names: recorded programs set them in any order."""
+    return replace(variant, config=Config(tuple(sorted(variant.config.values, key=lambda pair: pair[0]))))
 
 
 def _failed(writer: CaptureWriter) -> dict[str, int]:

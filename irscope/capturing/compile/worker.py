@@ -28,6 +28,7 @@ from irscope.capturing.messages import (
     KernelsRequest,
     RequestRejected,
     SweepRequest,
+    WhatIfRequest,
     WorkerTask,
     receive,
     send,
@@ -74,7 +75,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     try:
         while True:
             task = receive(pipe)
-            if isinstance(task, SweepRequest | KernelsRequest | Job):
+            if isinstance(task, SweepRequest | WhatIfRequest | KernelsRequest | Job):
                 _attempt(partial(work, task), pipe)
     except DisconnectedError:
         return
@@ -96,6 +97,7 @@ def _work(
 
 def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
     from irscope.capturing.compile.plan import make_plan
+    from irscope.capturing.compile.what_if import plan_what_if
     from irscope.toolchain.compiler import compile_job
     from irscope.toolchain.kernels import kernel_names
 
@@ -103,6 +105,8 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
         send(pipe, KernelNames(kernel_names(task.file)))
     elif isinstance(task, SweepRequest):
         send(pipe, make_plan(task))
+    elif isinstance(task, WhatIfRequest):
+        send(pipe, plan_what_if(task))
     else:
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())

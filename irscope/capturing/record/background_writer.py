@@ -138,6 +138,7 @@ class BackgroundWriter:
                 return self._missing(record, writer)
             case CompilationsStarted(total):
                 self.written.total = total
+                writer.expect(max(total - self.written.variants, 0))
             case Note(text):
                 self.written.notes.append(text)
             case Finished():

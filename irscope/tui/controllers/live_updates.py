@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from irscope.model import UserError, Variant
+from irscope.model import Kernel, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import LiveConnection
+from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace import LiveUpdates, apply_events
@@ -27,11 +28,16 @@ class LiveController:
         self._stages = stages
         self._title = title
         self._live = live
+        self._queue = live or EventQueue()
+        # The what-ifs that have not been answered yet.
+        self._what_ifs = 0
+        # Called with B after an edit of the source if the new plan does not have its config.
+        self.compile_again: Callable[[Variant], None] = lambda variant: None
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
         if self._live is not None:
-            self._screen.run_exclusive(partial(self._follow, self._live), "live")
+            self._screen.run_exclusive(partial(self._follow, self._queue), "live")
 
     def action_recompile(self) -> None:
         """Compiles the current source; for a capture, loads the variants added to the file."""
@@ -41,11 +47,20 @@ class LiveController:
             self._live.request()
             self.start()
 
-    async def _follow(self, live: LiveConnection) -> None:
+    def ask(self, begin: Callable[[Publish], None]) -> None:
+        """Follows a what-if that `begin` starts."""
+        self._what_ifs += 1
+        begin(self._queue.publisher())
+        self._screen.run_exclusive(partial(self._follow, self._queue), "live")
+
+    async def _follow(self, queue: EventQueue) -> None:
         """Applies events until nothing is being compiled."""
-        while live.requested or self._screen.workspace.in_progress:
-            updates = apply_events(self._screen.workspace, await live.take_all())
-            live.requested = live.requested and not updates.answered
+        live = self._live
+        while self._what_ifs or (live and live.requested) or self._screen.workspace.in_progress:
+            updates = apply_events(self._screen.workspace, await queue.take_all())
+            if live:
+                live.requested = live.requested and not updates.answered
+            self._what_ifs -= updates.what_ifs
             self.update(updates)
 
     async def _reread(self) -> None:
@@ -60,6 +75,11 @@ class LiveController:
         message = f"{pluralize(added, 'new variant')} in {name}" if added else f"Nothing new in {name}"
         screen.notify(message, markup=False)
 
+    def show_title(self) -> None:
+        """Draws the current number of variants, which small screens have in the status line."""
+        self._title.show(self._screen.workspace)
+        self._screen.update_status()
+
     def update(self, updates: LiveUpdates) -> None:
         """Draws what changed."""
         screen, workspace = self._screen, self._screen.workspace
@@ -71,21 +91,38 @@ class LiveController:
             screen.table.fit()
         screen.table.measure(workspace, screen.background)
         self._title.show(workspace)
+        before = screen.pair.b
         pair = self._next_pair(updates)
         if pair is not None:
             screen.compare(*pair)
+            if updates.added is not None:
+                screen.table.go_to(pair[1].id)
         elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
             self._stages.refresh_pair()
+        if updates.planned is not None and self._is_outdated(before, updates.planned.kernel):
+            self.compile_again(before)
         for note in updates.notes:
             screen.notify(note, markup=False)
         for problem in updates.problems:
             screen.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
         if updates.ended and not workspace.in_progress and not updates.problems:
-            screen.notify("Compiled; after an edit of the source, r compiles again")
+            screen.notify("Compiled; saving the source compiles again, and so does r")
+
+    def _is_outdated(self, variant: Variant, kernel: Kernel) -> bool:
+        """Whether a variant is of an earlier source of `kernel`, which no variant of its config is of."""
+        workspace, old = self._screen.workspace, variant.kernel
+        return (
+            variant in workspace
+            and old.id != kernel.id
+            and (old.name, old.source.file) == (kernel.name, kernel.source.file)
+            and not any(same_config(v, variant) for v in workspace.variants if v.kernel.id == kernel.id)
+        )
 
     def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
-        """A and B if they change: B's config before and after the edit, or the remaining ones of A and B."""
+        """A and B if they change: of a what-if, B's config before and after an edit, or what remains."""
         planned, workspace = updates.planned, self._screen.workspace
+        if updates.added is not None:
+            return workspace.by_id(updates.added.a), workspace.by_id(updates.added.b)
         a, b = self._screen.pair.a, self._screen.pair.b
         same = [variant for variant in workspace.variants if same_config(variant, b)]
         new = next((v for v in same if planned is not None and v.kernel.id == planned.kernel.id), None)

@@ -67,6 +67,9 @@ class MainScreen(Protocol):
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
 
+    def set_interval(self, interval: float, callback: Callable[[], None]) -> object:
+        """Calls `callback` again and again, after `interval` seconds each."""
+
     def notify(
         self,
         message: str,

@@ -7,7 +7,7 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import StageTabs
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.workspace import Detail
+from irscope.workspace import ERROR, Detail
 
 _START = (0, False)
 
@@ -24,7 +24,9 @@ class StageController:
         first, *rest = compiled or variants
         self.pair = PairState(screen.workspace, first, rest[0] if rest else first)
         wanted = stage in self.pair.stages
-        self.stage = stage if wanted else self.pair.first_stage()
+        self.stage = stage if wanted and not self.pair.failed else self.pair.first_stage()
+        # The stage to return to after an error.
+        self._before_error = stage if wanted else ""
         self.detail = Detail.SHAPES
         # Whether to switch to the first stage that differs, which is until the user picks one.
         self._choosing = not wanted
@@ -39,9 +41,8 @@ class StageController:
 
     def compare(self, a: Variant, b: Variant) -> None:
         """Compares another two variants; the stage stays, and so does the line of A."""
-        self.pair = PairState(self._screen.workspace, a, b)
-        if self.stage not in self.pair.stages:
-            self.stage = self.pair.first_stage()
+        before, self.pair = self.pair, PairState(self._screen.workspace, a, b)
+        self.stage = self._stage_after(before)
         self._places.clear()
         self._moved = False
         self._placed_at = self._screen.texts.place
@@ -57,15 +58,22 @@ class StageController:
     def refresh_pair(self) -> None:
         """Updates the texts and tabs after A or B got more stages."""
         before, self.pair = self.pair, self.pair.renewed()
-        stage = self.pair.first_stage() if self._may_switch() else self.stage
-        if stage not in self.pair.stages:
-            stage = self.pair.first_stage()
+        stage = self.pair.first_stage() if self._may_switch() else self._stage_after(before)
         if stage != self.stage or before.keys.get(stage) != self.pair.keys.get(stage):
             self.show(stage)
         else:
             self._screen.texts.set_headings(self.pair.headings())
             self._update_tabs()
         self.start_comparing()
+
+    def _stage_after(self, before: PairState) -> str:
+        """The stage to show after the pair changed: a new error, else the stage on screen if there is one."""
+        if not self.pair.failed <= before.failed:
+            if self.stage != ERROR:
+                self._before_error = self.stage
+            return ERROR
+        wanted = self.stage if self.stage in self.pair.stages else self._before_error
+        return wanted if wanted in self.pair.stages else self.pair.first_stage()
 
     def action_swap(self) -> None:
         """Swaps A and B."""

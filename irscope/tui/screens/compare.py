@@ -18,12 +18,15 @@ from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
+from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
+from irscope.tui.controllers.recompile import RecompileController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import LiveConnection
+from irscope.tui.controllers.what_if import WhatIfController
+from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
@@ -60,6 +63,7 @@ class CompareScreen(Screen[None]):
         settings: Settings,
         live: LiveConnection | None = None,
         pages: LessonPages | None = None,
+        compiler: VariantCompiler | None = None,
     ) -> None:
         super().__init__()
         self.workspace = workspace
@@ -82,9 +86,16 @@ class CompareScreen(Screen[None]):
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
         self._live = LiveController(self, self._stages, self._title, live)
+        self._recompile = RecompileController(self, self._live, live)
+        self._growth = None if live is not None else GrowthController(self, self._live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
-        self._add_actions(*controllers, ExportController(self))
+        self._add_actions(
+            *controllers,
+            ExportController(self),
+            self._recompile,
+            WhatIfController(self, self._live, compiler),
+        )
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
@@ -128,6 +139,9 @@ class CompareScreen(Screen[None]):
         self.table.measure(self.workspace, self.background)
         self._stages.start_comparing()
         self._live.start()
+        self._recompile.start()
+        if self._growth is not None:
+            self._growth.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
 
@@ -202,7 +216,10 @@ class CompareScreen(Screen[None]):
             self._status.show_message(self.table.note)
         else:
             summary = self.pair.summary(self.stage)
-            self._status.show_position(self.texts, self._stages.detail, str(self._navigation.search), summary)
+            search, progress = str(self._navigation.search), ""
+            if not self._title.display:  # it is hidden on small screens
+                progress = self.workspace.growth.progress(len(self.workspace.variants))
+            self._status.show_position(self.texts, self._stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:
         """Updates the hints: each panel has its own keys."""

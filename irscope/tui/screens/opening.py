@@ -16,6 +16,7 @@ from textual.widgets import Static
 from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.live_connection import LiveConnection
+from irscope.tui.source_watch import INTERVAL, SourceWatch
 from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace.live import Planned, Refused, Unchanged
 
@@ -36,6 +37,7 @@ class OpeningScreen(Screen[None]):
     def __init__(self, live: LiveConnection) -> None:
         super().__init__()
         self._live = live
+        self._watch = SourceWatch()
 
     def compose(self) -> ComposeResult:
         """A message in the middle; the keys at the bottom."""
@@ -47,6 +49,12 @@ class OpeningScreen(Screen[None]):
         """Starts to compile after the first paint, because loading triton would delay it."""
         self._show("Reading the file and starting the compiler...")
         self.call_after_refresh(self.action_recompile)
+        self._watch.follow(self._live.producer.files)
+        self._timer = self.set_interval(INTERVAL, self._recompile_if_saved)
+
+    def _recompile_if_saved(self) -> None:
+        if not self._live.requested and self._watch.saved():
+            self.action_recompile()
 
     def action_recompile(self) -> None:
         """Requests a plan, also after the user fixed the file."""
@@ -62,8 +70,9 @@ class OpeningScreen(Screen[None]):
             event = await self._live.take()
         self._live.requested = False
         if isinstance(event, Refused):
-            self._show(event.problem, "Fix this and press r, or press q to quit.")
+            self._show(event.problem, "Fix this and save the file (or press r), or press q to quit.")
         else:
+            self._timer.stop()  # the main screen watches the file now
             self.post_message(self.Ready(event, self._live))
 
     def _show(self, message: str, advice: str = "") -> None:

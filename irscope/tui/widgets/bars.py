@@ -17,7 +17,7 @@ from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.model.text import display_line, pluralize
+from irscope.model.text import display_line
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.workspace import Change, Detail, Workspace
 
@@ -88,7 +88,9 @@ class TitleBar(Bar):
         kernels = dict.fromkeys(variant.kernel.name for variant in workspace.variants)
         targets = dict.fromkeys(str(variant.target) for variant in workspace.variants)
         failed = sum(variant.failure is not None for variant in workspace.variants)
-        count = pluralize(len(workspace.variants), "variant") + (f", {failed:,} failed" if failed else "")
+        growth, number = workspace.growth, len(workspace.variants)
+        count = growth.count(number) + (f", {failed:,} failed" if failed else "")
+        count += f", {state}" if (state := growth.state(number)) else ""
         if workspace.in_progress:
             waiting = workspace.in_progress.waiting
             count += f", {len(workspace.in_progress) - waiting:,} compiling, {waiting:,} waiting"
@@ -148,8 +150,13 @@ class StatusLine(Bar):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "kinds", "summary"}
 
-    def show_position(self, texts: DiffView, detail: Detail, matches: str, summary: str) -> None:
-        """Shows the cursor's position, the detail, the search, and how the row and the stage differ."""
+    def show_position(
+        self, texts: DiffView, detail: Detail, matches: str, summary: str, progress: str = ""
+    ) -> None:
+        """Shows the cursor's position, the detail, the search, and how the row and the stage differ.
+
+        `progress` is how much of the capture there is, if it is incomplete.
+        """
         page, row = texts.page, texts.row
         position = [f"{row + 1:,}/{len(page.rows):,}"]
         if page.runs:
@@ -164,7 +171,9 @@ class StatusLine(Bar):
             position.append(matches)
         change = page.rows[row].change if page.rows else Change.EQUAL
         kinds = ", ".join((kind.name or "").lower() for kind in Change if kind and kind in change)
-        parts = (("  ".join(position), "position"), (kinds, "kinds"), (summary, "summary"))
+        parts = (
+            ("  ".join(position), "position"), (progress, "position"), (kinds, "kinds"), (summary, "summary"),
+        )  # fmt: skip
         self.set_labels([Label(f" {text} ", style) for text, style in parts if text])
 
     def show_message(self, message: str) -> None:

@@ -1,0 +1,220 @@
+"""Compiles what-ifs in threads; stores their variants in the sweep's capture, or in one of their own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Protocol
+
+from irscope.capturing.compile.pool import Stop, Stopped, Worker, run_jobs
+from irscope.capturing.compile.sweep import (
+    IMPORT_SECONDS,
+    Sweep,
+    compiled_before,
+    planned_variant,
+    stored_variant,
+    unfinished_variant,
+)
+from irscope.capturing.messages import Plan, WhatIfRequest
+from irscope.model import Kernel, Toolchain, UserError
+from irscope.model.text import pluralize
+from irscope.tui.live_connection import Publish
+from irscope.workspace import CaptureWriter
+from irscope.workspace.live import Added, NotAdded, StageMade, Started, VariantFinished
+from irscope.workspace.what_if import WhatIf
+
+if TYPE_CHECKING:
+    from irscope.store import NewVariant
+    from irscope.toolchain.job import Job
+
+# Writes a variant into a capture that is open for writing.
+Write = Callable[[CaptureWriter], None]
+
+
+class Storage(Protocol):
+    """Where the variants of what-ifs are stored."""
+
+    @property
+    def path(self) -> Path | None:
+        """Their capture; None if it is the one on screen."""
+
+    def reserve(self, count: int, first: int) -> int:
+        """The first of `count` free ids; at least `first`."""
+
+    def store(self, write: Write) -> None:
+        """Calls `write` with the capture, now or soon, from any thread. Raises UserError, OSError."""
+
+
+class OwnCapture:
+    """A capture only for what-ifs, in the user's cache folder: the capture on screen is never changed."""
+
+    def __init__(self, of: Path) -> None:
+        self._of = of
+        self._lock = Lock()
+        self._next = 1
+        self._path: Path | None = None
+        self.variants = 0
+
+    @property
+    def path(self) -> Path:
+        """The capture, which exists once a variant is stored."""
+        if self._path is None:
+            import platformdirs
+
+            base = Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope"))
+            name = f"{self._of.stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.irscope"
+            self._path = base / "what-if" / name
+        return self._path
+
+    def reserve(self, count: int, first: int) -> int:
+        """The first of `count` free ids; at least `first`."""
+        with self._lock:
+            found = max(self._next, first)
+            self._next = found + count
+            return found
+
+    def store(self, write: Write) -> None:
+        """Calls `write` with the capture. Raises UserError, OSError or sqlite3.Error if that fails."""
+        with self._lock:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            exists = self.path.exists()
+            with CaptureWriter.resume(self.path) if exists else CaptureWriter.create(self.path) as writer:
+                write(writer)
+            self.variants += 1
+
+    def finish(self) -> str:
+        """Leaves the capture as a single file; the lines that say where it is, "" if there is none."""
+        if not self.variants:
+            return ""
+        with CaptureWriter.resume(self.path):  # merges SQLite's log, which was open while the app was reading
+            pass
+        name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
+        return (
+            f"{name}: {pluralize(self.variants, 'variant')} compiled with +; {of} was not changed\n"
+            f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
+        )
+
+
+class WhatIfCompiler:
+    """Compiles what-ifs, each in a worker process of its own: a tui.live_connection.VariantCompiler.
+
+    A worker imports the kernel's file once, and the file may have changed since the last what-if.
+    """
+
+    def __init__(self, storage: Storage, seconds: float, trusted: Path | None = None) -> None:
+        self._storage = storage
+        self._seconds = seconds
+        self.trusted = trusted
+        self._stop = Stop()
+        self._spare: Worker | None = None
+        self._threads: list[Thread] = []
+
+    def prepare(self) -> None:
+        """Starts a worker, which loads Triton while the user types."""
+        if self._spare is None:
+            self._spare = Worker()
+
+    def begin(self, what_if: WhatIf, publish: Publish) -> None:
+        """Compiles in a new thread."""
+        worker, self._spare = self._spare or Worker(), None
+        thread = Thread(
+            target=self._run, args=(what_if, worker, publish), name="irscope-what-if", daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """Stops what is being compiled; what is compiled is stored."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        if self._spare is not None:
+            self._spare.stop()
+
+    def _run(self, what_if: WhatIf, worker: Worker, publish: Publish) -> None:
+        workers, ids = [worker], set[int]()
+        try:
+            plan = worker.plan(_request(what_if), self._stop, IMPORT_SECONDS)
+            sweep, added = self._lay_out(plan, what_if)
+            ids.update(sweep.ids.values())
+            publish(added)
+            self._compile(sweep, workers, publish, ids)
+        except Stopped:  # the app has quit
+            pass
+        except (UserError, OSError, sqlite3.Error) as error:
+            publish(NotAdded(str(error), tuple(ids)))
+        finally:
+            for each in workers:
+                each.stop()
+
+    def _lay_out(self, plan: Plan, what_if: WhatIf) -> tuple[Sweep, Added]:
+        """The jobs that are not compiled yet, with their ids, and the pair to compare.
+
+        The variant itself is compiled again if its file or toolchain changed since; it is then A. Without
+        other values, it is B.
+        """
+        itself, *others = dict.fromkeys(plan.jobs)
+        known = compiled_before(plan, [*what_if.known, what_if.variant])
+        missing = [job for job in (itself, *others) if job not in known]
+        first = self._storage.reserve(len(missing), what_if.first_id)
+        ids = dict(zip(missing, itertools.count(first), strict=False))
+        sweep = Sweep(plan, _kernel(plan, what_if, first), Toolchain(-first, plan.versions, _command()), ids)
+        a, b = (known[job].id if job in known else ids[job] for job in (itself, (others or [itself])[0]))
+        if not what_if.values:
+            a = what_if.variant.id
+        return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), a, b)
+
+    def _compile(self, sweep: Sweep, workers: list[Worker], publish: Publish, left: set[int]) -> None:
+        def started(job: Job) -> None:
+            publish(Started(sweep.ids[job]))
+
+        def made(job: Job, stage: str, content: bytes) -> None:
+            publish(StageMade(sweep.ids[job], stage, content))
+
+        for job, outcome in run_jobs(list(sweep.ids), workers, self._seconds, started, made, self._stop):
+            new = outcome.added_to(unfinished_variant(job))
+            self._storage.store(partial(self._write, sweep, job, new, publish))
+            left.discard(sweep.ids[job])
+
+    def _write(
+        self, sweep: Sweep, job: Job, new: NewVariant, publish: Publish, writer: CaptureWriter
+    ) -> None:
+        plan = sweep.plan
+        toolchain = writer.add_toolchain(plan.versions, sweep.toolchain.command)
+        kernel = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
+        writer.add_variant(kernel, toolchain, plan.versions["triton"], new, sweep.ids[job])
+        publish(VariantFinished(stored_variant(planned_variant(sweep, job), new), self._storage.path))
+
+
+def _request(what_if: WhatIf) -> WhatIfRequest:
+    variant = what_if.variant
+    return WhatIfRequest(
+        what_if.file,
+        variant.kernel.name,
+        variant.target,
+        variant.specialization,
+        variant.config,
+        what_if.values,
+        passes=what_if.passes,
+        reasons=variant.reasons is not None,
+    )
+
+
+def _kernel(plan: Plan, what_if: WhatIf, first: int) -> Kernel:
+    """The kernel of the plan: one that is on screen if it is the same, else one with an id of its own."""
+    for kernel in dict.fromkeys(variant.kernel for variant in (what_if.variant, *what_if.known)):
+        if (kernel.source, kernel.helpers, kernel.parameters) == (plan.source, plan.helpers, plan.parameters):
+            return kernel
+    return Kernel(-first, plan.source.name, plan.source, plan.helpers, plan.parameters)
+
+
+def _command() -> str:
+    return shlex.join(sys.argv)

@@ -1,0 +1,100 @@
+"""`+`: compiles a variant again with other values, adds it to the table and compares the two."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from irscope.model import UserError, Variant
+from irscope.tui.controllers.live_updates import LiveController
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.live_connection import VariantCompiler
+from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.prompt import PromptScreen
+from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
+
+_EXECUTE, _OTHER = "y", "o"
+
+
+class WhatIfController:
+    """Asks for the values, and for consent before it executes a file that only the capture names."""
+
+    def __init__(self, screen: MainScreen, updates: LiveController, compiler: VariantCompiler | None) -> None:
+        self._screen = screen
+        self._updates = updates
+        self._compiler = compiler
+        # The file that the user allowed to execute, by the file that the capture names.
+        self._allowed: dict[str, Path] = {}
+        updates.compile_again = self._compile_again
+
+    def action_what_if(self) -> None:
+        """Compiles the variant under the cursor, or B, also with other values."""
+        if self._compiler is None:
+            self._screen.notify("Nothing can be compiled here: irscope CAPTURE in a terminal can")
+            return
+        in_table = self._screen.focused is self._screen.table
+        variant = self._screen.table.current if in_table else self._screen.pair.b
+        if variant is not None:
+            column = self._screen.table.text_under_cursor if in_table else ""
+            self._screen.run_exclusive(partial(self._ask, self._compiler, variant, column), "ask")
+
+    async def _ask(self, compiler: VariantCompiler, variant: Variant, column: str) -> None:
+        screen, answer = self._screen, suggested_values(variant, column)
+        compiler.prepare()
+        while True:
+            question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
+            text = await screen.app.push_screen_wait(PromptScreen(question, answer))
+            if text is None:
+                return
+            try:
+                values = parse_values(text, variant)
+                break
+            except UserError as error:
+                screen.notify(str(error), severity="warning", markup=False)
+                answer = text
+        file = await self._file(compiler, variant)
+        if file is not None:
+            passes = bool(await screen.background.run(screen.workspace.passes, variant))
+            self._begin(compiler, variant, file, values, passes)
+
+    def _compile_again(self, variant: Variant) -> None:
+        """Compiles a variant of an earlier what-if from the source as it is now."""
+        if self._compiler is not None and self._compiler.trusted is not None:
+            self._begin(self._compiler, variant, self._compiler.trusted, {})
+
+    def _begin(
+        self, compiler: VariantCompiler, variant: Variant, file: Path, values: Values, passes: bool = False
+    ) -> None:
+        workspace = self._screen.workspace
+        first = free_id(workspace.variants, workspace.growth.writer is not None)
+        what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
+        self._updates.ask(partial(compiler.begin, what_if))
+
+    async def _file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
+        """The file with the kernel, which the user agrees to execute; None if not."""
+        if compiler.trusted is not None:
+            return compiler.trusted
+        named = variant.kernel.source.file
+        if named not in self._allowed:
+            file = Path(named).expanduser()
+            while (answer := await self._consent(file, variant)) == _OTHER:
+                prompt = PromptScreen(f"File with {variant.kernel.name}:", str(file))
+                text = await self._screen.app.push_screen_wait(prompt)
+                file = file if text is None else Path(text).expanduser()
+            if answer != _EXECUTE:
+                return None
+            self._allowed[named] = file.absolute()
+        return self._allowed[named]
+
+    async def _consent(self, file: Path, variant: Variant) -> str:
+        """What the user answers to the question whether a file may be executed."""
+        state = await self._screen.background.run(source_state, file, variant.kernel)
+        lines = [
+            "To compile the kernel, this file is executed, as python would execute it:",
+            f"  {file.absolute()}",
+            f"  ({state}; the capture names the file, and may be somebody else's)",
+        ]
+        answers = {_EXECUTE: "execute it"} if file.is_file() else {}
+        return await self._screen.app.push_screen_wait(
+            ConfirmScreen(lines, {**answers, _OTHER: "other file"})
+        )

@@ -1,0 +1,117 @@
+"""What-ifs: one variant compiled again with other values of its config, as a user asks for them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from irscope.model import (
+    OPTION_NAMES,
+    Expression,
+    Kernel,
+    UserError,
+    Value,
+    Variant,
+    format_value,
+    parse_argument,
+)
+from irscope.model.files import check_regular
+from irscope.model.text import split_entries
+
+# The values to compile with, by name of the constexpr or option.
+Values = Mapping[str, tuple[Value | Expression, ...]]
+# The space before the next NAME=.
+_NEXT = re.compile(r"\s+(?=[A-Za-z_]\w*\s*=(?!=))")
+# More variants than this are a sweep.
+_MOST = 32
+# The largest file that is searched for a kernel's source.
+_MAX_BYTES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A request to compile `variant` with other values, from the kernel in `file`, which that executes.
+
+    Without values, the variant itself is compiled from the file as it is now. `known` are the variants that
+    need not be compiled again; new ones get ids from `first_id` on. `passes`: record the compiler's passes,
+    because the variant has them.
+    """
+
+    variant: Variant
+    file: Path
+    values: Values
+    known: tuple[Variant, ...]
+    first_id: int
+    passes: bool = False
+
+
+def constexpr_values(variant: Variant) -> dict[str, Value]:
+    """The values that the variant was compiled with: of its config, and of constexprs outside of it."""
+    constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
+    return constants | dict(variant.config.values)
+
+
+def suggested_values(variant: Variant, name: str) -> str:
+    """The text to begin with: `num_stages=4`, the variant's value of `name` or of its last option."""
+    values = constexpr_values(variant)
+    options = [option for option in ("num_stages", *OPTION_NAMES) if option in values]
+    chosen = name if name in values else next(iter([*options, *values]), OPTION_NAMES[0])
+    return f"{chosen}={format_value(values[chosen])}" if chosen in values else f"{chosen}="
+
+
+def parse_values(text: str, variant: Variant) -> Values:
+    """The values in `num_stages=2,3 BLOCK_M=64`. Raises UserError, with the nearest name, if one is wrong."""
+    found: dict[str, tuple[Value | Expression, ...]] = {}
+    for part in _NEXT.split(text.strip()):
+        name, equals, values = (word.strip() for word in part.partition("="))
+        if not (equals and name.isidentifier() and split_entries(values)):
+            raise UserError(f"'{part}' is not NAME=VALUE or NAME=V1,V2")
+        _check_name(name, variant)
+        found[name] = tuple(map(parse_argument, split_entries(values)))
+    total = 1
+    for choices in found.values():
+        total *= len(choices)
+    if total > _MOST:
+        raise UserError(
+            f"that is {total:,} variants, more than {_MOST}; irscope compile --config does sweeps"
+        )
+    return found
+
+
+def _check_name(name: str, variant: Variant) -> None:
+    """Raises UserError if `name` is surely not a constexpr or an option of the variant's kernel."""
+    values = constexpr_values(variant)
+    if name in values or name in OPTION_NAMES or name in variant.metadata:
+        return
+    if name in variant.kernel.parameters:
+        raise UserError(f"'{name}' is a run-time argument: its value is not known to the compiler")
+    known = sorted({*values, *OPTION_NAMES})
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+    # Without the metadata of a compilation, the options of the backend are not known.
+    if variant.metadata or near:
+        raise UserError(f"no constexpr or option '{name}'; {hint}")
+
+
+def free_id(variants: tuple[Variant, ...], growing: bool) -> int:
+    """The first id for variants outside of the capture; far from the others if the capture may grow."""
+    highest = max((variant.id for variant in variants), default=0)
+    return (highest // 1000 + 1) * 1000 + 1 if growing else highest + 1
+
+
+def source_state(file: Path, kernel: Kernel) -> str:
+    """Whether a file has the kernel as it was captured, in words. Reads it; executes nothing."""
+    try:
+        if check_regular(file).st_size > _MAX_BYTES:
+            return "too large to be a kernel's file"
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, UserError, ValueError):
+        return "there is no such file"
+    if kernel.source.text.strip() in text:
+        return f"{kernel.name} in it is as captured"
+    if re.search(rf"\bdef {re.escape(kernel.name)}\b", text):
+        return f"{kernel.name} in it differs from the captured one"
+    return f"{kernel.name} is not in it"
