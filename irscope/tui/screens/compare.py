@@ -19,6 +19,7 @@ from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.lesson_pages import LessonController
+from irscope.tui.controllers.line_marks import LineMarksController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.source_panel import SourcePanelController
@@ -81,6 +82,7 @@ class CompareScreen(Screen[None]):
         self._stages = StageController(self, self._tabs, self._findings, settings.stage)
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
+        self._marks = LineMarksController(self)
         self._live = LiveController(self, self._stages, self._title, live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
@@ -160,6 +162,7 @@ class CompareScreen(Screen[None]):
         self._navigation.search_page()
         self.update_status()
         self._source_control.follow()
+        self.call_after_refresh(self._marks.update)
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
