@@ -110,11 +110,23 @@ def _loop(
     )
 
 
-def _joined(lines: Sequence[tuple[int, int]]) -> tuple[range, ...]:
+def loop_lines(document: Document, ttgir: Document, chain: Chain) -> tuple[range, ...]:
+    """The lines of the loops of one statement in LLVM IR or assembly; none if loops cannot be known."""
+    regions = LoopRegions(document, ttgir)
+    if not regions.known:
+        return ()
+    blocks, operations = regions.tree.graph.blocks, document.operations
+    body = {at for loop in regions.main(chain) for at in regions.tree.body(loop.natural)}
+    lines = [(operations[blocks[at].start].line, operations[blocks[at].end - 1].end) for at in body]
+    # In LLVM IR, a blank line precedes each label.
+    return _joined(lines, between=2)
+
+
+def _joined(lines: Sequence[tuple[int, int]], between: int = 1) -> tuple[range, ...]:
     """Ranges of lines; those that touch are one. Blocks are separated by the lines of labels."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(lines):
-        if found and start <= found[-1][1] + 1:
+        if found and start <= found[-1][1] + between:
             found[-1] = found[-1][0], max(end, found[-1][1])
         else:
             found.append((start, end))

@@ -49,6 +49,25 @@ def changed_spans(left: str, right: str) -> tuple[list[Span], list[Span]]:
     return left_spans, right_spans
 
 
+def changed_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
+    """The spans of `left` and `right` that replace each other, in order; empty where a line has nothing.
+
+    As in `changed_spans`, names and locations do not count.
+    """
+    if left == right or (_NO_CONTENT.match(left) and _NO_CONTENT.match(right)):
+        return []
+    left_tokens, right_tokens = _Tokens(left), _Tokens(right)
+    found = []
+    start = (0, 0)  # the first tokens after the last equal ones
+    for op in [*Indel.opcodes(left_tokens.keys, right_tokens.keys), None]:
+        end = (len(left_tokens.keys), len(right_tokens.keys)) if op is None else (op.src_start, op.dest_start)
+        if op is None or op.tag == "equal":
+            if start != end:
+                found.append((left_tokens.span(start[0], end[0]), right_tokens.span(start[1], end[1])))
+            start = end if op is None else (op.src_end, op.dest_end)
+    return found
+
+
 class _Tokens:
     """The tokens of a line that are compared: their keys, starts and ends."""
 
@@ -59,6 +78,13 @@ class _Tokens:
         self.keys = [key for key, _, _ in kept]
         self.ends = [end for _, end, _ in kept]
         self.starts = [end - len(token) for _, end, token in kept]
+
+    def span(self, first: int, last: int) -> Span:
+        """The span of the tokens from `first` to before `last`; empty if there are none."""
+        if first < last:
+            return self.starts[first], self.ends[last - 1]
+        place = self.ends[first - 1] if first else 0
+        return place, place
 
     def extend(self, spans: list[Span], first: int, last: int) -> None:
         """Adds the span of the tokens from `first` to before `last`, or extends the last span by them."""

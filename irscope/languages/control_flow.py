@@ -75,7 +75,7 @@ class ControlFlow:
 
 
 def control_flow(document: Document) -> ControlFlow:
-    """The control-flow graph of PTX, SASS or AMDGCN; of another language, one block per function."""
+    """The control-flow graph of LLVM IR, PTX, SASS or AMDGCN; of another language, one block per function."""
     operations = document.operations
     branches = language_named(document.language).branches(document)
     functions = [operation.function for operation in operations]

@@ -9,6 +9,8 @@ from sys import intern
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import principal_mnemonic
+from irscope.languages.branches import Branches, Jump, Labels
+from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Operation
 from irscope.languages.language import Language
 from irscope.languages.llvm_debug import DebugLocations
@@ -30,6 +32,11 @@ _DEBUG_USE = re.compile(r",? !(?:dbg|srcloc) !\d+")
 _DEBUG_LINE = re.compile(
     r"!\d+ = (?:distinct )?!(?:DI\w+\()|!llvm\.(?:dbg\.cu|module\.flags|ident) = |\s+#dbg_"
 )
+
+_TERMINATORS = frozenset(["br", "switch", "indirectbr", "invoke", "callbr", "ret", "resume", "unreachable"])
+_TARGET = re.compile(r'\blabel %("[^"]*"|[-\w.$]+)')
+# Labels, and the braces of functions.
+_LABELS = re.compile(r'^(?:("[^"\n]*"|[-\w.$]+):|((?:define\b[^\n]*)?[{}])\s*$)', re.MULTILINE)
 
 _CALLS = frozenset(["call", "invoke", "callbr"])
 
@@ -175,9 +182,27 @@ def lexer() -> type[Lexer]:
     return LlvmIrLexer
 
 
+def branches(document: Document) -> Branches:
+    """The branches of an LLVM IR text (LLVM Language Reference, "Terminator Instructions").
+
+    Calls that can continue elsewhere are unknown, and so are jumps to an address.
+    """
+
+    def jump(operation: Operation) -> Jump | None:
+        opcode = operation.opcode.partition(" ")[0]
+        if opcode not in _TERMINATORS:
+            return None
+        code = " ".join(document.lines[operation.line : operation.end])
+        labels = tuple(dict.fromkeys(_TARGET.findall(code)))
+        return Jump(labels, known=opcode not in ("indirectbr", "invoke", "callbr"))
+
+    return resolve(document.operations, jump, Labels(document, _LABELS).place)
+
+
 LANGUAGE = Language(
     name="llvm",
     parse=parse,
+    branches=branches,
     lexer=lexer,
     strip_debug=strip_debug,
     strip_location=strip_location,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.workspace import Change, Row, line_without_location
+from irscope.workspace import Change, LayoutChange, Row, line_without_location
 
 # Equal rows are folded, except this many next to a change.
 CONTEXT = 3
@@ -51,6 +51,7 @@ class Page:
     """Two sides and the rows that align them; one text if `right` is None.
 
     `compared`: a diff aligned the rows. `raw`: every difference in the text counts, even names and locations.
+    `layouts` are the layouts that differ.
     """
 
     left: PageSide
@@ -58,6 +59,7 @@ class Page:
     rows: Sequence[Row]
     compared: bool = False
     raw: bool = False
+    layouts: Sequence[LayoutChange] = ()
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
@@ -85,6 +87,10 @@ class Page:
     def row_of(self, line: int, right: bool) -> int:
         """The row of a line of one side; the last row if the line does not exist."""
         return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
+
+    def line_before(self, row: int, right: bool) -> int:
+        """The number of lines that one side has in the rows above `row`."""
+        return _Lines(self.rows, right)[row - 1] + 1
 
     def matches(self, query: str, located: bool) -> list[int]:
         """The rows with a line that contains `query`, with smart case.

@@ -16,6 +16,9 @@ from irscope.workspace import lexer_for
 
 Span = tuple[int, int]
 
+# Says that text is cut.
+ELLIPSIS = "…"
+
 # A line can have 16,000 characters: lexing starts this far left of the screen, at a blank.
 _LEAD = 120
 
@@ -62,13 +65,15 @@ def code(
     base: Style,
     styles: Styles,
     marks: Iterable[tuple[Sequence[Span], str]] = (),
+    wrapped: bool = False,
 ) -> list[Segment]:
     """`text[start:]` in exactly `width` cells.
 
     `base` is the row's style. `marks` are spans of `text` and the style class of their background; later ones
-    cover earlier ones.
+    cover earlier ones. An ellipsis at an edge says that text is cut there; it has the background of the marks
+    that are off the screen on its side.
     """
-    piece = text[start : start + width]
+    piece, before, after = _visible(text, start, width, wrapped)
     inks: list[str | None] = [None] * len(piece)
     edges = {0, len(piece)}  # where the style can change
     for first, end, name in _runs(text, language, start, width):
@@ -79,6 +84,10 @@ def code(
     for spans, name in marks:
         for span in spans:
             first, last = max(span[0] - start, 0), min(span[1] - start, len(piece))
+            if before and last <= 0:
+                first, last = 0, 1
+            elif after and first >= len(piece):
+                first, last = len(piece) - 1, len(piece)
             if first < last:
                 grounds[first:last] = [name] * (last - first)
                 edges |= {first, last}
@@ -95,11 +104,43 @@ def code(
             style += styles.ink(f"code--{ink}")
         segments.append(Segment(content, style))
         previous = ground
-    return fitted(segments, width, base, len(piece) if piece.isascii() else None)
+    return fitted(segments, width, base, cell_len(piece))
+
+
+def wrap_starts(text: str, width: int) -> Sequence[int]:
+    """Where the screen lines of `width` cells start that `text` takes: at least one."""
+    if text.isascii():
+        return range(0, max(len(text), 1), max(width, 1))
+    starts = [0]
+    while (end := starts[-1] + len(_fitting(text[starts[-1] : starts[-1] + width], width))) < len(text):
+        starts.append(max(end, starts[-1] + 1))
+    return starts
+
+
+def _fitting(piece: str, width: int) -> str:
+    """The start of `piece` that takes at most `width` cells."""
+    while not piece.isascii() and (excess := cell_len(piece) - width) > 0:
+        piece = piece[: -max(1, excess // 2)]  # a character takes at most two cells
+    return piece
+
+
+def _visible(text: str, start: int, width: int, wrapped: bool) -> tuple[str, bool, bool]:
+    """At most `width` cells of `text[start:]`, with ellipses at its cut edges, and whether each edge is cut.
+
+    Blanks at an edge are not missed.
+    """
+    piece = _fitting(text[start : start + width], width)
+    if wrapped:
+        return piece, False, False
+    before = bool(width and start) and not text[:start].isspace() and bool(text)
+    after = bool(width) and len(text) > start + len(piece) and not text[start + len(piece) :].isspace()
+    if before:
+        piece = ELLIPSIS + piece[1:]
+    return f"{piece[:-1]}{ELLIPSIS}" if after else piece, before, after
 
 
 def fitted(segments: list[Segment], width: int, base: Style, cells: int | None = None) -> list[Segment]:
-    """`segments` padded or cut to `width` cells; `cells` is their width if known."""
+    """`segments` padded, or cut with an ellipsis, to `width` cells; `cells` is their width if known."""
     if cells is None:
         cells = sum(cell_len(segment.text) for segment in segments)
     if cells < width:
@@ -107,7 +148,10 @@ def fitted(segments: list[Segment], width: int, base: Style, cells: int | None =
         if segments and segments[-1].style and segments[-1].style.bgcolor == base.bgcolor:
             return [*segments[:-1], Segment(segments[-1].text + blank, segments[-1].style)]
         return [*segments, Segment(blank, base)]
-    return Segment.adjust_line_length(segments, width, base) if cells > width else segments
+    if cells <= width or not width:
+        return segments if cells <= width else []
+    kept = Segment.adjust_line_length(segments, width - 1, base)
+    return [*kept, Segment(ELLIPSIS, kept[-1].style if kept else base)]
 
 
 def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:

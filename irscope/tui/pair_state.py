@@ -131,7 +131,7 @@ class PairState:
         if diff is not None:
             left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
             rows = rows_at(detail, diff.rows, left.lines, right.lines)
-            return Page(left, right, rows, compared=True, raw=detail is Detail.RAW)
+            return Page(left, right, rows, compared=True, raw=detail is Detail.RAW, layouts=diff.layouts)
         only = self.only_variant(stage)
         if only is not None:
             return plain_page(side_of(self.workspace, only, stage), None)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.model.text import display_line
+from irscope.model.text import display_line, pluralize
+from irscope.tui import gauge
+from irscope.tui.line_flags import NO_FLAGS, LineFlags
 from irscope.tui.page import Kind, Page, PageSide, ScreenLine
-from irscope.tui.paint import Span, Styles, code, fitted, occurrences
-from irscope.workspace import Change, Row, changed_spans, line_without_location
+from irscope.tui.paint import Span, Styles, code, fitted, occurrences, wrap_starts
+from irscope.workspace import Change, Row, elided_layouts, line_spans, line_without_location
 
 _ABSENT = "\u2571"  # a light diagonal: this side has no line
+_HOT = "\u2503"  # a heavy vertical line: in the hot loop
+_CONTINUED = "\u21aa"  # a hooked arrow: the rest of a wrapped line
 
 STYLE_CLASSES = (
     "row--removed", "row--added", "row--changed-left", "row--changed-right",
     "row--fold", "row--absent", "span--left", "span--right", "match", "gutter",
-    "number", "number--highlighted",
+    "number", "number--highlighted", "hot", *gauge.STYLE_CLASSES,
 )  # fmt: skip
 
 
@@ -29,13 +32,17 @@ Highlighted = tuple[frozenset[int], frozenset[int]]
 
 @dataclass(frozen=True)
 class _Half:
-    """One side of a row: a line of its text, and its spans that differ from the other side."""
+    """One side of a row: a line of its text, and its spans that differ from the other side.
+
+    `start` is the first character on screen.
+    """
 
     side: PageSide
     line: int
     right: bool
     text: str
     spans: Sequence[Span]
+    start: int
 
     @property
     def number(self) -> str:
@@ -43,72 +50,149 @@ class _Half:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """How the cells of a screen line are divided: one column, or two with a rule between them.
+
+    `gauge` is the width of the gauge at the right edge of a column.
+    """
+
+    page: Page
+    width: int
+    two: bool
+    gauge: int
+
+    def width_of(self, right: bool) -> int:
+        """The width of a side's column."""
+        if not self.two:
+            return self.width
+        half = (self.width - 1) // 2
+        return self.width - 1 - half if right else half
+
+    def room(self, right: bool) -> int:
+        """The cells for the text of a side."""
+        sides = [side for side in (self.page.left, self.page.right) if side]
+        if self.page.compared and not self.two:
+            gutter = sum(1 + side.number_width for side in sides) + 4
+        else:
+            gutter = sides[-1 if right else 0].number_width + 4
+        return max(self.width_of(right) - gutter - self.gauge, 1)
+
+
+@dataclass(frozen=True)
 class RowPainter:
     """Draws screen lines of `page`.
 
     `x` is the first character to show, `query` the search, `highlighted` the lines to highlight. `located`:
-    source locations are shown, as always in raw text.
+    source locations are shown, as always in raw text. `full`: layouts show the fields that are equal, too.
+    `wrapped`: long lines take several screen lines, but at most `tallest`.
     """
 
     page: Page
     styles: Styles
     base: Style
+    columns: Columns
     x: int = 0
     query: str = ""
     highlighted: Highlighted = (frozenset(), frozenset())
     located: bool = False
+    full: bool = False
+    wrapped: bool = False
+    tallest: int = 1
+    flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
 
-    def paint(self, line: ScreenLine, width: int, at_cursor: bool) -> list[Segment]:
-        """Draws a screen line in exactly `width` cells."""
+    def height(self, line: ScreenLine) -> int:
+        """The number of screen lines that a line takes."""
+        if not self.wrapped or line.kind is Kind.FOLD:
+            return 1
+        row = self.page.rows[line.row]
+        sides = [right for right in (False, True) if self._draws(line, row, right)]
+        return max((self._parts(self.text(row, right), right) for right in sides), default=1)
+
+    def paint(self, line: ScreenLine, at_cursor: bool, part: int = 0) -> list[Segment]:
+        """Draws a part of a screen line."""
+        width = self.columns.width
         if line.kind is Kind.FOLD:
             style = self.styles.style("row--cursor" if at_cursor else "row--fold")
-            text = f"··· {line.folded:,} equal lines ···".center(width)
+            text = f"··· {pluralize(line.folded, 'equal line')} ···".center(width)
             return fitted([Segment(text, style)], width, style)
         row = self.page.rows[line.row]
-        left, right = self._halves(row, width)
+        left, right = self._halves(row)
         if line.kind is not Kind.BOTH:
-            return self._unified(row, left, right, line.kind is Kind.RIGHT, width, at_cursor)
+            return self._unified(row, left, right, line.kind is Kind.RIGHT, at_cursor, part)
         if self.page.right is None:
-            return self._side(row, left, width, at_cursor)
-        half = (width - 1) // 2
+            return self._side(row, left, False, at_cursor, part)
         rule = Segment("│", self.base + self.styles.ink("dim"))
         return [
-            *self._side(row, left, half, at_cursor),
+            *self._side(row, left, False, at_cursor, part),
             rule,
-            *self._side(row, right, width - 1 - half, at_cursor),
+            *self._side(row, right, True, at_cursor, part),
         ]
 
-    def _halves(self, row: Row, width: int) -> tuple[_Half | None, _Half | None]:
-        """Both sides of a row. Differences are found only up to the edge of the screen: lines can be long."""
-        left, right = (self._shown(row, side) for side in (False, True))
-        ours: Sequence[Span] = ()
-        theirs: Sequence[Span] = ()
-        if row.change and row.left is not None and row.right is not None:
-            end = self.x + width
-            ours, theirs = _changed_spans(left[:end], right[:end], self.page.raw)
-        return (
-            None if row.left is None else _Half(self.page.left, row.left, False, left, ours),
-            None if row.right is None or self.page.right is None
-            else _Half(self.page.right, row.right, True, right, theirs),
-        )  # fmt: skip
+    def texts(self, row: Row) -> tuple[str, str]:
+        """The lines of both sides of a row, as they are drawn; "" for a side that has none.
 
-    def _shown(self, row: Row, right: bool) -> str:
-        """The line of one side of a row, as it is drawn."""
+        Of two layouts that do not fit, only the fields that differ.
+        """
+        left, right = self.text(row, False), self.text(row, True)
+        if (
+            self.full
+            or self.wrapped
+            or self.page.raw
+            or not row.change
+            or row.left is None
+            or row.right is None
+        ):
+            return left, right
+        if len(left) <= self.columns.room(False) and len(right) <= self.columns.room(True):
+            return left, right
+        return elided_layouts(left, right)
+
+    def text(self, row: Row, right: bool) -> str:
+        """The line of one side of a row."""
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
             text = line_without_location(text, side.language)
         return display_line(text)
 
-    def _side(self, row: Row, half: _Half | None, width: int, at_cursor: bool) -> list[Segment]:
+    def start(self, row: Row, text: str, right: bool) -> int:
+        """The first character on screen of a side's text."""
+        shortened = bool(self.x) and len(text) <= self.columns.room(right) and text != self.text(row, right)
+        return 0 if self.wrapped or shortened else self.x
+
+    def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
+        """Whether a screen line shows this side of its row."""
+        if line.kind is Kind.BOTH:
+            return (row.right if right else row.left) is not None
+        return right is (line.kind is Kind.RIGHT)
+
+    def _parts(self, text: str, right: bool) -> int:
+        return min(len(wrap_starts(text, self.columns.room(right))), self.tallest)
+
+    def _halves(self, row: Row) -> tuple[_Half | None, _Half | None]:
+        """Both sides of a row. Differences are found only up to the edge of the screen: lines can be long."""
+        left, right = self.texts(row)
+        starts = self.start(row, left, False), self.start(row, right, True)
+        ours: Sequence[Span] = ()
+        theirs: Sequence[Span] = ()
+        if row.change and row.left is not None and row.right is not None:
+            end = max(starts) + self.columns.width * (self.tallest if self.wrapped else 1)
+            ours, theirs = line_spans(left[:end], right[:end], self.page.raw)
+        return (
+            None if row.left is None else _Half(self.page.left, row.left, False, left, ours, starts[0]),
+            None if row.right is None or self.page.right is None
+            else _Half(self.page.right, row.right, True, right, theirs, starts[1]),
+        )  # fmt: skip
+
+    def _side(self, row: Row, half: _Half | None, right: bool, at_cursor: bool, part: int) -> list[Segment]:
         """Draws one of two columns."""
         if half is None:
             base = self.styles.style("row--cursor") if at_cursor else self.base
-            return [Segment(_ABSENT * width, base + self.styles.ink("row--absent"))]
-        return self._line(half, f"{half.number} ", f"{row.change.mark} ", row.change, width, at_cursor)
+            return [Segment(_ABSENT * self.columns.width_of(right), base + self.styles.ink("row--absent"))]
+        return self._line(half, half.number, f"{row.change.mark} ", row.change, at_cursor, part)
 
     def _unified(
-        self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, width: int, at_cursor: bool
+        self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, at_cursor: bool, part: int
     ) -> list[Segment]:
         """Draws the only column: both line numbers, the mark, and the line of one side."""
         shown = right if at_right else left
@@ -118,29 +202,56 @@ class RowPainter:
         for half, side in ((left, self.page.left), (right, self.page.right)):
             own = half is not None and (half is shown or not row.change)
             numbers += half.number if half and own else " " * (1 + (side.number_width if side else 0))
-        return self._line(
-            shown, f"{numbers} ", _unified_mark(row.change, at_right), row.change, width, at_cursor
-        )
+        return self._line(shown, numbers, _unified_mark(row.change, at_right), row.change, at_cursor, part)
 
     def _line(
-        self, half: _Half, numbers: str, mark: str, change: Change, width: int, at_cursor: bool
+        self, half: _Half, numbers: str, mark: str, change: Change, at_cursor: bool, part: int
     ) -> list[Segment]:
         base = self.styles.style("row--cursor") if at_cursor else self._tinted(change, half.right)
-        gutter = len(numbers) + len(mark)
-        room = max(width - gutter, 0)
+        room, width = self.columns.room(half.right), self.columns.width_of(half.right)
+        start = self._part_start(half, room, part)
+        if start is None:
+            return fitted([], width, base)
+        flags = self.flags[half.right]
         marks = [
             (half.spans, "span--right" if half.right else "span--left"),
-            (occurrences(half.text, self.query, self.x, room), "match"),
+            (occurrences(half.text, self.query, start, room), "match"),
         ]
+        segments = [
+            *self._gutter(half, numbers, mark, base, part),
+            *code(half.text, half.side.language, start, room, base, self.styles, marks, self.wrapped),
+        ]
+        if self.columns.gauge:
+            segments += gauge.segments(flags.pressure, half.line, at_cursor, base, self.styles, part)
+        return fitted(segments, width, base)
+
+    def _gutter(self, half: _Half, numbers: str, mark: str, base: Style, part: int) -> list[Segment]:
+        """The line number, whether the line is in the hot loop, and the mark."""
         highlighted = half.line in self.highlighted[half.right]
         ink = base + self.styles.ink("number--highlighted" if highlighted else "number")
+        if part:
+            numbers, mark = " " * len(numbers), f"{_CONTINUED:<{len(mark)}}"
+        hot = self.flags[half.right].is_hot(half.line)
+        gutter = base + self.styles.ink("gutter")
+        if hot:
+            return [
+                Segment(numbers, ink),
+                Segment(_HOT, base + self.styles.ink("hot")),
+                Segment(mark, gutter),
+            ]
         # A blank mark needs no style of its own: one escape sequence less to send for most lines.
-        edge = [Segment(numbers, ink), Segment(mark, base + self.styles.ink("gutter"))]
-        segments = [
-            *(edge if change else [Segment(numbers + mark, ink)]),
-            *code(half.text, half.side.language, self.x, room, base, self.styles, marks),
-        ]
-        return fitted(segments, width, base, gutter + room)
+        if mark.isspace():
+            return [Segment(f"{numbers} {mark}", ink)]
+        return [Segment(f"{numbers} ", ink), Segment(mark, gutter)]
+
+    def _part_start(self, half: _Half, room: int, part: int) -> int | None:
+        """The first character of a part of a line; None if the line has fewer parts."""
+        if not self.wrapped:
+            return half.start
+        starts = wrap_starts(half.text, room)
+        # A line that is taller than the panel scrolls with `x`.
+        skipped = min(self.x // room, max(len(starts) - self.tallest, 0))
+        return starts[part + skipped] if part + skipped < len(starts) else None
 
     def _tinted(self, change: Change, right: bool) -> Style:
         """The background of a row; real changes, which are few, are tinted."""
@@ -158,21 +269,3 @@ def _unified_mark(change: Change, right: bool) -> str:
     if change.mark != "~":
         return f"{change.mark}  "
     return "~B " if right else "~A "
-
-
-@lru_cache(maxsize=512)
-def _changed_spans(left: str, right: str, raw: bool) -> tuple[Sequence[Span], Sequence[Span]]:
-    return _raw_spans(left, right) if raw else changed_spans(left, right)
-
-
-def _raw_spans(left: str, right: str) -> tuple[Sequence[Span], Sequence[Span]]:
-    """The parts between the common start and the common end of two lines."""
-    head = _common(left, right)
-    tail = _common(left[head:][::-1], right[head:][::-1])
-    return ((head, len(left) - tail),), ((head, len(right) - tail),)
-
-
-def _common(left: str, right: str) -> int:
-    """The length of the common start."""
-    unequal = (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
-    return next(unequal, min(len(left), len(right)))

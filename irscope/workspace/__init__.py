@@ -119,6 +119,12 @@ if TYPE_CHECKING:
     from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
+    from irscope.workspace.line_differences import LineChange as LineChange
+    from irscope.workspace.line_differences import content_span as content_span
+    from irscope.workspace.line_differences import elided_layouts as elided_layouts
+    from irscope.workspace.line_differences import first_change as first_change
+    from irscope.workspace.line_differences import line_changes as line_changes
+    from irscope.workspace.line_differences import line_spans as line_spans
     from irscope.workspace.linting import LintResult as LintResult
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
@@ -145,6 +151,10 @@ if TYPE_CHECKING:
     from irscope.workspace.source_lines import python_source as python_source
     from irscope.workspace.source_lines import source_chains as source_chains
     from irscope.workspace.source_lines import source_maps as source_maps
+    from irscope.workspace.stage_marks import NO_MARKS as NO_MARKS
+    from irscope.workspace.stage_marks import LineMarks as LineMarks
+    from irscope.workspace.stage_marks import Pressure as Pressure
+    from irscope.workspace.stage_marks import line_marks as line_marks
     from irscope.workspace.table import UNKNOWN as UNKNOWN
     from irscope.workspace.table import FactColumn as FactColumn
     from irscope.workspace.table import TableCell as TableCell
@@ -233,6 +243,10 @@ _EXPORTS = {
     ),
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.layout_comparison": "LayoutComparison",
+    "irscope.workspace.line_differences": (
+        "LineChange content_span elided_layouts first_change line_changes line_spans"
+    ),
+    "irscope.workspace.stage_marks": "LineMarks NO_MARKS Pressure line_marks",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.in_progress": "InProgress",
     "irscope.workspace.live": "LiveUpdates apply_events",

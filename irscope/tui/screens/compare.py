@@ -20,6 +20,7 @@ from irscope.tui.background import Background
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
+from irscope.tui.controllers.line_marks import LineMarksController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.recompile import RecompileController
@@ -85,6 +86,7 @@ class CompareScreen(Screen[None]):
         self._stages = StageController(self, self._tabs, self._findings, settings.stage)
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
+        self._marks = LineMarksController(self)
         self._live = LiveController(self, self._stages, self._title, live)
         self._recompile = RecompileController(self, self._live, live)
         self._growth = None if live is not None else GrowthController(self, self._live)
@@ -174,6 +176,7 @@ class CompareScreen(Screen[None]):
         self._navigation.search_page()
         self.update_status()
         self._source_control.follow()
+        self.call_after_refresh(self._marks.update)
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""

@@ -222,7 +222,7 @@ def _page(change: PassChange) -> Page:
     diff = change.diff
     if diff is not None:
         left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))
-        return Page(left, right, diff.rows, compared=True)
+        return Page(left, right, diff.rows, compared=True, layouts=diff.layouts)
     if change.after is not None:
         return plain_page(PageSide(change.after.lines, change.after.language), None)
     return plain_page(PageSide([f"{change.step.name}: {change.note}"]), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -12,14 +13,23 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from irscope.model.text import display_line
-from irscope.tui import paint, row_painter
+from irscope.tui import change_detail, gauge, minimap, paint, row_painter
+from irscope.tui.aim import Target, aimed
 from irscope.tui.bindings import KeyGroup, key
+from irscope.tui.line_flags import NO_FLAGS, LineFlags
+from irscope.tui.minimap import Minimap
 from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
 from irscope.tui.paint import fitted
+from irscope.tui.row_painter import Columns, RowPainter
 from irscope.tui.widgets.line_view import HEADING, LineView
+from irscope.workspace import LineMarks, content_span, first_change
 
 # In fewer cells, two columns would show less than 40 characters of each line.
 UNIFIED_BELOW = 100
+# The heights from which on the change under the cursor has a line, and two lines.
+_FOOTER_FROM, _TWO_FROM = 6, 20
+# After a change that is too long for its lines.
+_MORE = " Enter: all"
 
 
 class DiffView(LineView):
@@ -31,13 +41,21 @@ class DiffView(LineView):
             key("l,right", "pan(8)", "Scroll right"),
             key("h,left", "pan(-8)", "Scroll left"),
             key("0", "pan_home", "Scroll back to the start of the lines"),
-            key("enter", "open_fold", "Unfold the lines under the cursor"),
+            key("Z", "wrap", "Wrap long lines, or cut them at the edge"),
+            key(
+                "M",
+                "minimap",
+                "Show or hide the minimap: ~ changes, ! spills, * matrix, ▌ hot loop, ▐ here",
+            ),
+            key("R", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
+            key("enter", "open_fold", "Unfold the lines under the cursor, or show a long change in full"),
         ),
     )
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *row_painter.STYLE_CLASSES,
         *(f"code--{name}" for name in paint.STYLE_CLASSES),
+        *change_detail.STYLE_CLASSES,
         "ruler",
     }
 
@@ -47,13 +65,22 @@ class DiffView(LineView):
         self._headings = ("", "")
         self._query = ""
         self._x = 0
+        # Whether the user scrolled sideways since the last jump.
+        self._panned = False
+        self._wrapped = False
+        # Whether the change under the cursor is shown in full, however long it is.
+        self._whole_change = False
         self._wanted: bool | None = None
         self._folded = True
         self._opened: set[int] = set()
         self._located = False
         self._layout = ScreenLayout(self._page, False, False)
-        self._strips: dict[tuple[int, int, bool, bool], Strip] = {}
-        self._ruler: list[bool] = []
+        self._strips: dict[tuple[int, int, int, bool], Strip] = {}
+        self._flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
+        # Whether the minimap and the gauge are shown; None: if there is room.
+        self._wants_map: bool | None = None
+        self._wants_gauge: bool | None = None
+        self._map = Minimap(self._layout, (NO_FLAGS.marks, NO_FLAGS.marks), 1)
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
 
     # The visible rows and the position of the cursor.
@@ -73,12 +100,21 @@ class DiffView(LineView):
         self._page, self._headings = page, headings
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
+        self._panned = False
         self._lay_out(*place)
+        self._aim()
 
     def set_headings(self, headings: tuple[str, str]) -> None:
         """Replaces the headings."""
         self._headings = headings
         self.refresh(Region(0, 0, self.size.width, HEADING))
+
+    def set_marks(self, left: LineMarks, right: LineMarks) -> None:
+        """Marks the lines of A and B: hot loops, matrix instructions, spills, register pressure."""
+        if (left, right) != (self._flags[0].marks, self._flags[1].marks):
+            self._flags = LineFlags(left), LineFlags(right)
+            self._map = self._new_map()
+            self.redraw()
 
     def mark_matches(self, query: str) -> None:
         """Marks the matches of a search."""
@@ -123,6 +159,8 @@ class DiffView(LineView):
             index = self._layout.find(row)
         self.reveal_centered(index)
         self.cursor = index
+        self._panned = False
+        self._aim()
 
     def go_to_line(self, line: int, right: bool) -> None:
         """Moves the cursor to a line of one side."""
@@ -175,25 +213,52 @@ class DiffView(LineView):
         self.redraw()
 
     def action_open_fold(self) -> None:
-        """Unfolds the rows under the cursor."""
+        """Unfolds the rows under the cursor; shows a long change in full, or short again."""
+        if self._at_fold(self.cursor):
+            self._open(self.cursor)
+        elif self._whole_change or len(self._details()) > self.footer_height:
+            self._whole_change = not self._whole_change
+            self._footer_changed()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click unfolds a fold; on the minimap, it goes there."""
+        place = event.y - HEADING
+        if self.minimap and event.x >= self._text_width and 0 <= place < self.page_lines:
+            self.go_to_row(self._map.target(place))
+            return
+        super().on_click(event)
         if self._at_fold(self.cursor):
             self._open(self.cursor)
 
-    def on_click(self, event: events.Click) -> None:
-        """A click unfolds a fold."""
-        super().on_click(event)
-        self.action_open_fold()
+    def action_wrap(self) -> None:
+        """Wraps long lines, or cuts them at the edge."""
+        self._wrapped = not self._wrapped
+        self._x, self._panned = 0, False
+        self._lay_out(*self.place)
+        self._aim()
+
+    def action_minimap(self) -> None:
+        """Shows or hides the minimap."""
+        self._wants_map = not self.minimap
+        self._lay_out(*self.place)
+
+    def action_gauge(self) -> None:
+        """Shows or hides the register pressure of each line."""
+        self._wants_gauge = not self._columns.gauge
+        self._lay_out(*self.place)
 
     def action_pan(self, cells: int) -> None:
-        """Scrolls the texts sideways."""
+        """Scrolls the texts sideways; if lines are wrapped, those that are taller than the panel."""
         longest = max(side.longest for side in (self._page.left, self._page.right) if side)
-        self._x = max(0, min(self._x + cells, longest - 16))
-        self.redraw()
+        step = self._columns.room(False) if self._wrapped else abs(cells)
+        x = max(0, min(self._x + (step if cells > 0 else -step), longest - 16))
+        self._panned = x > 0
+        self._scroll_to_column(x)
 
     def action_pan_home(self) -> None:
         """Scrolls to the start of the lines."""
-        self._x = 0
-        self.redraw()
+        self._panned = False
+        self._scroll_to_column(0)
 
     def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
         """Scrolls sideways with the wheel."""
@@ -205,11 +270,60 @@ class DiffView(LineView):
         event.stop()
         self.action_pan(-8)
 
+    # Scrolling sideways, so that the change under the cursor is on screen.
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Shows the change of the new line."""
+        super().watch_cursor(old, new)
+        if self._whole_change:
+            self._whole_change = False
+            self._footer_changed()
+        footer = self.footer_height
+        self.refresh(Region(0, self.size.height - footer, self.size.width, footer))
+        if not self._panned and not self._wrapped:
+            self._scroll_to_column(aimed(self._targets(), self._x))
+
+    def _aim(self) -> None:
+        """Scrolls sideways to the match or the change under the cursor; back if it is at the start."""
+        if not self._panned and not self._wrapped:
+            self._scroll_to_column(aimed(self._targets(match=True)))
+
+    def _scroll_to_column(self, x: int) -> None:
+        if x != self._x:
+            self._x = x
+        self.redraw()
+
+    def _targets(self, match: bool = False) -> list[Target]:
+        """The spans to show of the row under the cursor: of the search with `match`, else of its change."""
+        if not self._page.rows or self._at_fold(self.cursor):
+            return []
+        row = self._page.rows[self.row]
+        texts = self._painter().texts(row)
+        rooms = [self._columns.room(bool(right)) for right in range(2)]
+        if match and self._query:
+            found = [paint.occurrences(text, self._query, 0, len(text))[:1] for text in texts]
+            if any(found):
+                return [
+                    Target(*spans[0], len(text), room)
+                    for spans, text, room in zip(found, texts, rooms, strict=True)
+                    if spans
+                ]
+        if not row.change or not self._page.compared:
+            return []
+        if row.left is None or row.right is None:
+            right = row.left is None
+            start, end = content_span(texts[right])
+            # A whole line can be read from its start unless that is far to the right.
+            return [Target(start, end, len(texts[right]), rooms[right])] if start >= rooms[right] // 2 else []
+        change = first_change(*texts, self._page.raw)
+        return [Target(*change[side], len(texts[side]), rooms[side]) for side in range(2)] if change else []
+
     # Layout.
 
     def redraw(self) -> None:
         """Redraws everything."""
         self._strips.clear()
+        self._placed = None
         self.refresh()
 
     def notify_style_update(self) -> None:
@@ -219,18 +333,16 @@ class DiffView(LineView):
 
     def on_resize(self) -> None:
         """Switches to one column if the panel is narrow."""
-        self._ruler = []
-        if self._layout.unified != (self.unified and self._page.compared):
-            self._lay_out(*self.place)
-        self.redraw()
+        self._lay_out(*self.place)
+        self._aim()
         super().on_resize()
 
     def _lay_out(self, line: int, right: bool) -> None:
         """Lays the page out, with the cursor on a line at its previous height on the screen."""
         below = self.cursor - self.scroll_offset.y
         self._layout = ScreenLayout(self._page, self.unified, self._folded, self._opened)
-        self._ruler = []
         self._strips.clear()
+        self._map = self._new_map()
         cursor = self._layout.find(self._page.row_of(line, right))
         self.set_reactive(DiffView.cursor, cursor)
         self.lines_changed()
@@ -266,33 +378,118 @@ class DiffView(LineView):
         ]
         return Strip(segments, width)
 
-    def draw_line(self, index: int, width: int) -> Strip:
-        """A screen line and its part of the ruler, cached until something changes."""
-        key = (index, width, index == self.cursor, self._changed_at(index - self.scroll_offset.y))
+    def draw_part(self, index: int, part: int, width: int) -> Strip:
+        """A screen line and its part of the minimap, cached until something changes."""
+        key = (index, part, width, index == self.cursor)
         strip = self._strips.get(key)
         if strip is None:
-            strip = self._strips[key] = self._paint(*key)
+            segments = self._painter().paint(self._layout.lines[index], index == self.cursor, part)
+            strip = self._strips[key] = Strip(segments, self._text_width)
         return strip
 
-    def _paint(self, index: int, width: int, at_cursor: bool, changed: bool) -> Strip:
-        painter = row_painter.RowPainter(
-            self._page, self, self.base, self._x, self._query, self._highlighted, self._located
+    def render_line(self, y: int) -> Strip:
+        """Draws the screen line `y` of the panel."""
+        strip = super().render_line(y)
+        place = y - HEADING
+        if not 0 <= place < self.page_lines or not self._layout.lines:
+            return strip
+        if not self.minimap:
+            cells = "▐" if self._map.changed(place) else " "
+        else:
+            top = self.scroll_offset.y
+            cells = self._map.cells(place, top, self.line_at(self.page_lines - 1) - top + 1)
+        width = self.scrollable_content_region.width
+        segment = Segment(cells, self.style("ruler"))
+        return Strip([*strip.adjust_cell_length(width - len(cells), self.base), segment], width)
+
+    @property
+    def minimap(self) -> bool:
+        """Whether the minimap is on: as the user chose, else if the panel is wide."""
+        return self.size.width >= minimap.NARROWEST if self._wants_map is None else self._wants_map
+
+    def _new_map(self) -> Minimap:
+        return Minimap(self._layout, (self._flags[0].marks, self._flags[1].marks), self.page_lines)
+
+    @property
+    def _text_width(self) -> int:
+        """The width without the minimap, or without the ruler instead of it."""
+        return self.scrollable_content_region.width - (minimap.WIDTH if self.minimap else 1)
+
+    @property
+    def _columns(self) -> Columns:
+        two = self._page.right is not None and not self._layout.unified
+        columns = Columns(self._page, self._text_width, two, 0)
+        known = any(flags.pressure for flags in self._flags)
+        wide = columns.width_of(False) >= gauge.NARROWEST
+        if known and (wide if self._wants_gauge is None else self._wants_gauge):
+            return replace(columns, gauge=gauge.WIDTH)
+        return columns
+
+    def _painter(self) -> RowPainter:
+        return RowPainter(
+            self._page,
+            self,
+            self.base,
+            self._columns,
+            self._x,
+            self._query,
+            self._highlighted,
+            self._located,
+            full=self._panned,
+            wrapped=self._wrapped,
+            tallest=self.page_lines,
+            flags=self._flags,
         )
-        segments = painter.paint(self._layout.lines[index], width - 1, at_cursor)
-        return Strip([*segments, Segment("▐" if changed else " ", self.style("ruler"))], width)
 
-    def _changed_at(self, place: int) -> bool:
-        """Whether the ruler, an overview of the whole text in the last column, has a mark here."""
-        if not self._ruler:
-            self._ruler = self._overview(self.page_lines)
-        return place < len(self._ruler) and self._ruler[place]
+    # Wrapped lines.
 
-    def _overview(self, height: int) -> list[bool]:
-        """For each of `height` equal parts of the text, whether it has a change."""
-        parts = [False] * height
-        count = max(self.line_count(), height)
-        for first, last in self._page.runs:
-            start = self._layout.find(first) * height // count
-            end = self._layout.find(last - 1) * height // count
-            parts[start : end + 1] = [True] * (end + 1 - start)
-        return parts
+    @property
+    def wraps(self) -> bool:
+        """Whether long lines are wrapped."""
+        return self._wrapped
+
+    def line_height(self, index: int) -> int:
+        """The number of screen lines that a line takes."""
+        return self._painter().height(self._layout.lines[index])
+
+    # The change under the cursor.
+
+    @property
+    def footer_height(self) -> int:
+        """The number of screen lines for the change under the cursor."""
+        height = self.size.height
+        if height < _FOOTER_FROM or self._page.left.language is None:
+            return 0
+        if self._whole_change:
+            return min(len(self._details()), height // 2)
+        return 2 if height >= _TWO_FROM else 1
+
+    def draw_footer(self, part: int, width: int) -> Strip:
+        """A line of the change under the cursor."""
+        base, rows = self.style("detail"), self._details()
+        segments = rows[part] if part < len(rows) else []
+        if part + 1 == self.footer_height and len(rows) > self.footer_height:
+            hint = Segment(_MORE, base)
+            return Strip(
+                [*fitted([*segments, Segment(paint.ELLIPSIS, base)], width - len(_MORE), base), hint], width
+            )
+        return Strip(fitted([Segment(" ", base), *segments], width, base), width)
+
+    def _details(self) -> list[list[Segment]]:
+        """The change under the cursor and the marks of its lines, on as many screen lines as it takes."""
+        if not self._page.rows or self._at_fold(self.cursor):
+            return []
+        row = self._page.rows[self.row]
+        painter = self._painter()
+        found = list(change_detail.pieces(self._page, row, painter.text(row, False), painter.text(row, True)))
+        notes = list(change_detail.notes(self._flags, row, self._page.right is not None))
+        if found and notes:
+            found.append(change_detail.GAP)
+        width = max(self.scrollable_content_region.width - 2, 1)
+        return change_detail.rows([*found, *notes], width, self.style("detail"), self)
+
+    def _footer_changed(self) -> None:
+        """Makes room for another number of lines at the bottom."""
+        self.lines_changed()
+        self._map = self._new_map()
+        self.reveal(self.cursor)

@@ -20,6 +20,8 @@ from irscope.tui.paint import fitted
 
 # The first line of a panel is its heading, which does not scroll.
 HEADING = 1
+# A line and its part (from 0) on one screen line.
+_Place = tuple[int, int]
 
 
 class LineView(ScrollView, can_focus=True):
@@ -49,6 +51,8 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
+        # The lines on screen, if some take several screen lines: see `_places`.
+        self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
 
     def line_count(self) -> int:
         """The number of lines."""
@@ -62,22 +66,85 @@ class LineView(ScrollView, can_focus=True):
         """Draws line `index` (from 0) in `width` cells."""
         raise NotImplementedError
 
+    # Lines that are wrapped take several screen lines. The panel scrolls by whole lines, so that only those
+    # on screen are ever wrapped.
+
+    @property
+    def wraps(self) -> bool:
+        """Whether lines can take several screen lines."""
+        return False
+
+    def line_height(self, index: int) -> int:
+        """The number of screen lines that line `index` takes, if lines are wrapped."""
+        return 1
+
+    def draw_part(self, index: int, part: int, width: int) -> Strip:
+        """Draws screen line `part` (from 0) of line `index`."""
+        return self.draw_line(index, width)
+
+    @property
+    def footer_height(self) -> int:
+        """The number of screen lines at the bottom that do not scroll."""
+        return 0
+
+    def draw_footer(self, part: int, width: int) -> Strip:
+        """Draws a screen line (from 0) at the bottom."""
+        raise NotImplementedError
+
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` of the panel."""
         width = self.scrollable_content_region.width
-        index = self.scroll_offset.y + y - HEADING
         if y < HEADING:
             strip = self.draw_heading(width)
-        elif index < self.line_count():
-            strip = self.draw_line(index, width)
+        elif y - HEADING >= self.page_lines and self.footer_height:
+            strip = self.draw_footer(y - HEADING - self.page_lines, width)
+        elif (place := self._place_at(y - HEADING)) is not None:
+            strip = self.draw_part(*place, width)
         else:
             strip = Strip.blank(width, self.base)
         # While its size changes, a panel may have to draw lines of another width.
         return strip if strip.cell_length == width else strip.crop_extend(0, width, self.base)
 
+    def _place_at(self, y: int) -> _Place | None:
+        """The line, and its part, on screen line `y` below the heading."""
+        if not self.wraps:
+            index = self.scroll_offset.y + y
+            return (index, 0) if index < self.line_count() else None
+        places = self._places()
+        return places[y] if y < len(places) else None
+
+    def _places(self) -> list[_Place]:
+        """The lines and parts on screen, from top to bottom, if lines are wrapped."""
+        key = (self.scroll_offset.y, self.page_lines, self.size.width)
+        if self._placed is None or self._placed[0] != key:
+            places: list[_Place] = []
+            index = key[0]
+            while index < self.line_count() and len(places) < key[1]:
+                places += ((index, part) for part in range(self.line_height(index)))
+                index += 1
+            self._placed = (key, places[: key[1]])
+        return self._placed[1]
+
+    def line_at(self, y: int) -> int:
+        """The line on screen line `y` below the heading; one after the last if there is none."""
+        place = self._place_at(max(y, 0))
+        return self.line_count() if place is None else place[0]
+
+    def _first_before(self, index: int, height: int) -> int:
+        """The first line from which at most `height` screen lines lead to the end of line `index`."""
+        if not self.wraps:
+            return index - height + 1
+        left = height - self.line_height(index)
+        while index > 0 and (left := left - self.line_height(index - 1)) >= 0:
+            index -= 1
+        return index
+
     def lines_changed(self) -> None:
         """Updates the cursor and the scroll bar; to be called when the lines changed."""
-        self.virtual_size = Size(1, self.line_count() + HEADING)
+        self._placed = None
+        # Wrapped lines are taller than one screen line: any of them can be scrolled to the top.
+        beyond = self.page_lines - 1 if self.wraps else 0
+        self.virtual_size = Size(1, self.line_count() + HEADING + self.footer_height + beyond)
         self.set_reactive(LineView.cursor, self.validate_cursor(self.cursor))
         self.refresh()
 
@@ -94,27 +161,31 @@ class LineView(ScrollView, can_focus=True):
 
     def reveal(self, index: int, margin: int = 0) -> None:
         """Scrolls as little as needed to show line `index` with `margin` lines around it."""
-        page = self.page_lines
         top = self.scroll_offset.y
+        first = self._first_before(min(index + margin, max(self.line_count() - 1, 0)), self.page_lines)
         if index < top + margin:
             self._scroll(index - margin)
-        elif index >= top + page - margin:
-            self._scroll(index + margin - page + 1)
+        elif top < first:
+            self._scroll(min(first, index))
 
     def reveal_centered(self, index: int) -> None:
         """Scrolls so that line `index` is a third down the panel, unless it is already well inside."""
-        top, page = self.scroll_offset.y, self.page_lines
-        if not top + 2 <= index < top + page - 2:
-            self._scroll(index - page // 3)
+        top = self.scroll_offset.y
+        below = min(index + 2, max(self.line_count() - 1, 0))
+        if index < top + 2 or self._first_before(below, self.page_lines) > top:
+            self._scroll(self._first_before(index, self.page_lines // 3 + 1))
 
     @property
     def page_lines(self) -> int:
-        """How many lines fit on the screen."""
-        return max(self.scrollable_content_region.height - HEADING, 1)
+        """How many screen lines are between the heading and the footer."""
+        return max(self.scrollable_content_region.height - HEADING - self.footer_height, 1)
 
     def refresh_index(self, index: int) -> None:
         """Redraws one line."""
-        self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
+        if self.wraps:
+            self.refresh()
+        else:
+            self.refresh(Region(0, index - self.scroll_offset.y + HEADING, self.size.width, 1))
 
     @property
     def base(self) -> Style:
@@ -169,7 +240,12 @@ class LineView(ScrollView, can_focus=True):
         self._turn(-1)
 
     def _turn(self, direction: int) -> None:
-        step = direction * max(self.page_lines - 1, 1)
+        top = self.scroll_offset.y
+        if self.wraps and direction < 0:
+            step = min(self._first_before(top, self.page_lines) - top, -1)
+        else:
+            shown = self.line_at(self.page_lines - 1) - top if self.wraps else self.page_lines - 1
+            step = direction * max(shown, 1)
         self._scroll(self.scroll_offset.y + step)
         self.cursor += step
 
@@ -183,8 +259,8 @@ class LineView(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Moves the cursor to the clicked line."""
-        if event.y >= HEADING:
-            self.cursor = self.scroll_offset.y + event.y - HEADING
+        if HEADING <= event.y < HEADING + self.page_lines:
+            self.cursor = self.line_at(event.y - HEADING)
 
     def on_resize(self) -> None:
         """Keeps the cursor on screen."""

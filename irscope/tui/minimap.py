@@ -1,0 +1,135 @@
+"""The minimap: an overview of a whole text in three cells per group of lines.
+
+The first says what changed: `~`, or `+` or `-` if lines were only added or removed. The second is `!` for
+spills, else `*` for matrix instructions. The third is `▌` for the hot loop, `▐` for the lines on screen, `█`
+for both.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from irscope.tui.page import ScreenLayout
+from irscope.workspace import Change, LineMarks
+
+WIDTH = 3
+# In a narrower panel, the text needs the cells.
+NARROWEST = 100
+# At most this many changed rows of a group decide which sign it has.
+_SAMPLED = 64
+_PLACES = {(False, False): " ", (True, False): "▌", (False, True): "▐", (True, True): "█"}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Consecutive screen lines: the first, the first row, and the row after the last."""
+
+    line: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Minimap:
+    """The overview of a layout in `height` groups. `marks` are those of A and B."""
+
+    layout: ScreenLayout
+    marks: tuple[LineMarks, LineMarks]
+    height: int
+
+    @cached_property
+    def _groups(self) -> Sequence[_Group]:
+        """The groups, from top to bottom; one per line if the text is shorter than the panel."""
+        lines, rows = self.layout.lines, len(self.layout.page.rows)
+        count = max(len(lines), self.height)
+        starts = [-(-place * count // self.height) for place in range(self.height)]
+        firsts = [(at, lines[at].row) for at in starts if at < len(lines)]
+        # Both lines of a row can be on a screen line of their own, in two groups.
+        ends = [max(row, after) for (_, row), (_, after) in pairwise(firsts)]
+        return [
+            _Group(at, row, max(end, row + 1)) for (at, row), end in zip(firsts, [*ends, rows], strict=True)
+        ]
+
+    @cached_property
+    def signs(self) -> Sequence[str]:
+        """The signs of each group: of its changes, and of its instructions."""
+        return [self._change(group) + self._instruction(group) for group in self._groups]
+
+    @cached_property
+    def _hot(self) -> Sequence[bool]:
+        return [
+            any(_overlaps(marks.hot, *self._lines(group, right)) for right, marks in enumerate(self.marks))
+            for group in self._groups
+        ]
+
+    def cells(self, place: int, top: int, shown: int) -> str:
+        """The cells of a group (from 0). `shown` screen lines from `top` on are on screen."""
+        groups = self._groups
+        if place >= len(groups):
+            return " " * WIDTH
+        end = groups[place + 1].line if place + 1 < len(groups) else len(self.layout.lines)
+        seen = shown < len(self.layout.lines) and groups[place].line < top + shown and top < end
+        return self.signs[place] + _PLACES[self._hot[place], seen]
+
+    def changed(self, place: int) -> bool:
+        """Whether a group has a change."""
+        return place < len(self._groups) and self._change(self._groups[place]) != " "
+
+    def target(self, place: int) -> int:
+        """The row to go to from a group: its first change, spill or matrix instruction, else its first."""
+        if place >= len(self._groups):
+            return max(len(self.layout.page.rows) - 1, 0)
+        group = self._groups[place]
+        run = self._first_run(group)
+        if run is not None:
+            return max(run[0], group.first)
+        for right, marks in enumerate(self.marks):
+            for lines in (marks.spills, marks.matrix):
+                first, end = self._lines(group, right)
+                found = bisect_left(lines, first)
+                if found < len(lines) and lines[found] < end:
+                    return self.layout.page.row_of(lines[found], bool(right))
+        return group.first
+
+    def _lines(self, group: _Group, right: int) -> tuple[int, int]:
+        """The lines of a side in a group, as the first and the one after the last."""
+        page = self.layout.page
+        return page.line_before(group.first, bool(right)), page.line_before(group.end, bool(right))
+
+    def _first_run(self, group: _Group) -> tuple[int, int] | None:
+        runs = self.layout.page.runs
+        place = bisect_right(runs, group.first, key=lambda run: run[1])
+        return runs[place] if place < len(runs) and runs[place][0] < group.end else None
+
+    def _change(self, group: _Group) -> str:
+        run = self._first_run(group)
+        if run is None:
+            return " "
+        rows = self.layout.page.rows
+        last = min(group.end, max(run[0], group.first) + _SAMPLED)
+        kinds = {
+            change & (Change.ADDED | Change.REMOVED)
+            for row in range(max(run[0], group.first), last)
+            if (change := rows[row].change)
+        }
+        return "+" if kinds == {Change.ADDED} else "-" if kinds == {Change.REMOVED} else "~"
+
+    def _instruction(self, group: _Group) -> str:
+        ranges = [(marks, *self._lines(group, right)) for right, marks in enumerate(self.marks)]
+        if any(_has(marks.spills, first, end) for marks, first, end in ranges):
+            return "!"
+        return "*" if any(_has(marks.matrix, first, end) for marks, first, end in ranges) else " "
+
+
+def _has(lines: Sequence[int], first: int, end: int) -> bool:
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] < end
+
+
+def _overlaps(ranges: Sequence[range], first: int, end: int) -> bool:
+    place = bisect_right(ranges, first, key=lambda lines: lines.stop)
+    return place < len(ranges) and ranges[place].start < end

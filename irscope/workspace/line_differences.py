@@ -1,0 +1,171 @@
+"""What changed between two aligned lines, in words: each changed piece with what it was and what it is.
+
+    #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], order = [1, 0]}>
+    #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>
+    -> threadsPerWarp: [4, 8] -> [2, 16], and shortened #blocked = #ttg.blocked<{…, threadsPerWarp = ..., …}>
+
+The pieces are larger than the changed tokens, because `4 -> 2, 8 -> 16` does not say of what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from irscope.diff.tokens import changed_pairs, changed_spans
+from irscope.model.text import split_entries
+
+Span = tuple[int, int]
+
+# A piece grows to the edges of its list or word, but not beyond this many characters on a side.
+_REACH = 60
+# In a longer line, changes are only looked for up to here: finding them takes quadratic time.
+_LONGEST = 40_000
+_ALIAS = re.compile(r"(#\w+ = #[\w.]+<\{)(.*)(\}>.*)", re.DOTALL)
+_LABEL = re.compile(r"([\w.\"-]+)\s*[=:]\s*$")
+_OPENING, _CLOSING = "[(", "])"
+# Besides blanks, the edges of a word: `tensor<64x64xf32, #mma>` has the words 64x64xf32 and #mma.
+_EDGES = frozenset(" \t,;<>[](){}=")
+_ELIDED = "…"
+# What comes before the instruction on a line of SASS or AMDGCN: its address.
+_LEAD = re.compile(r"\s*(?:/\*\w+\*/\s*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class LineChange:
+    """A piece of a line that changed. `label` is the name of the attribute, if it has one."""
+
+    label: str
+    before: str
+    after: str
+
+    @property
+    def text(self) -> str:
+        """`threadsPerWarp: [4, 8] -> [2, 16]`."""
+        sides = f"{self.before or 'nothing'} -> {self.after or 'nothing'}"
+        return f"{self.label}: {sides}" if self.label else sides
+
+
+@lru_cache(maxsize=256)
+def line_spans(left: str, right: str, raw: bool = False) -> tuple[Sequence[Span], Sequence[Span]]:
+    """The spans in which two lines differ.
+
+    `raw`: every difference counts, even of names and locations; the spans are then what is between the common
+    start and the common end.
+    """
+    if not raw:
+        return changed_spans(left, right)
+    pairs = _raw_pairs(left, right)
+    return tuple(ours for ours, _ in pairs), tuple(theirs for _, theirs in pairs)
+
+
+@lru_cache(maxsize=256)
+def first_change(left: str, right: str, raw: bool = False) -> tuple[Span, Span] | None:
+    """The first pieces of two lines that replace each other; None if only names and locations differ."""
+    left, right = left[:_LONGEST], right[:_LONGEST]
+    found = next(iter(_raw_pairs(left, right) if raw else changed_pairs(left, right)), None)
+    return found and (_piece(left, found[0]), _piece(right, found[1]))
+
+
+@lru_cache(maxsize=256)
+def line_changes(left: str, right: str, raw: bool = False) -> tuple[LineChange, ...]:
+    """The changed pieces of two aligned lines, in order."""
+    left, right = left[:_LONGEST], right[:_LONGEST]
+    found: list[LineChange] = []
+    ends = (0, 0)
+    for ours, theirs in _raw_pairs(left, right) if raw else changed_pairs(left, right):
+        if ours[0] < ends[0] and theirs[0] < ends[1]:
+            continue  # part of the piece before
+        piece, other = _piece(left, ours), _piece(right, theirs)
+        ends = piece[1], other[1]
+        label = _label(left, piece[0]) or _label(right, other[0])
+        found.append(LineChange(label, left[slice(*piece)].strip(), right[slice(*other)].strip()))
+    return tuple(dict.fromkeys(found))
+
+
+def content_span(text: str) -> Span:
+    """The span of a line without its indentation and address."""
+    found = _LEAD.match(text)
+    end = len(text.rstrip())
+    return min(found.end() if found else 0, end), end
+
+
+@lru_cache(maxsize=512)
+def elided_layouts(left: str, right: str) -> tuple[str, str]:
+    """Two lines that define layouts, with an ellipsis for the fields that are equal in both.
+
+    Other lines, and layouts without an equal or without a different field, stay as they are.
+    """
+    ours, theirs = _ALIAS.fullmatch(left), _ALIAS.fullmatch(right)
+    if ours is None or theirs is None:
+        return left, right
+    fields = split_entries(ours[2]), split_entries(theirs[2])
+    equal = set(fields[0]) & set(fields[1])
+    if not equal or equal == set(fields[0]) | set(fields[1]):
+        return left, right
+    return _elided(ours, fields[0], equal), _elided(theirs, fields[1], equal)
+
+
+def _elided(match: re.Match[str], fields: Sequence[str], equal: set[str]) -> str:
+    kept: list[str] = []
+    for field in fields:
+        shown = _ELIDED if field in equal else field
+        if not (shown == _ELIDED and kept and kept[-1] == _ELIDED):
+            kept.append(shown)
+    return f"{match[1]}{', '.join(kept)}{match[3]}"
+
+
+def _raw_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
+    """What is between the common start and the common end of two lines."""
+    if left == right:
+        return []
+    head = _common(left, right)
+    tail = _common(left[head:][::-1], right[head:][::-1])
+    return [((head, len(left) - tail), (head, len(right) - tail))]
+
+
+def _common(left: str, right: str) -> int:
+    """The length of the common start."""
+    unequal = (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    return next(unequal, min(len(left), len(right)))
+
+
+def _piece(text: str, span: Span) -> Span:
+    """The innermost list around a span, else its words, and what a span of several words has of them."""
+    start, end = span
+    left, right = _list_start(text, start), _list_end(text, end)
+    if left is not None and right is not None:
+        return left, right
+    while start > 0 and span[0] - start < _REACH and text[start - 1] not in _EDGES:
+        start -= 1
+    while end < len(text) and end - span[1] < _REACH and text[end] not in _EDGES:
+        end += 1
+    return start, end
+
+
+def _list_start(text: str, place: int) -> int | None:
+    """Where the list around `place` opens, if that is near; a list that closes before it is skipped."""
+    depth = 0
+    for at in range(place - 1, max(place - 1 - _REACH, -1), -1):
+        depth += (text[at] in _CLOSING) - (text[at] in _OPENING)
+        if depth < 0:
+            return at if text[at] == "[" else None
+    return None
+
+
+def _list_end(text: str, place: int) -> int | None:
+    """Behind the bracket that closes the list around `place`."""
+    depth = 0
+    for at in range(place, min(place + _REACH, len(text))):
+        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
+        if depth < 0:
+            return at + 1 if text[at] == "]" else None
+    return None
+
+
+def _label(text: str, start: int) -> str:
+    """The attribute whose value starts at `start`."""
+    found = _LABEL.search(text, max(start - _REACH, 0), start)
+    return found[1].strip('"') if found else ""

@@ -1,0 +1,179 @@
+"""What the lines of a stage are marked with: the hot loop, matrix instructions, spills, register pressure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irscope.analysis.kernel_loops import Loop, loop_lines
+from irscope.backends import (
+    backend_of,
+    backend_with_assembly,
+    backend_with_machine_code,
+    device_of,
+    instructions_of,
+)
+from irscope.backends.instructions import scan
+from irscope.facts.occupancy import count
+from irscope.languages.document import Document
+from irscope.model import Variant
+from irscope.model.text import pluralize
+from irscope.workspace.texts import PYTHON
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """The registers that are occupied per thread, by line (from 0) of an assembly stage.
+
+    `peak_line` is the line that needs most. `limit` is what a thread can have at most. `estimate` says that
+    the registers are virtual, as in PTX.
+    """
+
+    by_line: Mapping[int, float]
+    peak_line: int
+    limit: int
+    allocated: int | None
+    estimate: bool
+    stage: str
+
+
+@dataclass(frozen=True)
+class LineMarks:
+    """The marks of one stage of a variant; lines are counted from 0.
+
+    `hot` are the ranges of lines of the loop with most of the work; `loop` describes it ("": there is none).
+    `matrix` and `spills` are the lines of matrix instructions and of accesses to spilled values, in order.
+    """
+
+    hot: Sequence[range] = ()
+    loop: str = ""
+    matrix: Sequence[int] = ()
+    spills: Sequence[int] = ()
+    pressure: Pressure | None = None
+
+
+NO_MARKS = LineMarks()
+
+# The instructions that multiply matrices, in the stages whose instructions are not classified.
+_MLIR_MATRIX = re.compile(r"(?:tt|ttng|amdg)\.(?:dot|warp_group_dot|tc_gen5_mma)(?:_scaled)?$")
+_LLVM_MATRIX = re.compile(
+    r"asm (?:wgmma\.mma|mma\.|tcgen05\.mma)|@llvm\.(?:amdgcn\.\w*(?:mfma|wmma)|nvvm\.\w*mma)"
+)
+# ptxas allocates no more registers per thread. On CDNA, accumulation registers count too; RDNA has none.
+_MOST = {"cuda": 255}
+_CDNA_LANES = 512
+
+
+def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
+    """The marks of a stage, as far as they can be known.
+
+    Takes 10 to 100 ms, and seconds for 50,000 lines. Raises UserError if the capture is damaged.
+    """
+    if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+        return NO_MARKS
+    document = workspace.document(variant, stage)
+    hot = _hot_loop(workspace, variant, stage)
+    matrix, spills = _instructions(document, stage)
+    return LineMarks(
+        _hot_lines(workspace, variant, stage, hot) if hot else (),
+        _describe(hot) if hot else "",
+        matrix,
+        spills,
+        _pressure(workspace, variant, stage),
+    )
+
+
+def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None:
+    """The loop with most of the work, which the machine code or assembly says best."""
+    backend = backend_of(variant.target)
+    own = stage in (backend.machine_code, backend.assembly)
+    measured = stage if own else backend.assembly
+    if workspace.key(variant, measured) and workspace.available(variant, measured):
+        return next((loop for loop in workspace.loops(variant, measured) if loop.hot), None)
+    if stage not in ("ttir", "ttgir"):
+        return None
+    document = workspace.document(variant, stage)
+    matrix, _ = _instructions(document, stage)
+
+    def work(loop: Loop) -> tuple[bool, int, int]:
+        return any(line in lines for lines in loop.lines for line in matrix), loop.depth, loop.instructions
+
+    return max(workspace.loops(variant, stage), key=work, default=None)
+
+
+def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) -> Sequence[range]:
+    """The lines of the hot loop in a stage."""
+    if stage in ("ttir", "ttgir"):
+        found = [loop.lines for loop in workspace.loops(variant, stage) if loop.chain == hot.chain]
+        return sorted((lines for own in found for lines in own), key=lambda lines: lines.start)
+    if not workspace.key(variant, "ttgir"):
+        return ()
+    document = workspace.document(variant, stage)
+    if document.language == "mlir":
+        return ()
+    return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
+
+
+def _describe(loop: Loop) -> str:
+    """`line 87, 4 iterations in flight, 2 spill loads per iteration`."""
+    parts = [f"line {loop.place[1]}"]
+    if loop.pipelined > 1:
+        parts.append(f"{pluralize(loop.pipelined, 'iteration')} in flight")
+    for number, noun in ((loop.spill_loads, "spill load"), (loop.spill_stores, "spill store")):
+        if number:
+            parts.append(f"{pluralize(number, noun)} per pass")
+    return ", ".join(parts)
+
+
+def _instructions(document: Document, stage: str) -> tuple[Sequence[int], Sequence[int]]:
+    """The lines of matrix instructions and of accesses to spilled values."""
+    instructions = instructions_of(stage)
+    if instructions is None:
+        pattern = {"mlir": _MLIR_MATRIX, "llvm": _LLVM_MATRIX}.get(document.language)
+        operations = document.operations if pattern else ()
+        return [each.line for each in operations if pattern and pattern.search(each.opcode)], ()
+    matrix: list[int] = []
+    spills: list[int] = []
+    for kind, lines in scan(document.text, instructions).lines.items():
+        if kind.kind == "matrix":
+            matrix += lines
+        # In PTX, local memory holds arrays; the spills of ptxas are in SASS.
+        elif kind.kind in ("local load", "local store") and backend_with_machine_code(stage):
+            spills += lines
+    return sorted(matrix), sorted(spills)
+
+
+def _pressure(workspace: Workspace, variant: Variant, stage: str) -> Pressure | None:
+    """The register pressure of an assembly stage; None for other stages, and if it cannot be known."""
+    if not (backend_with_machine_code(stage) or backend_with_assembly(stage)):
+        return None
+    report = workspace.registers(variant, stage)
+    if report.pressure is None:
+        return None
+    limit = _limit(variant)
+    if limit is None:
+        limit = max(report.allocated or 0, round(report.peak or 0), 1)
+    return Pressure(report.pressure, report.stage_line, limit, report.allocated, report.estimate, stage)
+
+
+def _limit(variant: Variant) -> int | None:
+    """What a thread can have at most: by the instruction set, by maxnreg, and of a large block.
+
+    A partition of a multiprocessor has `lane_registers` registers per lane for the warps of a block in it.
+    None if the limits of the target are unknown.
+    """
+    device = device_of(variant.target, variant.metadata)
+    if device is None:
+        return None
+    lanes = device.lane_registers
+    limits = [_MOST.get(variant.target.backend, lanes if lanes <= _CDNA_LANES else 256)]
+    warps, asked = count(variant, "num_warps"), count(variant, "maxnreg")
+    if warps:
+        share = lanes // -(-warps // device.partitions)
+        limits.append(share // device.register_unit * device.register_unit)
+    return min([*limits, asked] if asked else limits)
