@@ -1,8 +1,10 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
-`irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
-immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
-with new. That executes FILE.py; opening a capture executes nothing. In the app, ? lists the keys and q quits.
+`irscope CAPTURE` does the same; `irscope` alone opens the home screen: recent captures, captures in this
+folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. With
+FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
+as it is compiled; r compiles again after an edit and compares old with new. That executes FILE.py; opening
+a capture executes nothing. In the app, ? lists the keys and q goes back or quits.
 
 example: irscope tui matmul.irscope
 """
@@ -23,6 +25,7 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
+    from irscope.tui.home_visits import Ended
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -36,7 +39,15 @@ _COMPILING = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument(
-        "capture", metavar="CAPTURE|FILE.py[::KERNEL]", help="the capture file, or a kernel to compile"
+        "capture",
+        metavar="CAPTURE|FILE.py[::KERNEL]",
+        nargs="?",
+        help="the capture file, or a kernel to compile (default: the home screen)",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="ignore how the capture was left: A, B, stage, sort, filter, panels",
     )
     compiling = parser.add_argument_group("to compile FILE.py[::KERNEL]")
     options.add_compilation(compiling)
@@ -45,6 +56,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
+    from irscope.cli import home
+
+    if args.capture is None:
+        check_terminal("irscope --help lists the commands that work without one")
+        return home.visit()
+    ended = _run(args)
+    return home.visit(ended=ended) if ended.choice else ended.code
+
+
+def show_sample(name: str) -> Ended:
+    """Compiles a sample while the app shows it. Raises UserError if there is no such sample."""
+    from irscope.learn.samples import find_sample
+
+    parser = argparse.ArgumentParser(prog="irscope tui")
+    add_arguments(parser)
+    return _compile(parser.parse_args(find_sample(name).arguments), from_home=True)
+
+
+def _run(args: argparse.Namespace) -> Ended:
     if args.capture.partition("::")[0].endswith(".py"):
         return _compile(args)
     for name in _COMPILING:
@@ -52,23 +82,23 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
     path = Path(args.capture)
     with Workspace(path) as workspace:
-        _check_terminal(f"irscope table {path} works without one")
-        return _show(workspace)
+        check_terminal(f"irscope table {path} works without one")
+        return _show(workspace, fresh=args.fresh)
 
 
-def _compile(args: argparse.Namespace) -> int:
+def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live_sweep import LiveSweep
 
     request = options.sweep_request(args, args.capture)
-    _check_terminal("irscope compile works without one")
+    check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
     sweep = LiveSweep(request, path, args.jobs, args.timeout)
     try:
         with Workspace(path, writable=True) as workspace:
             try:
-                code = _show(workspace, sweep)
+                ended = _show(workspace, sweep, from_home=from_home)
             finally:
                 sweep.stop()
     finally:
@@ -80,21 +110,25 @@ def _compile(args: argparse.Namespace) -> int:
         print(f"browse: irscope {name}   compare: irscope table {name}")
     elif sweep.problem:
         raise UserError(sweep.problem)
-    return code
+    return ended
 
 
-def _check_terminal(instead: str) -> None:
+def check_terminal(instead: str) -> None:
     """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
     # textual-serve runs the app on pipes, with its own driver.
     if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
         raise UserError(f"the app needs a terminal; {instead}")
 
 
-def _show(workspace: Workspace, producer: LiveSweep | None = None) -> int:
-    """Runs the app until the user quits."""
+def _show(
+    workspace: Workspace, producer: LiveSweep | None = None, fresh: bool = False, from_home: bool = False
+) -> Ended:
+    """Runs the app until the user quits or picks what to open next."""
     from irscope.tui.app import run as run_app
+    from irscope.tui.home_visits import Start
+    from irscope.tui.state_file import StateFolder
 
-    return run_app(workspace, producer)
+    return run_app(workspace, producer, start=Start(StateFolder(), fresh, from_home=from_home))
 
 
 def _tidy(path: Path, temporary: bool) -> bool:

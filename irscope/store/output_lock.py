@@ -6,8 +6,11 @@ SQLite locks transactions. This locks the file for all of them, so that no secon
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import UserError
@@ -20,8 +23,24 @@ except ImportError:  # Windows has no such locks
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _MAX_HOLDER = 200
+_PLANNED = re.compile(r"planned ([0-9]{1,9})")
+# `find_writer` holds a lock for microseconds; a writer tries again so often, after so many seconds.
+_TRIES, _PAUSE = 5, 0.02
 # The locks of this process by path: the operating system does not refuse a process its own lock.
 _held: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWriter:
+    """The last writer of a capture that is not complete.
+
+    `running`: it still holds its lock; else it was killed. `holder` is its process and command, one line;
+    `planned` the number of variants that the capture has once the writer is done, None if that is unknown.
+    """
+
+    running: bool
+    holder: str
+    planned: int | None
 
 
 class OutputLock:
@@ -38,6 +57,17 @@ class OutputLock:
         if fcntl is not None:
             self._descriptor = _locked(self._path, shown)
         _held[self._path] = os.getpid()
+        self.plan(None)
+
+    def plan(self, variants: int | None) -> None:
+        """Records in the lock's file who holds it, and how many variants the capture will have."""
+        if self._descriptor < 0 or _held.get(self._path) != os.getpid():
+            return
+        command = one_line(clipped(shlex.join(sys.argv), _MAX_HOLDER // 2))
+        lines = [f"process {os.getpid()} ({command})", *([] if variants is None else [f"planned {variants}"])]
+        text = "\n".join(lines).encode("utf-8", "replace")
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))
 
     def release(self) -> None:
         """Releases the lock and removes its file; does nothing in a process forked from the holder."""
@@ -54,25 +84,59 @@ def lock_file(path: Path) -> Path:
     return Path(os.path.realpath(path) + "-lock")
 
 
+def find_writer(path: Path) -> FoundWriter | None:
+    """The writer that has the capture at `path` open, or that was killed before it could close it.
+
+    None if there is none, if it is this process, or if the file system has no locks.
+    """
+    name = str(lock_file(path))
+    # Opening and closing the file of a lock of our own would release that lock.
+    if fcntl is None or _held.get(name) == os.getpid():
+        return None
+    try:
+        descriptor = os.open(name, os.O_RDONLY | _FLAGS & ~(os.O_RDWR | os.O_CREAT))
+    except OSError:
+        return None
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        # The last holder may have released it and removed its file in between.
+        return _written(descriptor, running=False) if os.fstat(descriptor).st_nlink else None
+    except (BlockingIOError, PermissionError):
+        return _written(descriptor, running=True)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _written(descriptor: int, running: bool) -> FoundWriter:
+    """What a writer wrote into the file of its lock."""
+    holder, _, rest = os.pread(descriptor, 2 * _MAX_HOLDER, 0).decode("utf-8", "replace").partition("\n")
+    planned = _PLANNED.match(rest)
+    holder = one_line(clipped(holder, _MAX_HOLDER)) or "another process"
+    return FoundWriter(running, holder, int(planned[1]) if planned else None)
+
+
 def _locked(path: str, shown: Path) -> int:
     """The descriptor of a locked file at `path`. Raises UserError if another process has it locked."""
+    tries = 0
     while True:
         descriptor = os.open(path, _FLAGS, 0o644)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
-            holder = os.pread(descriptor, _MAX_HOLDER, 0).decode("utf-8", "replace")
+            holder = _written(descriptor, running=True).holder
             os.close(descriptor)
-            raise _busy(shown, one_line(holder.strip()) or "another process") from error
+            tries += 1
+            if tries == _TRIES:
+                raise _busy(shown, holder) from error
+            time.sleep(_PAUSE)
+            continue
         except OSError:  # a file system without locks
             pass
         if os.fstat(descriptor).st_nlink:  # else its last holder has just removed it
-            break
+            return descriptor
         os.close(descriptor)
-    os.ftruncate(descriptor, 0)
-    command = clipped(shlex.join(sys.argv), _MAX_HOLDER // 2)
-    os.pwrite(descriptor, f"process {os.getpid()} ({command})".encode("utf-8", "replace"), 0)
-    return descriptor
 
 
 def _busy(shown: Path, holder: str) -> UserError:

@@ -1,0 +1,126 @@
+"""An app with a home screen, which opens captures and pages over it, and leaves the rest to its caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on
+
+from irscope.model import UserError
+from irscope.tui.background import Background
+from irscope.tui.home_entries import HomeEntry, Section
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.home import HomeScreen
+from irscope.tui.screens.manual import ManualScreen
+from irscope.tui.settings import Settings
+from irscope.tui.state_file import StateFolder
+from irscope.tui.theme_preview import ThemePreview
+from irscope.tui.widgets.home_view import HomeView
+from irscope.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the app ended: the exit code, and the lesson or sample to open, which must be compiled first.
+
+    `home`: the user wants to be at the home screen next.
+    """
+
+    code: int
+    choice: HomeEntry | None = None
+    home: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the app starts.
+
+    `states` has how captures were left; without it the app remembers nothing and has no home screen.
+    `fresh`: the capture opens as if for the first time. Without a capture, the home screen opens with the
+    cursor in `section` and shows `message`. `from_home`: the user came from the home screen, and q ends the
+    app with `Ended.home`.
+    """
+
+    states: StateFolder | None = None
+    fresh: bool = False
+    section: Section = Section.RECENT
+    message: str = ""
+    from_home: bool = False
+
+
+class HomeVisits(ThemePreview):
+    """Opens the home screen and what the user picks there. Does nothing without a `_states` folder."""
+
+    def __init__(self, settings: Settings, states: StateFolder | None) -> None:
+        super().__init__()
+        self._settings = settings
+        self._states = states
+        self._background = Background()
+        self._opened: list[Workspace] = []
+        # What the caller of the app is to open.
+        self.choice: HomeEntry | None = None
+        self.wants_home = False
+
+    def home_screen(self, start: Section, bottom: bool, problem: str = "") -> HomeScreen:
+        """A home screen with the cursor in section `start`."""
+        return HomeScreen(self._background, self._states or StateFolder(), start, bottom, problem)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A visitor of `irscope serve` does not see the captures of its owner."""
+        if action == "home":
+            return self._states is not None and not self.is_web
+        return super().check_action(action, parameters)
+
+    def action_home(self) -> None:
+        """Opens the home screen, or returns to it if this capture was opened from it."""
+        screen = self.screen
+        if isinstance(screen, CompareScreen) and screen.check_action("return_home", ()):
+            screen.action_return_home()
+        else:
+            self.push_screen(self.home_screen(Section.RECENT, bottom=False))
+
+    @on(HomeView.Opened)
+    def _open(self, message: HomeView.Opened) -> None:
+        entry = message.entry
+        if entry.missing:
+            self.notify(f"{entry.detail} does not exist any more", severity="warning", markup=False)
+        elif entry.capture and entry.path is not None:
+            self._open_capture(entry.path)
+        elif entry.section is Section.MANUAL and entry.path is not None:
+            self.push_screen(ManualScreen(entry.name, entry.path, self._background))
+        else:
+            self.choice = entry
+            self.exit()
+
+    def _open_capture(self, path: Path) -> None:
+        """Opens a capture over the home screen."""
+        try:
+            workspace = Workspace(path)
+            if not workspace.variants:
+                workspace.close()
+                raise UserError(f"{path} has no variants yet; `irscope compile` adds some")
+        except UserError as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self._opened.append(workspace)
+
+        def go_home() -> None:
+            self.pop_screen()
+            self._opened.remove(workspace)
+            self._background.later(workspace.close)
+
+        states = self._states if self._settings.restore else None
+        self.push_screen(
+            CompareScreen(workspace, self._background, self._settings, states=states, go_home=go_home)
+        )
+
+    def return_home(self) -> None:
+        """Ends the app; its caller shows the home screen."""
+        self.wants_home = True
+        self.exit()
+
+    def close_opened(self) -> None:
+        """Closes the captures that were opened from the home screen."""
+        for workspace in self._opened:
+            workspace.close()
