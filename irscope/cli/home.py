@@ -22,15 +22,16 @@ def visit(section: Section | None = None, ended: Ended | None = None) -> int:
     from irscope.tui.state_file import StateFolder
 
     section = section or Sections.RECENT
-    message = ""
+    entry = message = ""
     while True:
         if ended is None or ended.home:
-            ended = run_app(None, start=Start(StateFolder(), section=section, message=message))
+            start = Start(StateFolder(), section=section, entry=entry, message=message)
+            ended = run_app(None, start=start)
         if ended.choice is None:
             if ended.home:
                 continue
             return ended.code
-        section, message = ended.choice.section, ""
+        section, entry, message = ended.choice.section, ended.choice.name, ""
         try:
             ended = _open(ended.choice)
         except (UserError, KeyboardInterrupt) as error:

@@ -10,6 +10,7 @@ from textual import events, on
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -73,7 +74,7 @@ class IrscopeApp(HomeVisits):
     def get_default_screen(self) -> Screen[None]:
         """The main screen, the one that waits for the plan of a compilation, or the home screen."""
         if self._workspace is None:
-            return self.home_screen(self._start.section, bottom=True, problem=self._start.message)
+            return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
             return OpeningScreen(LiveConnection(self._producer))
         return self._main_screen(self._workspace)
@@ -146,6 +147,11 @@ class IrscopeApp(HomeVisits):
             self._driver.flush()
         off = "Mouse capture off: the terminal selects text; m turns it on"
         self.notify("Mouse capture on" if self._mouse else off)
+
+    @on(Driver.SignalResume)
+    def _repaint(self) -> None:
+        """Draws everything again after Ctrl+Z and fg: the terminal has lost the screen."""
+        self.refresh(layout=True)
 
     def on_mount(self) -> None:
         """Applies the config file's theme and keys; shows its errors."""

@@ -56,7 +56,7 @@ HELP = key("question_mark", "app.help", "Help: first the keys of this panel", "h
 SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
 QUIT = key("q", "app.ask_to_quit", "Quit; q again or Enter quits, Escape stays", "quit", name="app.quit")
 # In every screen over the main one.
-LEAVE = KeyGroup("In a screen over the main one", (key("q,escape", "close", "Go back", "back"), EXPLAIN))
+LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, key("q,escape", "close", "Go back", "back")))
 # In screens that show a text from top to bottom.
 READ = KeyGroup(
     "In a screen of text",

@@ -38,13 +38,14 @@ class Start:
 
     `states` has how captures were left; without it the app remembers nothing and has no home screen.
     `fresh`: the capture opens as if for the first time. Without a capture, the home screen opens with the
-    cursor in `section` and shows `message`. `from_home`: the user came from the home screen, and q ends the
-    app with `Ended.home`.
+    cursor in `section`, at `entry` if there is one, and shows `message`. `from_home`: the user came from the
+    home screen, and q ends the app with `Ended.home`.
     """
 
     states: StateFolder | None = None
     fresh: bool = False
     section: Section = Section.RECENT
+    entry: str = ""
     message: str = ""
     from_home: bool = False
 
@@ -62,9 +63,10 @@ class HomeVisits(ThemePreview):
         self.choice: HomeEntry | None = None
         self.wants_home = False
 
-    def home_screen(self, start: Section, bottom: bool, problem: str = "") -> HomeScreen:
-        """A home screen with the cursor in section `start`."""
-        return HomeScreen(self._background, self._states or StateFolder(), start, bottom, problem)
+    def home_screen(self, start: Start, bottom: bool) -> HomeScreen:
+        """A home screen; `bottom`: there is no screen to go back to."""
+        states = self._states or StateFolder()
+        return HomeScreen(self._background, states, start.section, bottom, start.message, start.entry)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A visitor of `irscope serve` does not see the captures of its owner."""
@@ -78,7 +80,7 @@ class HomeVisits(ThemePreview):
         if isinstance(screen, CompareScreen) and screen.check_action("return_home", ()):
             screen.action_return_home()
         else:
-            self.push_screen(self.home_screen(Section.RECENT, bottom=False))
+            self.push_screen(self.home_screen(Start(), bottom=False))
 
     @on(HomeView.Opened)
     def _open(self, message: HomeView.Opened) -> None:

@@ -95,12 +95,15 @@ APP = KeyGroup("The app", (RECOMPILE, HOME, RETURN, HELP, SUSPEND, QUIT))
 # The bindings of the app itself, which every screen has.
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 
-# The bindings of the main screen; those of its panels come in addition.
-MAIN = tuple(
-    binding
-    for group in (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
-    for binding in group.bindings
-    if binding not in EVERYWHERE
+# The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
+MAIN = (
+    BACK,
+    *(
+        binding
+        for group in (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
+        for binding in group.bindings
+        if binding not in (*EVERYWHERE, BACK)
+    ),
 )
 _MAIN_PANELS: tuple[type[LineView], ...] = (
     VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,

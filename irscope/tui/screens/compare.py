@@ -249,9 +249,10 @@ class CompareScreen(Screen[None]):
 
     @on(SearchBar.Canceled, "#filter")
     def _cancel_filter(self) -> None:
+        if self.focused is self._filter:
+            self.table.focus()
         self._filter.value = ""
         self._filter.display = False
-        self.table.focus()
 
     # Actions; controllers have the others.
 

@@ -40,7 +40,7 @@ class HomeBar(Bar):
 
 
 class HomeScreen(FilteringScreen[None]):
-    """Lists what there is to open; `start` is the section with the cursor. The app opens entries.
+    """Lists what there is to open; the cursor starts in section `start`, at `entry` if it has that one.
 
     `bottom`: there is no screen to go back to. `problem` is shown in the last line.
     """
@@ -50,7 +50,13 @@ class HomeScreen(FilteringScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*FILTER_KEYS, *LEAVE.bindings]
 
     def __init__(
-        self, background: Background, states: StateFolder, start: Section, bottom: bool, problem: str = ""
+        self,
+        background: Background,
+        states: StateFolder,
+        start: Section,
+        bottom: bool,
+        problem: str = "",
+        entry: str = "",
     ) -> None:
         super().__init__()
         self._background = background
@@ -58,6 +64,7 @@ class HomeScreen(FilteringScreen[None]):
         self._start: Section | None = start
         self._bottom = bottom
         self._problem = problem
+        self._entry = entry
         self._folder = Path.cwd()
         self.search_bar.placeholder = "filter: words of a name, kernel, target or section"
 
@@ -94,6 +101,8 @@ class HomeScreen(FilteringScreen[None]):
         view.show(Section.RECENT, await run(recent_entries, states, self._folder))
         here = await run(folder_entries, self._folder)
         view.show(Section.HERE, here)
+        if self._start in (Section.RECENT, Section.HERE) and (states or here):
+            self._place_cursor()
         for section, entries in _FIXED.items():
             view.show(section, await run(entries))
         self._place_cursor()
@@ -110,6 +119,7 @@ class HomeScreen(FilteringScreen[None]):
             start, self._start = self._start, None
             wanted = (start, Section.RECENT, Section.HERE, Section.LESSONS)
             view.go_to_section(next((section for section in wanted if view.entries(section)), start))
+            view.go_to_section(start, self._entry)
 
     def filter_lines(self, query: str) -> None:
         """Shows only entries that match."""

@@ -22,7 +22,7 @@ _FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}
 _DEFAULT_FEW = 6
 # The widths of kernel, target, variants and time after the name, in narrow and in wide terminals.
 _CELLS, _WIDE_CELLS, _WIDE = (16, 9, 8, 14), (30, 22, 9, 16), 120
-_GAP = 2
+_GAP, _MAX_NAME = 2, 60
 # Of the name of a lesson, sample or page that has a title after it.
 _NAME = 24
 
@@ -75,10 +75,10 @@ class HomeView(LineView):
         self._lay_out()
         self.cursor = next((i for i, (_, one) in enumerate(self._lines) if isinstance(one, HomeEntry)), 0)
 
-    def go_to_section(self, section: Section) -> None:
-        """Moves the cursor to the first entry of a section."""
+    def go_to_section(self, section: Section, name: str = "") -> None:
+        """Moves the cursor to the first entry of a section, or to the one called `name`."""
         for index, (owner, one) in enumerate(self._lines):
-            if owner is section and isinstance(one, HomeEntry):
+            if owner is section and isinstance(one, HomeEntry) and name in ("", one.name):
                 self.scroll_to(y=max(index - 1, 0), animate=False, force=True)
                 self.cursor = index
                 return
@@ -86,9 +86,15 @@ class HomeView(LineView):
     def _lay_out(self) -> None:
         here = self._lines[self.cursor] if self.cursor < len(self._lines) else None
         self._lines = []
-        for section in Section:
-            found = [entry for entry in self._lists.get(section, ()) if entry.matches(self._query)]
-            few = len(found) if self._query or section in self._unfolded else _FEW.get(section, _DEFAULT_FEW)
+        matching = {
+            section: [entry for entry in self._lists.get(section, ()) if entry.matches(self._query)]
+            for section in Section
+        }
+        sizes = {section: self._shown(section, len(found)) for section, found in matching.items()}
+        free = self.page_lines - sum(size + bool(size) for size in sizes.values())
+        for section, found in matching.items():
+            few = min(len(found), sizes[section] + max(free, 0))
+            free -= few - sizes[section]
             if found:
                 hidden = len(found) - few
                 more = f"   {hidden} more: Enter" if hidden > 0 else ""
@@ -97,6 +103,16 @@ class HomeView(LineView):
         self.lines_changed()
         if here is not None:
             self.set_reactive(LineView.cursor, self._find(here))
+
+    def _shown(self, section: Section, count: int) -> int:
+        """How many of `count` entries are shown even if the screen is full."""
+        whole = bool(self._query) or section in self._unfolded
+        return count if whole else min(count, _FEW.get(section, _DEFAULT_FEW))
+
+    def on_resize(self) -> None:
+        """Shows as many entries as fit."""
+        self._lay_out()
+        super().on_resize()
 
     def _find(self, line: tuple[Section, HomeEntry | str]) -> int:
         """The line of the same entry, or of the title of the same section."""
@@ -146,7 +162,7 @@ class HomeView(LineView):
     def _row(self, name: str, cells: Sequence[str], width: int) -> str:
         """The name and the cells of a capture, in columns."""
         sizes = _WIDE_CELLS if width >= _WIDE else _CELLS
-        room = max(width - sum(sizes) - _GAP * len(sizes) - 4, 12)
+        room = min(max(width - sum(sizes) - _GAP * len(sizes) - 4, 12), _MAX_NAME)
         parts = [_cell(name, room), *(_cell(cell, size) for cell, size in zip(cells, sizes, strict=False))]
         return (" " * _GAP).join(parts)
 
