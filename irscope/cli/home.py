@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.tui.home_entries import HomeEntry, Section
+    from irscope.tui.home_sections import HomeEntry, Section
     from irscope.tui.home_visits import Ended
 
 
@@ -17,7 +17,7 @@ def visit(section: Section | None = None, ended: Ended | None = None) -> int:
     `ended` is how an app ended that ran before: its choice is opened first.
     """
     from irscope.tui.app import run as run_app
-    from irscope.tui.home_entries import Section as Sections
+    from irscope.tui.home_sections import Section as Sections
     from irscope.tui.home_visits import Start
     from irscope.tui.state_file import StateFolder
 

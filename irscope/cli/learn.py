@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if args.lesson is None and terminal and not (args.text or args.check):
         from irscope.cli import home
-        from irscope.tui.home_entries import Section
+        from irscope.tui.home_sections import Section
 
         return home.visit(Section.LESSONS)
     if args.lesson is None:

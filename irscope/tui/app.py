@@ -22,7 +22,6 @@ from irscope.tui.live_connection import LiveConnection, Producer
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.opening import OpeningScreen
-from irscope.tui.screens.quit import QuitScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace, apply_events
 
@@ -128,6 +127,8 @@ class IrscopeApp(HomeVisits):
         if not self._settings.confirm_quit:
             self.exit()
             return
+
+        from irscope.tui.screens.quit import QuitScreen
 
         def answered(quits: bool | None) -> None:
             if quits:

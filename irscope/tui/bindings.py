@@ -69,6 +69,13 @@ READ = KeyGroup(
 # The same in screens whose `/` filters a list.
 FILTER = key("slash", "search", "Filter: words of a line, in any case", "filter", "/", name="search")
 FILTER_KEYS = (FILTER, *READ.bindings[1:])
+IN_HOME = KeyGroup(
+    "In the home screen",
+    (
+        key("enter", "open", "Open what is under the cursor; on a title, show all of it", "open"),
+        key("r", "screen.refresh_lists", "Look for captures again", "refresh", name="refresh_lists"),
+    ),
+)
 ASK = KeyGroup(
     "When irscope asks whether to quit",
     (key("q,enter,y", "confirm", "Quit", "quit"), key("escape,n", "stay", "Stay", "stay")),

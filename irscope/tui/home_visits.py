@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import on
 
 from irscope.model import UserError
 from irscope.tui.background import Background
-from irscope.tui.home_entries import HomeEntry, Section
+from irscope.tui.home_sections import EntryOpened, HomeEntry, Section
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.home import HomeScreen
-from irscope.tui.screens.manual import ManualScreen
 from irscope.tui.settings import Settings
 from irscope.tui.state_file import StateFolder
 from irscope.tui.theme_preview import ThemePreview
-from irscope.tui.widgets.home_view import HomeView
 from irscope.workspace import Workspace
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.home import HomeScreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class HomeVisits(ThemePreview):
 
     def home_screen(self, start: Start, bottom: bool) -> HomeScreen:
         """A home screen; `bottom`: there is no screen to go back to."""
+        from irscope.tui.screens.home import HomeScreen  # most runs do not show it
+
         states = self._states or StateFolder()
         return HomeScreen(self._background, states, start.section, bottom, start.message, start.entry)
 
@@ -82,14 +85,16 @@ class HomeVisits(ThemePreview):
         else:
             self.push_screen(self.home_screen(Start(), bottom=False))
 
-    @on(HomeView.Opened)
-    def _open(self, message: HomeView.Opened) -> None:
+    @on(EntryOpened)
+    def _open(self, message: EntryOpened) -> None:
         entry = message.entry
         if entry.missing:
             self.notify(f"{entry.detail} does not exist any more", severity="warning", markup=False)
         elif entry.capture and entry.path is not None:
             self._open_capture(entry.path)
         elif entry.section is Section.MANUAL and entry.path is not None:
+            from irscope.tui.screens.manual import ManualScreen  # importing Markdown takes a while
+
             self.push_screen(ManualScreen(entry.name, entry.path, self._background))
         else:
             self.choice = entry

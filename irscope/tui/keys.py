@@ -13,9 +13,22 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
-from irscope.tui.bindings import ASK, EXPLAIN, HELP, LEAVE, MOVE, QUIT, READ, SEARCH, SUSPEND, KeyGroup, key
+from irscope.tui.bindings import (
+    ASK,
+    EXPLAIN,
+    FILTER_KEYS,
+    HELP,
+    IN_HOME,
+    LEAVE,
+    MOVE,
+    QUIT,
+    READ,
+    SEARCH,
+    SUSPEND,
+    KeyGroup,
+    key,
+)
 from irscope.tui.screens import OVERLAYS, Overlay
-from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -109,15 +122,13 @@ _MAIN_PANELS: tuple[type[LineView], ...] = (
     VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
 )  # fmt: skip
 
-# The screens with groups of keys of their own.
-_LISTED = (*OVERLAYS, HomeScreen)
 # The groups in the order of the help.
 SECTIONS: Sequence[KeyGroup] = (
     COMPARE,
     *(panel.KEYS for panel in _MAIN_PANELS),
     LESSON,
     *(group for overlay in OVERLAYS for group in overlay.KEYS),
-    *HomeScreen.KEYS,
+    IN_HOME,
     LEAVE,
     READ,
     MOVE,
@@ -134,7 +145,7 @@ def help_groups(screen: Screen[object]) -> list[KeyGroup]:
     first: list[KeyGroup] = []
     if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
         first.append(screen.focused.KEYS)
-    if isinstance(screen, _LISTED):
+    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
         first += [*screen.KEYS, READ, LEAVE, MOVE, APP]
     else:
         first += [LESSON] if screen.query("#lesson") else []
@@ -167,7 +178,7 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
 
     An action runs in the panel that owns it, which gets the focus.
     """
-    if isinstance(screen, _LISTED):
+    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
         yield from _commands(screen, _own_groups(screen), keymap)
         panels: Sequence[type[LineView]] = screen.PANELS
     elif screen.query("#variants"):
@@ -192,14 +203,15 @@ def _scopes() -> Iterator[Sequence[Binding]]:
     """The bindings that are active at the same time: in a panel of the main screen, or of another screen."""
     for panel in _MAIN_PANELS:
         yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
-    for overlay in _LISTED:
+    yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
+    for overlay in OVERLAYS:
         own = [binding for group in _own_groups(overlay) for binding in group.bindings]
         yield own
         for panel in overlay.PANELS:
             yield [*own, *panel.KEYS.bindings, *MOVE.bindings]
 
 
-def _own_groups(overlay: type[Overlay | HomeScreen] | Overlay | HomeScreen) -> list[KeyGroup]:
+def _own_groups(overlay: type[Overlay] | Overlay | ReadingScreen[object]) -> list[KeyGroup]:
     """The groups of a screen itself, without those of its panels."""
     panels = [panel.KEYS for panel in overlay.PANELS]
     kind = overlay if isinstance(overlay, type) else type(overlay)
@@ -227,7 +239,12 @@ class _Run:
     async def __call__(self) -> None:
         if self._owner.can_focus:
             self._owner.focus()
-        await self._owner.run_action(self._action)
+        app = self._owner.app
+        if not await app.run_action(self._action, self._owner):
+            from irscope.tui.key_advice import reason  # made from this module
+
+            if why := reason(app, self._action):
+                app.notify(why, markup=False)
 
 
 def as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:

@@ -157,7 +157,9 @@ def _modified(file: Path) -> float:
 
 
 def _default_folder() -> Path:
-    import platformdirs
+    base = os.environ.get("IRSCOPE_STATE")
+    if not base:
+        import platformdirs
 
-    base = os.environ.get("IRSCOPE_STATE") or platformdirs.user_state_path("irscope", appauthor=False)
+        base = platformdirs.user_state_dir("irscope", appauthor=False)
     return Path(base) / "captures"

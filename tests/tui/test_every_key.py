@@ -28,7 +28,7 @@ from irscope.store import CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
-from irscope.tui.home_entries import Section
+from irscope.tui.home_sections import Section
 from irscope.tui.home_visits import Start
 from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen

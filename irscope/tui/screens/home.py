@@ -13,8 +13,6 @@ from textual.binding import BindingType
 from irscope.tui.background import Background
 from irscope.tui.bindings import FILTER_KEYS, LEAVE, KeyGroup
 from irscope.tui.home_entries import (
-    HomeEntry,
-    Section,
     described,
     folder_entries,
     lesson_entries,
@@ -23,6 +21,7 @@ from irscope.tui.home_entries import (
     sample_entries,
     writing_entries,
 )
+from irscope.tui.home_sections import HomeEntry, Section
 from irscope.tui.screens.reading import FilteringScreen
 from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import Bar, KeyHints, Label

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from typing import ClassVar
 
 from textual import on
 from textual.screen import Screen, ScreenResultType
 from textual.widgets import Input
 
 from irscope.model.text import pluralize
+from irscope.tui.bindings import KeyGroup
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
 
 
 class ReadingScreen(Screen[ScreenResultType]):
     """Has the keys of `bindings.READ` for the panel `reading`; `compose` must yield `search_bar`."""
+
+    # The groups of keys of its own, and its panels with keys.
+    KEYS: ClassVar[Sequence[KeyGroup]] = ()
+    PANELS: ClassVar[Sequence[type[LineView]]] = ()
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,12 +8,11 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
-from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model.text import display_line
-from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.home_entries import HomeEntry, Section
+from irscope.tui.bindings import IN_HOME, KeyGroup
+from irscope.tui.home_sections import EntryOpened, HomeEntry, Section
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import HEADING, LineView
 
@@ -30,22 +29,9 @@ _NAME = 24
 class HomeView(LineView):
     """Sections and their entries; Enter on a title unfolds its section."""
 
-    KEYS: ClassVar[KeyGroup] = KeyGroup(
-        "In the home screen",
-        (
-            key("enter", "open", "Open what is under the cursor; on a title, show all of it", "open"),
-            key("r", "screen.refresh_lists", "Look for captures again", "refresh", name="refresh_lists"),
-        ),
-    )
+    KEYS: ClassVar[KeyGroup] = IN_HOME
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"home--section", "home--missing"}
-
-    class Opened(Message):
-        """The user wants to open an entry."""
-
-        def __init__(self, entry: HomeEntry) -> None:
-            super().__init__()
-            self.entry = entry
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +115,7 @@ class HomeView(LineView):
     def action_open(self) -> None:
         """Opens an entry, or unfolds a section or folds it."""
         if self.current is not None:
-            self.post_message(self.Opened(self.current))
+            self.post_message(EntryOpened(self.current))
         elif self._lines:
             self._unfolded ^= {self._lines[self.cursor][0]}
             self._lay_out()
