@@ -186,10 +186,10 @@ def forget(pilot: Pilot[None]) -> int:
     return int(view.cursor)
 
 
-def at_samples(pilot: Pilot[None]) -> int:
+def at_manual(pilot: Pilot[None]) -> int:
     """The title of a section that is not shown completely."""
     view = one(pilot, HomeView)
-    return next(row for row in view.landmarks() if "Samples" in view.plain_text(row))
+    return next(row for row in view.landmarks() if "Manual" in view.plain_text(row))
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:
@@ -351,7 +351,7 @@ READ = {
     "change(-1)": Trial(cursor(WhyView), ("W", "G"), less),
 }
 HOME = {
-    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_samples),
+    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_manual),
     "refresh_lists": Trial(
         lambda pilot: len(one(pilot, HomeView).entries(Section.RECENT)), ("H",), more, HomeView, forget
     ),
