@@ -147,7 +147,10 @@ def _checked(found: dict[str, object]) -> CaptureState:
         ):
             raise TypeError(field.name)
         values[field.name] = value
-    return CaptureState(**values)  # type: ignore[arg-type]  # checked above
+    state = CaptureState(**values)  # type: ignore[arg-type]  # checked above
+    if not os.path.isabs(state.path):  # noqa: PTH117 - the path of another machine stays text
+        raise ValueError("path")
+    return state
 
 
 def _modified(file: Path) -> float:

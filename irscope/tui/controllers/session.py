@@ -101,5 +101,9 @@ def _detail(name: str) -> Detail:
 
 
 def _opened(panel: Widget) -> bool:
-    """Whether the user opened it; by default, its display depends on the size of the terminal."""
-    return panel.display and panel.styles.inline.has_rule("display")
+    """Whether the user opened it; by default, its display depends on the size of the terminal.
+
+    `panel.display` would be false while the app ends.
+    """
+    styles = panel.styles.inline
+    return styles.has_rule("display") and styles.display != "none"
