@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show_sample(name: str) -> Ended:
     """Compiles a sample while the app shows it. Raises UserError if there is no such sample."""
-    from irscope.learn.samples import find_sample
+    from irscope.learn.sample_commands import find_sample
 
     parser = argparse.ArgumentParser(prog="irscope tui")
     add_arguments(parser)
@@ -115,8 +115,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
 
 def check_terminal(instead: str) -> None:
     """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
-    # textual-serve runs the app on pipes, with its own driver.
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) and not _in_browser():
         raise UserError(f"the app needs a terminal; {instead}")
 
 
@@ -128,7 +127,14 @@ def _show(
     from irscope.tui.home_visits import Start
     from irscope.tui.state_file import StateFolder
 
-    return run_app(workspace, producer, start=Start(StateFolder(), fresh, from_home=from_home))
+    # In a browser, a visitor must neither see the captures of this user nor change how they open.
+    states = None if _in_browser() else StateFolder()
+    return run_app(workspace, producer, start=Start(states, fresh, from_home=from_home))
+
+
+def _in_browser() -> bool:
+    """Whether textual-serve runs the app: on pipes, with its own driver."""
+    return "TEXTUAL_DRIVER" in os.environ
 
 
 def _tidy(path: Path, temporary: bool) -> bool:

@@ -123,8 +123,9 @@ class IrscopeApp(HomeVisits):
         self.push_screen(HelpScreen(keys.help_groups(self.screen), shown))
 
     def action_ask_to_quit(self) -> None:
-        """Quits, after a question if the config file does not forbid it."""
-        if not self._settings.confirm_quit:
+        """Quits; if a capture is open, after a question, which the config file can forbid."""
+        has_main_screen = any(isinstance(screen, CompareScreen) for screen in self.screen_stack)
+        if not (has_main_screen and self._settings.confirm_quit):
             self.exit()
             return
 

@@ -82,7 +82,7 @@ def lesson_entries() -> list[HomeEntry]:
 
 def sample_entries() -> list[HomeEntry]:
     """The samples; opening one compiles it."""
-    from irscope.learn.samples import samples
+    from irscope.learn.sample_commands import samples
 
     return [
         HomeEntry(
@@ -94,7 +94,7 @@ def sample_entries() -> list[HomeEntry]:
 
 def manual_entries() -> list[HomeEntry]:
     """The pages of the manual."""
-    from irscope.learn.manual import manual_pages
+    from irscope.learn.manual_pages import manual_pages
 
     return [HomeEntry(Section.MANUAL, page.title, (), str(page.path), page.path) for page in manual_pages()]
 

@@ -44,7 +44,6 @@ async def test_a_capture_opens_and_q_returns(tmp_path: Path, monkeypatch: pytest
         await press(pilot, "q")
         assert isinstance(app.screen, HomeScreen)
         assert "Recent captures (1)" in drawn(view(pilot))
-        await press(pilot, "q")
         await pilot.press("q")
         await pilot.pause()
     assert not app.is_running

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.strip import Strip
 
-from irscope.learn.manual import ManualPage
+from irscope.learn.manual_pages import ManualPage
 from irscope.model.text import display_line
 from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, READ
