@@ -123,6 +123,7 @@ class HomeScreen(FilteringScreen[None]):
     def filter_lines(self, query: str) -> None:
         """Shows only entries that match."""
         self.query_one(HomeView).filter(query)
+        self._describe()
 
     @on(LineView.CursorMoved)
     def _describe(self) -> None:
