@@ -28,6 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 50, 50)
     # Stages that tests derive from captures must not reach the user's cache folder, nor come from there.
     os.environ["IRSCOPE_CACHE"] = tempfile.mkdtemp(prefix="irscope-tests-")
+    # Nor are captures of tests the user's recent ones.
+    os.environ["IRSCOPE_STATE"] = tempfile.mkdtemp(prefix="irscope-tests-")
     _stay_on_one_core()
 
 

@@ -27,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     settings = load(path)
     print(one_line(f"theme  {settings.theme or 'textual-dark (default)'}"))
     print(f"stage  {settings.stage or 'the first that differs in more than shapes (default)'}")
+    print(f"confirm_quit  {str(settings.confirm_quit).lower()}")
+    print(f"restore  {str(settings.restore).lower()}")
     for action, key in settings.keys.items():
         print(one_line(f"key    {action} = {key}"))
     return 0

@@ -1,7 +1,8 @@
 """Learn why autotune recompiles, in lessons with IR that this machine compiles.
 
-Without LESSON, lists the lessons. A lesson compiles its own capture, asks a question, shows the IR and then
+A lesson compiles its own capture, asks a question, shows the IR and then
 the answer: in the app, where . goes forward and , back; with --text, or without a terminal, as Markdown.
+Without LESSON the app opens with the list of lessons; without a terminal, the list is printed.
 Compiling executes the lesson's Python file, which is part of irscope.
 
 example: irscope learn 2
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from irscope.capturing.compile.sweep import Progress
     from irscope.capturing.messages import SweepRequest
     from irscope.learn.lesson import Lesson, LessonSweep
+    from irscope.tui.home_visits import Ended
 
 NAME = "learn"
 SUMMARY = "learn why autotune recompiles, in lessons with IR compiled here"
@@ -44,26 +46,51 @@ def run(args: argparse.Namespace) -> int:
     """Lists the lessons or shows one; returns 1 if --check finds a wrong claim."""
     from irscope.learn.lesson import find_lesson, lessons
 
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if args.lesson is None and terminal and not (args.text or args.check):
+        from irscope.cli import home
+        from irscope.tui.home_sections import Section
+
+        return home.visit(Section.LESSONS)
     if args.lesson is None:
         for lesson in lessons():
             print(f"{lesson.number:3}  {lesson.title}")
         print("\nirscope learn NUMBER opens one")
         return 0
+    if terminal and not (args.text or args.check):
+        from irscope.cli import home
+
+        ended = show_lesson(args.lesson, args.output)
+        return home.visit(ended=ended) if ended.choice else ended.code
     lesson = find_lesson(args.lesson)
-    path = args.output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    compile_lesson(lesson, path)
+    path = _compiled(lesson, args.output)
     if args.check:
         return _check(lesson, path)
-    if args.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _print(lesson, path)
-        return 0
+    _print(lesson, path)
+    return 0
+
+
+def show_lesson(name: str, output: Path | None = None, from_home: bool = False) -> Ended:
+    """Compiles a lesson, if needed, and shows it in the app. Raises UserError if there is no such lesson."""
+    from irscope.learn.lesson import find_lesson
     from irscope.learn.pages import LessonPages
     from irscope.tui.app import run as run_app
+    from irscope.tui.home_visits import Start
+    from irscope.tui.state_file import StateFolder
     from irscope.workspace import Workspace
 
-    with Workspace(path, writable=True) as workspace:
-        return run_app(workspace, lesson=LessonPages(lesson, workspace))
+    lesson = find_lesson(name)
+    with Workspace(_compiled(lesson, output), writable=True) as workspace:
+        start = Start(StateFolder(), from_home=from_home)
+        return run_app(workspace, lesson=LessonPages(lesson, workspace), start=start)
+
+
+def _compiled(lesson: Lesson, output: Path | None) -> Path:
+    """The capture of a lesson, with everything that it needs."""
+    path = output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    compile_lesson(lesson, path)
+    return path
 
 
 def compile_lesson(lesson: Lesson, path: Path) -> None:

@@ -41,7 +41,7 @@ def _commands() -> Iterator[tuple[str, str, str]]:
 
 
 COMMANDS = tuple(_commands())
-EPILOG = "irscope CAPTURE opens the capture in the app; irscope COMMAND --help shows an example."
+EPILOG = "irscope opens the app, irscope CAPTURE a capture in it; irscope COMMAND --help shows an example."
 
 
 class Parser(argparse.ArgumentParser):
@@ -149,7 +149,12 @@ def _module(command: str) -> ModuleType | None:
 
 
 def _with_command(words: list[str]) -> list[str]:
-    """`words`, with `tui` in front if the first word is not a command but the path of a capture."""
+    """`words`, with `tui` in front if the first word is not a command but the path of a capture.
+
+    In a terminal, no words are `tui` too, which then opens the home screen.
+    """
+    if not words and sys.stdin.isatty() and sys.stdout.isatty():
+        return ["tui"]
     if not words or words[0].startswith("-") or any(words[0] == name for name, _, _ in COMMANDS):
         return words
     is_path = words[0].endswith(".irscope") or os.path.exists(words[0])  # noqa: PTH110 - no pathlib for --help

@@ -1,8 +1,10 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
-`irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
-immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
-with new. That executes FILE.py; opening a capture executes nothing. In the app, ? lists the keys and q quits.
+`irscope CAPTURE` does the same; `irscope` alone opens the home screen: recent captures, captures in this
+folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. With
+FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
+as it is compiled; r compiles again after an edit and compares old with new. That executes FILE.py; opening
+a capture executes nothing. In the app, ? lists the keys and q goes back or quits.
 
 example: irscope tui matmul.irscope
 """
@@ -24,6 +26,7 @@ from irscope.workspace import Workspace
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import WhatIfCompiler
+    from irscope.tui.home_visits import Ended
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -39,7 +42,15 @@ _COMPILING = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument(
-        "capture", metavar="CAPTURE|FILE.py[::KERNEL]", help="the capture file, or a kernel to compile"
+        "capture",
+        metavar="CAPTURE|FILE.py[::KERNEL]",
+        nargs="?",
+        help="the capture file, or a kernel to compile (default: the home screen)",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="ignore how the capture was left: A, B, stage, sort, filter, panels",
     )
     compiling = parser.add_argument_group("to compile FILE.py[::KERNEL]")
     options.add_compilation(compiling)
@@ -48,15 +59,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
+    from irscope.cli import home
+
+    if args.capture is None:
+        check_terminal("irscope --help lists the commands that work without one")
+        return home.visit()
+    ended = _run(args)
+    return home.visit(ended=ended) if ended.choice else ended.code
+
+
+def show_sample(name: str) -> Ended:
+    """Compiles a sample while the app shows it. Raises UserError if there is no such sample."""
+    from irscope.learn.sample_commands import find_sample
+
+    parser = argparse.ArgumentParser(prog="irscope tui")
+    add_arguments(parser)
+    return _compile(parser.parse_args(find_sample(name).arguments), from_home=True)
+
+
+def _run(args: argparse.Namespace) -> Ended:
     if args.capture.partition("::")[0].endswith(".py"):
         return _compile(args)
     for name in _COMPILING:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
-    return _show_capture(Path(args.capture))
+    return _show_capture(Path(args.capture), args.fresh)
 
 
-def _show_capture(path: Path) -> int:
+def _show_capture(path: Path, fresh: bool) -> Ended:
     """Runs the app; then prints where the variants are that the user compiled."""
     from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 
@@ -64,21 +94,21 @@ def _show_capture(path: Path) -> int:
     compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
     try:
         with Workspace(path) as workspace:
-            _check_terminal(f"irscope table {path} works without one")
+            check_terminal(f"irscope table {path} works without one")
             # In a browser, the user of the app may be somebody else.
-            return _show(workspace, compiler=None if "TEXTUAL_DRIVER" in os.environ else compiler)
+            return _show(workspace, compiler=None if _in_browser() else compiler, fresh=fresh)
     finally:
         compiler.stop()
         print(own.finish(), end="")
 
 
-def _compile(args: argparse.Namespace) -> int:
+def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import WhatIfCompiler
 
     request = options.sweep_request(args, args.capture)
-    _check_terminal("irscope compile works without one")
+    check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
     sweep = LiveSweep(request, path, args.jobs, args.timeout)
@@ -86,7 +116,7 @@ def _compile(args: argparse.Namespace) -> int:
     try:
         with Workspace(path, writable=True) as workspace:
             try:
-                code = _show(workspace, sweep, compiler)
+                ended = _show(workspace, sweep, compiler, from_home=from_home)
             finally:
                 compiler.stop()
                 sweep.stop()
@@ -100,23 +130,35 @@ def _compile(args: argparse.Namespace) -> int:
         print(f"browse: irscope {name}   compare: irscope table {name}")
     elif sweep.problem:
         raise UserError(sweep.problem)
-    return code
+    return ended
 
 
-def _check_terminal(instead: str) -> None:
+def check_terminal(instead: str) -> None:
     """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
-    # textual-serve runs the app on pipes, with its own driver.
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) and "TEXTUAL_DRIVER" not in os.environ:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) and not _in_browser():
         raise UserError(f"the app needs a terminal; {instead}")
 
 
 def _show(
-    workspace: Workspace, producer: LiveSweep | None = None, compiler: WhatIfCompiler | None = None
-) -> int:
-    """Runs the app until the user quits."""
+    workspace: Workspace,
+    producer: LiveSweep | None = None,
+    compiler: WhatIfCompiler | None = None,
+    fresh: bool = False,
+    from_home: bool = False,
+) -> Ended:
+    """Runs the app until the user quits or picks what to open next."""
     from irscope.tui.app import run as run_app
+    from irscope.tui.home_visits import Start
+    from irscope.tui.state_file import StateFolder
 
-    return run_app(workspace, producer, compiler=compiler)
+    # In a browser, a visitor must neither see the captures of this user nor change how they open.
+    states = None if _in_browser() else StateFolder()
+    return run_app(workspace, producer, start=Start(states, fresh, from_home=from_home), compiler=compiler)
+
+
+def _in_browser() -> bool:
+    """Whether textual-serve runs the app: on pipes, with its own driver."""
+    return "TEXTUAL_DRIVER" in os.environ
 
 
 def _tidy(path: Path, temporary: bool) -> bool:

@@ -110,6 +110,11 @@ class Lesson:
     more: str = ""
 
 
+def samples_folder() -> Path:
+    """The folder of the samples."""
+    return next(filter(Path.is_dir, _SAMPLES))
+
+
 def lessons() -> list[Lesson]:
     """All lessons, in order."""
     return [_load(path) for path in sorted(_FOLDER.glob("*.toml"))]
@@ -137,7 +142,7 @@ def _load(path: Path) -> Lesson:
 
 def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
     sample = table.pop("sample")
-    file = next(filter(Path.is_dir, _SAMPLES)) / sample if sample else lesson_file
+    file = samples_folder() / sample if sample else lesson_file
     targets = {"targets": tuple(table["targets"])} if "targets" in table else {}
     return LessonSweep(file, **table | targets)
 

@@ -23,7 +23,7 @@ def main() -> int:
     try:
         with Workspace(path) as workspace:
             guard.install(path)
-            return run(workspace)
+            return run(workspace).code
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

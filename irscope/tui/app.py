@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
-from textual.app import App, SystemCommand
+from textual import events, on
+from textual.app import SystemCommand
+from textual.binding import BindingType
+from textual.command import CommandPalette
+from textual.driver import Driver
 from textual.screen import Screen
+from textual.widgets import Input
 
 from irscope.model import UserError
 from irscope.tui import keys
-from irscope.tui.background import Background
+from irscope.tui.home_visits import Ended, HomeVisits, Start
+from irscope.tui.key_advice import advice
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace, apply_events
@@ -31,56 +38,70 @@ _MOUSE_MODES = (1000, 1003, 1015, 1006)
 _REPLACED = ("Keys", "Maximize", "Minimize", "Screenshot")
 
 
-class IrscopeApp(App[None]):
-    """Shows a capture. Raises UserError if it is empty and nothing compiles into it.
+class IrscopeApp(HomeVisits):
+    """Shows a capture; without one, the home screen. Raises UserError if it is empty and not compiled.
 
     `problem` is an error in the config file, to be shown. `producer` compiles variants into the capture;
-    `lesson` is shown next to the texts; `compiler` compiles single variants with other values.
+    `lesson` is shown next to the texts; `compiler` compiles single variants with other values. `start` says
+    how the app starts.
     """
 
     TITLE = "irscope"
     CSS_PATH = "irscope.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.EVERYWHERE]
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: Workspace | None,
         settings: Settings | None = None,
         problem: str = "",
         producer: Producer | None = None,
         lesson: LessonPages | None = None,
+        start: Start | None = None,
         compiler: VariantCompiler | None = None,
     ) -> None:
-        super().__init__()
-        self._settings = settings or Settings()
+        self._start = start or Start()
+        super().__init__(settings or Settings(), self._start.states)
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if not workspace.variants and producer is None:
+        if workspace is not None and not workspace.variants and producer is None:
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer
         self._lesson = lesson
         self._compiler = compiler
-        self._background = Background()
         self._mouse = True
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen; if variants are compiled, the one that waits for the plan."""
+        """The main screen, the one that waits for the plan of a compilation, or the home screen."""
+        if self._workspace is None:
+            return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
             return OpeningScreen(LiveConnection(self._producer))
+        return self._main_screen(self._workspace)
+
+    def _main_screen(self, workspace: Workspace, live: LiveConnection | None = None) -> CompareScreen:
+        """The main screen; it is restored unless it is about a lesson or a compilation."""
+        restored = self._settings.restore and self._lesson is None and live is None
         return CompareScreen(
-            self._workspace, self._background, self._settings, pages=self._lesson, compiler=self._compiler
+            workspace,
+            self._background,
+            self._settings,
+            live,
+            self._lesson,
+            self._states if restored else None,
+            self._start.fresh,
+            self.return_home if self._start.from_home else None,
+            self._compiler,
         )
 
     @on(OpeningScreen.Ready)
     def _open_main_screen(self, message: OpeningScreen.Ready) -> None:
-        for note in apply_events(self._workspace, [message.event]).notes:
-            self.notify(note, markup=False)
-        self.push_screen(
-            CompareScreen(
-                self._workspace, self._background, self._settings, message.live, compiler=self._compiler
-            )
-        )
+        if self._workspace is not None:
+            for note in apply_events(self._workspace, [message.event]).notes:
+                self.notify(note, markup=False)
+            self.push_screen(self._main_screen(self._workspace, message.live))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colors of A, B and the series of a chart, for themes that do not define them."""
@@ -93,6 +114,37 @@ class IrscopeApp(App[None]):
                 yield command
         yield from keys.commands(screen, self._settings.keys)
 
+    def on_key(self, event: events.Key) -> None:
+        """Says in one line why a key that nothing has handled does nothing here."""
+        if not isinstance(self.focused, Input) and not isinstance(self.screen, CommandPalette):
+            line = advice(self, event.key, event.character, self._settings.keys)
+            if line:
+                self.notify(line, timeout=2, markup=False)
+
+    def action_help(self) -> None:
+        """Shows the help, with the keys of the focused panel first."""
+        shown = partial(keys.shown, self, keymap=self._settings.keys)
+        self.push_screen(HelpScreen(keys.help_groups(self.screen), shown))
+
+    def action_ask_to_quit(self) -> None:
+        """Quits; if a capture is open, after a question, which the config file can forbid."""
+        has_main_screen = any(isinstance(screen, CompareScreen) for screen in self.screen_stack)
+        if not (has_main_screen and self._settings.confirm_quit):
+            self.exit()
+            return
+
+        from irscope.tui.screens.quit import QuitScreen
+
+        def answered(quits: bool | None) -> None:
+            if quits:
+                self.exit()
+
+        self.push_screen(QuitScreen("Quit irscope?"), answered)
+
+    def action_help_quit(self) -> None:
+        """Quits at once: Ctrl+C, unless a text is selected."""
+        self.exit()
+
     def action_toggle_mouse(self) -> None:
         """Toggles mouse capture; without it, the terminal selects text."""
         self._mouse = not self._mouse
@@ -102,9 +154,16 @@ class IrscopeApp(App[None]):
         off = "Mouse capture off: the terminal selects text; m turns it on"
         self.notify("Mouse capture on" if self._mouse else off)
 
+    @on(Driver.SignalResume)
+    def _repaint(self) -> None:
+        """Draws everything again after Ctrl+Z and fg: the terminal has lost the screen."""
+        self.refresh(layout=True)
+
     def on_mount(self) -> None:
         """Applies the config file's theme and keys; shows its errors."""
         theme, keymap = self._settings.theme, self._settings.keys
+        if not theme and self._states is not None:
+            self.choose_theme(self._states.theme())
         problems = [self._problem] if self._problem else []
         if theme in self.available_themes:
             self.theme = theme
@@ -124,15 +183,17 @@ class IrscopeApp(App[None]):
     def on_unmount(self) -> None:
         """Ends the background thread."""
         self._background.close()
+        self.close_opened()
 
 
 def run(
-    workspace: Workspace,
+    workspace: Workspace | None,
     producer: Producer | None = None,
     lesson: LessonPages | None = None,
+    start: Start | None = None,
     compiler: VariantCompiler | None = None,
-) -> int:
-    """Runs the app until the user quits; returns the exit code.
+) -> Ended:
+    """Runs the app until the user quits, or picks what the caller must open.
 
     `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it; `compiler` compiles
     single variants with other values. Raises UserError if the capture is empty and nothing compiles into it.
@@ -142,8 +203,8 @@ def run(
         settings = load(config_path())
     except UserError as error:
         problem = f"{error}; the file is ignored"
-    app = IrscopeApp(workspace, settings, problem, producer, lesson, compiler)
+    app = IrscopeApp(workspace, settings, problem, producer, lesson, start, compiler)
     app.run()
     if app._exception is not None:
         raise app._exception
-    return app.return_code or 0
+    return Ended(app.return_code or 0, app.choice, app.wants_home)

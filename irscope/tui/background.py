@@ -32,6 +32,10 @@ class Background:
 
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self._loop))
 
+    def later(self, job: Callable[[], object]) -> None:
+        """Runs `job` after the ones before it; nobody waits for it."""
+        self._loop.call_soon_threadsafe(job)
+
     def close(self) -> None:
         """Ends the thread after the current job; does not wait for it."""
         self._loop.call_soon_threadsafe(self._loop.stop)

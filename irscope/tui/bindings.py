@@ -44,5 +44,39 @@ MOVE = KeyGroup(
         key("G,end", "last", "Last line"),
     ),
 )
+# The same on every screen where they have a meaning, and one name each in the config file.
+SEARCH = (
+    key("slash", "search", "Search; ignores case unless you type a capital", "search", "/"),
+    key("n", "match(1)", "Next match"),
+    key("N", "match(-1)", "Previous match"),
+)
+EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
+# Of the app, so that every screen has them.
+HELP = key("question_mark", "app.help", "Help: first the keys of this panel", "help", "?", name="help")
+SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
+QUIT = key("q", "app.ask_to_quit", "Quit; q again or Enter quits, Escape stays", "quit", name="app.quit")
 # In every screen over the main one.
-LEAVE = KeyGroup("In a screen over the main one", (key("q,escape", "close", "Back to the texts", "back"),))
+LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, key("q,escape", "close", "Go back", "back")))
+# In screens that show a text from top to bottom.
+READ = KeyGroup(
+    "In a screen of text",
+    (
+        *SEARCH,
+        key("right_square_bracket", "change(1)", "Next arrow, section or change", display="]"),
+        key("left_square_bracket", "change(-1)", "Previous arrow, section or change", display="["),
+    ),
+)
+# The same in screens whose `/` filters a list.
+FILTER = key("slash", "search", "Filter: words of a line, in any case", "filter", "/", name="search")
+FILTER_KEYS = (FILTER, *READ.bindings[1:])
+IN_HOME = KeyGroup(
+    "In the home screen",
+    (
+        key("enter", "open", "Open what is under the cursor; on a title, show all of it", "open"),
+        key("r", "screen.refresh_lists", "Look for captures again", "refresh", name="refresh_lists"),
+    ),
+)
+ASK = KeyGroup(
+    "When irscope asks whether to quit",
+    (key("q,enter,y", "confirm", "Quit", "quit"), key("escape,n", "stay", "Stay", "stay")),
+)

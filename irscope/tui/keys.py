@@ -13,8 +13,23 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
-from irscope.tui.bindings import LEAVE, MOVE, KeyGroup, key
+from irscope.tui.bindings import (
+    ASK,
+    EXPLAIN,
+    FILTER_KEYS,
+    HELP,
+    IN_HOME,
+    LEAVE,
+    MOVE,
+    QUIT,
+    READ,
+    SEARCH,
+    SUSPEND,
+    KeyGroup,
+    key,
+)
 from irscope.tui.screens import OVERLAYS, Overlay
+from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.line_view import LineView
@@ -42,14 +57,15 @@ COMPARE = KeyGroup(
         key("L", "toggle_locations", "Show or hide source locations"),
     ),
 )
-SEARCH = KeyGroup(
+BACK = key("ctrl+o,backspace", "back", "Back to where you were before a jump", "back")
+FIND = KeyGroup(
     "Find",
     (
-        key("slash", "search", "Search; ignores case unless you type a capital", "search", "/"),
-        key("n", "match(1)", "Next match"),
-        key("N", "match(-1)", "Previous match"),
+        *SEARCH,
         key("colon", "go_to_line", "Go to a line by number; a12 is line 12 of A", display=":"),
-        key("e", "explain", "Explain the terms on the line, or the column", "explain"),
+        EXPLAIN,
+        BACK,
+        key("escape", "escape", "Undo zoom, search, filter, jump: one per press"),
     ),
 )
 EXPORT = KeyGroup(
@@ -85,16 +101,24 @@ PANELS = KeyGroup(
     ),
 )
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
-QUIT = key("q", "app.quit", "Quit", "quit")
 WHAT_IF = key("plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+")
 ON_SAVE = key("R", "toggle_recompile", "Compile when the source is saved, or only with r")
-APP = KeyGroup(
-    "The app", (WHAT_IF, RECOMPILE, ON_SAVE, key("question_mark", "help", "Help", "help", "?"), QUIT)
-)
+HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
+# In a capture that was opened from the home screen.
+RETURN = key("q", "return_home", "Back to the home screen, if you came from there", "back")
+APP = KeyGroup("The app", (WHAT_IF, RECOMPILE, ON_SAVE, HOME, RETURN, HELP, SUSPEND, QUIT))
+# The bindings of the app itself, which every screen has.
+EVERYWHERE = (HELP, SUSPEND, QUIT)
 
-# The bindings of the main screen; those of its panels come in addition.
-MAIN = tuple(
-    binding for group in (LESSON, COMPARE, SEARCH, EXPORT, PANELS, APP) for binding in group.bindings
+# The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
+MAIN = (
+    BACK,
+    *(
+        binding
+        for group in (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
+        for binding in group.bindings
+        if binding not in (*EVERYWHERE, BACK)
+    ),
 )
 _MAIN_PANELS: tuple[type[LineView], ...] = (
     VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
@@ -106,13 +130,29 @@ SECTIONS: Sequence[KeyGroup] = (
     *(panel.KEYS for panel in _MAIN_PANELS),
     LESSON,
     *(group for overlay in OVERLAYS for group in overlay.KEYS),
+    IN_HOME,
     LEAVE,
+    READ,
     MOVE,
-    SEARCH,
+    FIND,
     EXPORT,
     PANELS,
     APP,
+    ASK,
 )
+
+
+def help_groups(screen: Screen[object]) -> list[KeyGroup]:
+    """All groups, in the order of their use on `screen`: the focused panel's, the screen's, the others."""
+    first: list[KeyGroup] = []
+    if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
+        first.append(screen.focused.KEYS)
+    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
+        first += [*screen.KEYS, READ, LEAVE, MOVE, APP]
+    else:
+        first += [LESSON] if screen.query("#lesson") else []
+        first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
+    return list({group.title: group for group in (*first, *SECTIONS)}.values())
 
 
 def conflicts(keymap: Mapping[str, str]) -> list[str]:
@@ -121,7 +161,7 @@ def conflicts(keymap: Mapping[str, str]) -> list[str]:
     for scope in _scopes():
         owners: dict[str, dict[str, None]] = {}
         for binding in scope:
-            for one in Binding.make_bindings([_as_mapped(binding, keymap)]):
+            for one in Binding.make_bindings([as_mapped(binding, keymap)]):
                 owners.setdefault(one.key, {})[binding.id or ""] = None
         for pressed, actions in owners.items():
             if len(actions) > 1 and not actions.keys().isdisjoint(keymap):
@@ -131,7 +171,7 @@ def conflicts(keymap: Mapping[str, str]) -> list[str]:
 
 def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
     """The names of a binding's keys; those in the user's keymap replace its own."""
-    bindings = Binding.make_bindings([_as_mapped(binding, keymap)])
+    bindings = Binding.make_bindings([as_mapped(binding, keymap)])
     return ", ".join(app.get_key_display(one) for one in bindings)
 
 
@@ -140,12 +180,12 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
 
     An action runs in the panel that owns it, which gets the focus.
     """
-    if isinstance(screen, OVERLAYS):
+    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
         yield from _commands(screen, _own_groups(screen), keymap)
         panels: Sequence[type[LineView]] = screen.PANELS
     elif screen.query("#variants"):
         lesson = [LESSON] if screen.query("#lesson") else []
-        yield from _commands(screen, [*lesson, COMPARE, SEARCH, EXPORT, PANELS, APP], keymap)
+        yield from _commands(screen, [*lesson, COMPARE, FIND, EXPORT, PANELS, APP], keymap)
         yield from (SystemCommand(text, "No key", _Run(screen, action)) for action, text in EXPORT_A)
         panels = _MAIN_PANELS
     else:
@@ -164,7 +204,8 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
 def _scopes() -> Iterator[Sequence[Binding]]:
     """The bindings that are active at the same time: in a panel of the main screen, or of another screen."""
     for panel in _MAIN_PANELS:
-        yield [*MAIN, *MOVE.bindings, *panel.KEYS.bindings]
+        yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
+    yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
     for overlay in OVERLAYS:
         own = [binding for group in _own_groups(overlay) for binding in group.bindings]
         yield own
@@ -172,16 +213,20 @@ def _scopes() -> Iterator[Sequence[Binding]]:
             yield [*own, *panel.KEYS.bindings, *MOVE.bindings]
 
 
-def _own_groups(overlay: type[Overlay] | Overlay) -> list[KeyGroup]:
+def _own_groups(overlay: type[Overlay] | Overlay | ReadingScreen[object]) -> list[KeyGroup]:
     """The groups of a screen itself, without those of its panels."""
     panels = [panel.KEYS for panel in overlay.PANELS]
-    return [*(group for group in overlay.KEYS if group not in panels), LEAVE]
+    kind = overlay if isinstance(overlay, type) else type(overlay)
+    read = [READ] if issubclass(kind, ReadingScreen) else []
+    return [*(group for group in overlay.KEYS if group not in panels), *read, LEAVE]
 
 
 def _commands(
     owner: Widget, groups: Sequence[KeyGroup], keymap: Mapping[str, str]
 ) -> Iterator[SystemCommand]:
     for binding in (binding for group in groups for binding in group.bindings):
+        if owner.app._check_action_state(binding.action, owner) is False:
+            continue  # it has no meaning here
         keys = shown(owner.app, binding, keymap)
         yield SystemCommand(binding.tooltip, f"Key {keys}", _Run(owner, binding.action))
 
@@ -196,9 +241,15 @@ class _Run:
     async def __call__(self) -> None:
         if self._owner.can_focus:
             self._owner.focus()
-        await self._owner.run_action(self._action)
+        app = self._owner.app
+        if not await app.run_action(self._action, self._owner):
+            from irscope.tui.key_advice import reason  # made from this module
+
+            if why := reason(app, self._action):
+                app.notify(why, markup=False)
 
 
-def _as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
+def as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
+    """The binding with the user's keys, if the config file has any for it."""
     own = keymap.get(binding.id or "")
     return binding if own is None else replace(binding, key=own, key_display=None)

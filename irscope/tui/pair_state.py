@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from irscope.model import Variant
 from irscope.tui.page import Page, PageSide, plain_page
@@ -61,6 +62,11 @@ class PairState:
     def single(self) -> bool:
         """Whether A and B are the same variant."""
         return self.a.id == self.b.id
+
+    @cached_property
+    def has_passes(self) -> bool:
+        """Whether the compiler passes of A or B were recorded."""
+        return any(self.workspace.passes(variant) for variant in (self.a, self.b))
 
     @property
     def growing(self) -> bool:

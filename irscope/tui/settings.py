@@ -14,6 +14,8 @@ from irscope.workspace import PYTHON, all_stages, stage_named
 
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
+_FLAGS = ("confirm_quit", "restore")
+_KNOWN = ("theme", "stage", "keys", *_FLAGS)
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,15 @@ class Settings:
     """The settings, empty if the file does not have them.
 
     `theme` is one of Textual's, `stage` the tab to open with. `keys` replace the keys of actions:
-    `{"swap": "X", "change(1)": "f8"}`.
+    `{"swap": "X", "change(1)": "f8"}`. `confirm_quit`: ask before q quits. `restore`: open a capture as
+    it was left.
     """
 
     theme: str = ""
     stage: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
+    confirm_quit: bool = True
+    restore: bool = True
 
 
 def config_path() -> Path:
@@ -69,9 +74,9 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _settings(document: dict[str, Any]) -> Settings:
-    unknown = [name for name in document if name not in ("theme", "stage", "keys")]
+    unknown = [name for name in document if name not in _KNOWN]
     if unknown:
-        raise ValueError(f"unknown setting '{unknown[0]}'; known: theme, stage, keys")
+        raise ValueError(f"unknown setting '{unknown[0]}'; known: {', '.join(_KNOWN)}")
     theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
@@ -83,7 +88,11 @@ def _settings(document: dict[str, Any]) -> Settings:
     for action, key in keys.items():
         if not isinstance(key, str) or not key.strip(" ,"):
             raise ValueError(f"keys: {action} is not a key in quotes")
-    return Settings(theme, stage, {action: _keys(key) for action, key in keys.items()})
+    flags = {name: document.get(name, True) for name in _FLAGS}
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is not true or false")
+    return Settings(theme, stage, {action: _keys(key) for action, key in keys.items()}, **flags)
 
 
 def _is_text_stage(name: str) -> bool:

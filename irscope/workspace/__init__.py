@@ -89,12 +89,16 @@ if TYPE_CHECKING:
     from irscope.store import select_variants as select_variants
     from irscope.store import variant_names as variant_names
     from irscope.store.merge_captures import merge_captures as merge_captures
+    from irscope.store.output_lock import find_writer as find_writer
+    from irscope.store.overview import CaptureOverview as CaptureOverview
+    from irscope.store.overview import overview as overview
     from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.python_files import module_file as module_file
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
+    from irscope.workspace.capture_listing import captures_in as captures_in
     from irscope.workspace.checks import CheckResult as CheckResult
     from irscope.workspace.checks import CheckRule as CheckRule
     from irscope.workspace.checks import check as check
@@ -230,10 +234,13 @@ _EXPORTS = {
     "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
     "irscope.store.merge_captures": "merge_captures",
     "irscope.workspace.installed_plugins": "plugin_uses",
+    "irscope.store.output_lock": "find_writer",
+    "irscope.store.overview": "CaptureOverview overview",
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
+    "irscope.workspace.capture_listing": "captures_in",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
     "irscope.workspace.comparison": "Comparison",
     "irscope.workspace.detail": "Detail differs_materially rows_at",

@@ -29,7 +29,9 @@ def test_config_prints_path_and_settings(tmp_path):
     assert done.stdout.splitlines()[0] == f"{path}  (does not exist yet)"
     path.write_text('theme = "nord\\u001b[2J"\nstage = "ptx"\n[keys]\nswap = "X"\n')
     done = config(path)
-    assert done.stdout.splitlines() == [str(path), "theme  nord␛[2J", "stage  ptx", "key    swap = X"]
+    assert done.stdout.splitlines() == [
+        str(path), "theme  nord␛[2J", "stage  ptx", "confirm_quit  true", "restore  true", "key    swap = X",
+    ]  # fmt: skip
 
 
 def test_a_broken_config_is_one_line(tmp_path):

@@ -28,20 +28,26 @@ from irscope.store import CaptureWriter, NewVariant
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
+from irscope.tui.home_sections import Section
+from irscope.tui.home_visits import Start
 from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
+from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.screens.quit import QuitScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
+from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import Bar, StatusLine
 from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.grid_view import GridView
+from irscope.tui.widgets.home_view import HomeView
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
@@ -68,6 +74,7 @@ class Trial:
     place: Look | None = None  # where to put the cursor of the panel
     make: Callable[[Path], Path] = captures.matmul
     lesson: Lesson | None = None
+    from_home: bool = False
 
 
 def becomes(value: Any) -> Callable[[Any, Any], bool]:
@@ -172,6 +179,19 @@ def of_the_product(pilot: Pilot[None]) -> int:
     return next(index for index, line in enumerate(lines) if "tl.dot" in line.text)
 
 
+def forget(pilot: Pilot[None]) -> int:
+    """Empties the list of recent captures."""
+    view = one(pilot, HomeView)
+    view.show(Section.RECENT, ())
+    return int(view.cursor)
+
+
+def at_manual(pilot: Pilot[None]) -> int:
+    """The title of a section that is not shown completely."""
+    view = one(pilot, HomeView)
+    return next(row for row in view.landmarks() if "Manual" in view.plain_text(row))
+
+
 def with_a_goal(pilot: Pilot[None]) -> int:
     view = one(pilot, WhyView)
     return next(i for i, (owner, *_) in enumerate(view._lines) if view._sentences[owner].target)
@@ -244,6 +264,10 @@ FIND = {
     "match(-1)": Trial(row, SEARCHED, more),  # around the end
     "go_to_line": Trial(screen, right=becomes(PromptScreen)),
     "explain": Trial(screen, ("3", "slash", *"sizePer", "enter"), becomes(ExplainScreen)),
+    "back": Trial(row, ("f", "g", "slash", *"tt.store", "enter"), becomes(0)),
+    "escape": Trial(
+        lambda pilot: drawn(one(pilot, StatusLine)).count("tt.store"), ("slash", *"tt.store", "enter"), less
+    ),
 }
 EXPORT = {
     "copy_line(True)": Trial(copied, ("3",), lambda _, text: "\n" not in text and "=" in text),
@@ -315,11 +339,34 @@ TURNED = {
     "lesson(1)": Trial(page_title, lesson=LESSON),
     "lesson(-1)": Trial(page_title, (".",), lesson=LESSON),
 }
-LEAVE = {"close": Trial(screen, ("C",), becomes(CompareScreen))}
+LEAVE = {
+    "close": Trial(screen, ("C",), becomes(CompareScreen)),
+    "explain": Trial(screen, ("C",), becomes(ExplainScreen)),
+}
+READ = {
+    "search": Trial(shown("#search"), ("W",), becomes(True)),
+    "match(1)": Trial(cursor(WhyView), ("W", "slash", *"constexpr", "enter", "g"), more),
+    "match(-1)": Trial(cursor(WhyView), ("W", "slash", *"constexpr", "enter", "g"), more),  # around the end
+    "change(1)": Trial(cursor(WhyView), ("W",), more),
+    "change(-1)": Trial(cursor(WhyView), ("W", "G"), less),
+}
+HOME = {
+    "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_manual),
+    "refresh_lists": Trial(
+        lambda pilot: len(one(pilot, HomeView).entries(Section.RECENT)), ("H",), more, HomeView, forget
+    ),
+}
+ASK = {
+    "confirm": Trial(lambda pilot: pilot.app.is_running, ("q",), becomes(False)),
+    "stay": Trial(screen, ("q",), becomes(CompareScreen)),
+}
 APP = {
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
-    "app.quit": Trial(lambda pilot: pilot.app.is_running, right=becomes(False)),
+    "home": Trial(screen, right=becomes(HomeScreen)),
+    "return_home": Trial(lambda pilot: pilot.app.is_running, right=becomes(False), from_home=True),
+    "suspend": Trial(started, right=becomes([["suspend"]])),
+    "app.quit": Trial(screen, right=becomes(QuitScreen)),
 }
 # By the title of the group in keys.SECTIONS.
 TRIALS: dict[str, dict[str, Trial]] = {
@@ -336,6 +383,9 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the list of passes": PASSES,
     "In the passes": PASSES,
     "In a screen over the main one": LEAVE,
+    "In a screen of text": READ,
+    "In the home screen": HOME,
+    "When irscope asks whether to quit": ASK,
     "Move, in every panel": MOVE,
     "Find": FIND,
     "Copy, open, save": EXPORT,
@@ -357,11 +407,15 @@ async def test_a_key_runs_its_action(
     assert action in TRIALS.get(section, {}), f"write a trial of {action} ({section})"
     trial = TRIALS[section][action]
     workspace = Workspace(trial.make(tmp_path / "x.irscope"))
-    app = IrscopeApp(workspace, lesson=LessonPages(trial.lesson, workspace) if trial.lesson else None)
+    lesson = LessonPages(trial.lesson, workspace) if trial.lesson else None
+    start = Start(StateFolder(tmp_path / "state"), from_home=trial.from_home)
+    app = IrscopeApp(workspace, lesson=lesson, start=start)
     started: list[list[str]] = []
     app.started = started  # type: ignore[attr-defined]
     monkeypatch.setattr(export.subprocess, "run", lambda command, check: started.append(command))
     monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
+    monkeypatch.setattr(IrscopeApp, "action_suspend_process", lambda app: started.append(["suspend"]))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PAGER", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     async with app.run_test(size=(160, 50)) as pilot:

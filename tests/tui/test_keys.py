@@ -10,9 +10,11 @@ from textual.widgets import Input
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
-from irscope.tui.bindings import LEAVE
+from irscope.tui.bindings import ASK, LEAVE, READ
 from irscope.tui.screens import OVERLAYS
 from irscope.tui.screens.help import HelpScreen
+from irscope.tui.screens.home import HomeScreen
+from irscope.tui.screens.quit import QuitScreen
 from irscope.tui.widgets.bars import StageTabs, StatusLine
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
@@ -327,8 +329,10 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         await settled(pilot)
         await press(pilot, "S")
         commands = {command.title: command for command in app.get_system_commands(app.screen)}
-        others = [keys.LESSON, LEAVE, *(group for overlay in OVERLAYS for group in overlay.KEYS)]
+        screens = [*OVERLAYS, HomeScreen]
+        others = [keys.LESSON, LEAVE, READ, ASK, *(group for one in screens for group in one.KEYS)]
         elsewhere = {binding.tooltip for group in others for binding in group.bindings}
+        elsewhere |= {binding.tooltip for binding in (keys.HOME, keys.RETURN, keys.BACK)}
         for group in keys.SECTIONS:
             for binding in group.bindings:
                 assert binding.tooltip in commands.keys() | elsewhere
@@ -339,10 +343,24 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         assert "A #2" in drawn(texts(pilot)).splitlines()[0]
 
 
-async def test_quit(app: IrscopeApp) -> None:
+@pytest.mark.parametrize("confirmed", ["q", "enter"])
+async def test_quit_asks_first(app: IrscopeApp, confirmed: str) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "q", "j", "escape")
+        assert app.is_running
+        assert not isinstance(app.screen, QuitScreen)
+        await press(pilot, "q")
+        assert isinstance(app.screen, QuitScreen)
+        await pilot.press(confirmed)
+        await pilot.pause()
+        assert not app.is_running
+
+
+@pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c"])
+async def test_control_quits_at_once(app: IrscopeApp, key: str) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        await pilot.press("q")
+        await pilot.press(key)
         await pilot.pause()
         assert not app.is_running
 

@@ -88,6 +88,8 @@ def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> No
         b = capture.variants()[1]
         assert copied in (capture.read(b, "ttgir") or b"").decode().split("\n")
     terminal.press("q")
+    terminal.wait(lambda screen: "Escape stays" in screen)
+    terminal.press("q")
     end = time.monotonic() + _PATIENCE_SECONDS
     while subprocess.run([*terminal._tmux, "has-session"], capture_output=True, check=False).returncode == 0:
         assert time.monotonic() < end
@@ -130,9 +132,38 @@ def test_compile_in_the_app_edit_and_compile_again(tmp_path: Path) -> None:
         terminal.press("r")
         shown = terminal.wait(lambda screen: "SyntaxError" in screen)
         assert "B #4 now BLOCK=128" in shown
-        terminal.press("q")
+        terminal.press("q", "Enter")
         terminal.wait(lambda screen: "4 compiled, 0 failed" in screen)
         with CaptureReader(tmp_path / "k.irscope") as capture:
             assert len(capture.variants()) == 4
+    finally:
+        terminal.close()
+
+
+def test_home_screen_suspend_and_restore(matmul: Path, tmp_path: Path) -> None:
+    """The whole way: home, a capture, Ctrl+Z and fg, a resize, home again, quit; then as it was left."""
+    words = shlex.join([sys.executable, "-m", "irscope"])
+    folder, state = (shlex.quote(str(path)) for path in (matmul.parent, tmp_path / "s"))
+    shell = f"cd {folder}; IRSCOPE_STATE={state} exec bash --norc"
+    terminal = Terminal(tmp_path / "t", ["sh", "-c", shell])
+    try:
+        terminal.press(words, "Enter")
+        terminal.wait(lambda screen: "Captures in this folder (1)" in screen and "Lessons (14)" in screen)
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "BLOCK_M" in screen and "q back" in screen)
+        terminal.press("2")
+        terminal.wait(lambda screen: "2 ttir" in screen and "tt.func" in screen)
+        terminal.press("C-z")
+        terminal.wait(lambda screen: "Stopped" in screen)
+        terminal.press("fg", "Enter")
+        terminal.wait(lambda screen: "BLOCK_M" in screen and "tt.func" in screen and "? help" in screen)
+        terminal.run("resize-window", "-x", "80", "-y", "24")
+        terminal.wait(lambda screen: "? help" in screen.rstrip().splitlines()[-1] and "BLOCK_M" in screen)
+        terminal.press("q")
+        terminal.wait(lambda screen: "Recent captures (1)" in screen)
+        terminal.press("q")
+        terminal.wait(lambda screen: "Lessons" not in screen)
+        terminal.press(f"{words} {shlex.quote(str(matmul))}", "Enter")
+        terminal.wait(lambda screen: "tt.func" in screen and "BLOCK_M" in screen)
     finally:
         terminal.close()

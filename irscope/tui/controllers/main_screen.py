@@ -55,8 +55,8 @@ class MainScreen(Protocol):
     def choose(self, stage: str) -> None:
         """Shows a stage that the user picked."""
 
-    def go_to(self, target: StageLine | None) -> None:
-        """Shows a line of a stage; nothing for None."""
+    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.screens.explain import ExplainScreen
+from irscope.tui.screens.explain import explain_line
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import StageLine, entries_in_line
+from irscope.workspace import StageLine
 
+_MAX_JUMPS = 100
 _LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A row of a stage of A and B, and what reopens the screen from which the user jumped."""
+
+    a: Variant
+    b: Variant
+    stage: str
+    row: int
+    reopen: Callable[[], None] | None = None
 
 
 class Search:
@@ -50,6 +65,7 @@ class NavigationController:
         self._screen = screen
         self._bar = search_bar
         self.search = Search()
+        self._jumps: deque[_Place] = deque(maxlen=_MAX_JUMPS)
 
     # Search.
 
@@ -78,10 +94,21 @@ class NavigationController:
         self._go_to_row(self.search.first())
         self._screen.update_status()
 
+    def clear_search(self) -> None:
+        """Forgets the query and its marks."""
+        self._bar.value = ""
+        self.query_changed("")
+
     def close_search(self) -> None:
         """Hides the search bar and keeps the query."""
         self._bar.display = False
         self._screen.texts.focus()
+
+    def keep_search(self) -> None:
+        """Stays at the match; going back returns to the start of the search."""
+        if self.search.rows:
+            self._jumps.append(replace(self._place(), row=self.search.origin))
+        self.close_search()
 
     def cancel_search(self) -> None:
         """Returns to the start of the search."""
@@ -95,10 +122,11 @@ class NavigationController:
 
     # Lines.
 
-    def go_to(self, target: StageLine | None) -> None:
-        """Shows a line of a stage; nothing for None."""
+    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
         screen = self._screen
         if target is not None and target.stage in screen.pair.stages:
+            self._jumps.append(replace(self._place(), reopen=reopen))
             screen.choose(target.stage)
             screen.texts.go_to_line(target.line, target.right and screen.texts.page.right is not None)
             screen.texts.focus()
@@ -122,16 +150,42 @@ class NavigationController:
         if line is None:
             self._screen.notify(f"No line {answer} here", severity="warning", markup=False)
             return
+        self._jumps.append(self._place())
         texts.go_to_line(line, right)
         texts.focus()
 
+    # Jumps.
+
+    @property
+    def has_jumped(self) -> bool:
+        """Whether there is a place to go back to."""
+        return bool(self._jumps)
+
+    def action_back(self) -> None:
+        """Goes back to where the user was before the last jump."""
+        if not self._jumps:
+            self._screen.notify("No jump to go back from")
+            return
+        place, screen = self._jumps.pop(), self._screen
+        if (screen.pair.a.id, screen.pair.b.id) != (place.a.id, place.b.id):
+            if place.a not in screen.workspace or place.b not in screen.workspace:
+                screen.notify("A or B of that place is no longer in the capture")
+                return
+            screen.compare(place.a, place.b)
+        if place.stage in screen.pair.stages:
+            screen.choose(place.stage)
+            screen.texts.go_to_row(min(place.row, max(len(screen.texts.page.rows) - 1, 0)))
+            screen.texts.focus()
+        if place.reopen is not None:
+            place.reopen()
+
+    def _place(self) -> _Place:
+        pair = self._screen.pair
+        return _Place(pair.a, pair.b, self._screen.stage, self._screen.texts.row)
+
     def action_explain(self) -> None:
         """Explains the terms on the line under the cursor; in the table, the column."""
-        found = entries_in_line(self._text_under_cursor())
-        if found:
-            self._screen.app.push_screen(ExplainScreen(found))
-        else:
-            self._screen.notify("No term on this line is in the glossary; `irscope explain` lists all terms")
+        explain_line(self._screen.app, self._text_under_cursor())
 
     def _text_under_cursor(self) -> str:
         focused = self._screen.focused

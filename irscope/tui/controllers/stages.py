@@ -39,6 +39,13 @@ class StageController:
 
     # A and B.
 
+    def restore(self, a: Variant, b: Variant, stage: str, detail: Detail) -> None:
+        """Starts with another A, B and detail, and with `stage` if they have it."""
+        self.pair = PairState(self._screen.workspace, a, b)
+        self.detail = detail
+        self._choosing = stage not in self.pair.stages
+        self.stage = self.pair.first_stage() if self._choosing else stage
+
     def compare(self, a: Variant, b: Variant) -> None:
         """Compares another two variants; the stage stays, and so does the line of A."""
         before, self.pair = self.pair, PairState(self._screen.workspace, a, b)

@@ -14,6 +14,7 @@ from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.plot import COLORS, MARKS
+from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.chart_view import ChartBar, ChartView
 from irscope.tui.widgets.line_view import LineView
@@ -153,6 +154,10 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
             a, b = self._pair
             self._pair = (point.variant, b) if letter == "a" else (a, point.variant)
             self._show()
+
+    def action_explain(self) -> None:
+        """Explains the fact."""
+        explain_line(self.app, self._fact)
 
     def action_close(self) -> None:
         """Returns to the texts with A and B."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -17,6 +16,7 @@ from textual.worker import Worker, WorkerState
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
+from irscope.tui.controllers.availability import unavailable
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
@@ -24,14 +24,15 @@ from irscope.tui.controllers.line_marks import LineMarksController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.recompile import RecompileController
+from irscope.tui.controllers.session import SessionController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OVERLAYS
-from irscope.tui.screens.help import HelpScreen
 from irscope.tui.settings import Settings
+from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import KeyHints, StageTabs, StatusLine, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -54,6 +55,8 @@ class CompareScreen(Screen[None]):
     """Owns the panels and the controllers, and passes messages from the ones to the others."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.MAIN]
+    ALLOW_IN_MAXIMIZED_VIEW = "#stages, #search, #filter, #status, #keys"
+    ESCAPE_TO_MINIMIZE = False  # Escape leaves the search first
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
@@ -64,6 +67,9 @@ class CompareScreen(Screen[None]):
         settings: Settings,
         live: LiveConnection | None = None,
         pages: LessonPages | None = None,
+        states: StateFolder | None = None,
+        fresh: bool = False,
+        go_home: Callable[[], None] | None = None,
         compiler: VariantCompiler | None = None,
     ) -> None:
         super().__init__()
@@ -98,6 +104,9 @@ class CompareScreen(Screen[None]):
             self._recompile,
             WhatIfController(self, self._live, compiler),
         )
+        panels = (self._source_panel, self._findings)
+        self._session = SessionController(self, self._stages, self._filter, panels, states, fresh)
+        self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
@@ -133,11 +142,17 @@ class CompareScreen(Screen[None]):
     def on_mount(self) -> None:
         """Shows the first two variants; slow work starts after the first paint."""
         self.table.load(self.workspace)
+        self._session.restore()
         self.texts.focus()
         self._stages.show_pair()
         self.call_after_refresh(self._start)
 
+    def on_unmount(self) -> None:
+        """Remembers how the capture was left."""
+        self._session.save()
+
     def _start(self) -> None:
+        self._session.save()
         self.table.measure(self.workspace, self.background)
         self._stages.start_comparing()
         self._live.start()
@@ -167,14 +182,15 @@ class CompareScreen(Screen[None]):
         """Shows a stage that the user picked."""
         self._stages.choose(stage)
 
-    def go_to(self, target: StageLine | None) -> None:
-        """Shows a line of a stage; nothing for None."""
-        self._navigation.go_to(target)
+    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
+        self._navigation.go_to(target, reopen)
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""
         self._navigation.search_page()
         self.update_status()
+        self._hints.refresh()
         self._source_control.follow()
         self.call_after_refresh(self._marks.update)
 
@@ -235,7 +251,7 @@ class CompareScreen(Screen[None]):
 
     @on(SearchBar.Submitted, "#search")
     def _close_search(self) -> None:
-        self._navigation.close_search()
+        self._navigation.keep_search()
 
     @on(SearchBar.Canceled, "#search")
     def _cancel_search(self) -> None:
@@ -253,15 +269,45 @@ class CompareScreen(Screen[None]):
 
     @on(SearchBar.Canceled, "#filter")
     def _cancel_filter(self) -> None:
+        if self.focused is self._filter:
+            self.table.focus()
         self._filter.value = ""
         self._filter.display = False
-        self.table.focus()
 
     # Actions; controllers have the others.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disables the keys of lessons if there is none."""
-        return self._lesson is not None if action == "lesson" else super().check_action(action, parameters)
+        """Hides keys without a meaning here; disables those of actions that cannot act now."""
+        match action:
+            case "lesson":
+                return self._lesson is not None
+            case "back":
+                return self._navigation.has_jumped
+            case "return_home":
+                return self._go_home is not None
+        return None if self.unavailable(action, parameters) else super().check_action(action, parameters)
+
+    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Why an action cannot act now, in one line; "" if it can."""
+        return unavailable(self, action, parameters)
+
+    def action_return_home(self) -> None:
+        """Closes the capture and returns to the home screen from which it was opened."""
+        if self._go_home is not None:
+            self._go_home()
+
+    def action_escape(self) -> None:
+        """Undoes zoom, search, filter and the last jump, one per press."""
+        if self.maximized is not None:
+            self.minimize()
+        elif self._navigation.search.query:
+            self._navigation.clear_search()
+        elif self._filter.value:
+            self._cancel_filter()
+        elif self._navigation.has_jumped:
+            self._navigation.action_back()
+        else:
+            self.notify("Nothing to go back to; q quits", timeout=2)
 
     def action_open(self, name: str) -> None:
         """Opens a screen over this one."""
@@ -303,8 +349,3 @@ class CompareScreen(Screen[None]):
             self.minimize()
         elif isinstance(self.focused, LineView):
             self.maximize(self.focused)
-
-    def action_help(self) -> None:
-        """Shows the help."""
-        shown = partial(keys.shown, self.app, keymap=self._settings.keys)
-        self.app.push_screen(HelpScreen(keys.SECTIONS, shown))

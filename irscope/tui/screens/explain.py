@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from irscope.model.text import display_line
+from irscope.tui.bindings import HELP, LEAVE, READ
 from irscope.tui.paint import fitted
+from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import GlossaryEntry
+from irscope.workspace import GlossaryEntry, entries_in_line
 
 
 class ExplainView(LineView):
@@ -35,6 +37,10 @@ class ExplainView(LineView):
         self.lines_changed()
         super().on_resize()
 
+    def landmarks(self) -> Sequence[int]:
+        """The terms."""
+        return [index for index, (style, _) in enumerate(self._lines) if style == "term"]
+
     def line_count(self) -> int:
         """The number of wrapped lines."""
         return len(self._lines)
@@ -50,22 +56,37 @@ class ExplainView(LineView):
         return Strip(fitted([Segment(f" {text}", ink)], width, self.base), width)
 
 
-class ExplainScreen(ModalScreen[None]):
+class ExplainScreen(ReadingScreen[None], ModalScreen[None]):
     """The explanations of terms."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,e,enter", "dismiss", "Close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e,enter", "close", "Close", show=False),
+        *LEAVE.bindings,
+        *READ.bindings,
+        HELP,
+    ]
 
     def __init__(self, entries: Sequence[tuple[str, GlossaryEntry]]) -> None:
         super().__init__()
         self._entries = entries
 
     def compose(self) -> ComposeResult:
-        """The panel."""
+        """The panel and the search bar."""
         yield ExplainView(self._entries)
+        yield self.search_bar
 
     def on_mount(self) -> None:
         """Focuses the panel."""
         self.query_one(ExplainView).focus()
+
+
+def explain_line(app: App[object], text: str) -> None:
+    """Explains the terms in a line of any screen; says so if there are none."""
+    found = entries_in_line(text)
+    if found:
+        app.push_screen(ExplainScreen(found))
+    else:
+        app.notify("No term on this line is in the glossary; `irscope explain` lists all terms")
 
 
 def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]:

@@ -1,7 +1,8 @@
-"""The help: signs and keys, from the bindings themselves."""
+"""The help: the keys of the focused panel, then all others, then the signs; from the bindings themselves."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -11,8 +12,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from irscope.tui.bindings import KeyGroup
+from irscope.tui.bindings import EXPLAIN, FILTER_KEYS, LEAVE, KeyGroup
 from irscope.tui.paint import fitted
+from irscope.tui.screens.reading import FilteringScreen
 from irscope.tui.widgets.line_view import LineView
 
 SIGNS = (
@@ -34,44 +36,85 @@ SIGNS = (
 _FROM_TEXTUAL = (
     ("Tab, Shift+Tab", "Next, previous panel"),
     ("^p", "Command palette: every action by name; themes"),
+    ("^q, ^c", "Quit at once"),
 )
+_KEY_CELLS = 14
 
 
 class HelpView(LineView):
-    """The signs and the groups of keys."""
+    """The groups of keys and the signs, wrapped; those that a filter leaves."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"help--section", "help--key"}
 
     def __init__(self, groups: Sequence[KeyGroup], show: Callable[[Binding], str]) -> None:
         super().__init__()
-        self._content = [("", "Signs"), *SIGNS]
-        for group in groups:
-            keys = [(show(binding), binding.tooltip) for binding in group.bindings]
-            self._content += [("", ""), ("", group.title), *keys]
-        self._content += _FROM_TEXTUAL
+        keys = [(g.title, [(show(each), each.tooltip) for each in g.bindings]) for g in groups]
+        self._sections = [*keys, ("In every screen", list(_FROM_TEXTUAL)), ("Signs", list(SIGNS))]
+        self._filter = ""
+        self._lines: list[tuple[str, str, str]] = []  # style class, key, text
+
+    def filter(self, query: str) -> None:
+        """Shows only entries with `query`: in the key, in what it does, or in the title of the section."""
+        self._filter = query.lower().strip()
+        self._wrap()
+
+    def on_resize(self) -> None:
+        """Wraps the entries again."""
+        self._wrap()
+        super().on_resize()
+
+    def _wrap(self) -> None:
+        self._lines = []
+        for title, entries in self._sections:
+            whole = self._filter in title.lower()
+            found = [each for each in entries if whole or self._filter in " ".join(each).lower()]
+            if found:
+                gap = [("", "", "")] if self._lines else []
+                self._lines += [*gap, ("help--section", "", title)]
+                self._lines += [line for each in found for line in self._wrapped(*each)]
+        if not self._lines:
+            self._lines = [("dim", "", f"No key or sign has “{self._filter}” in its text")]
+        self.lines_changed()
+
+    def _wrapped(self, key: str, text: str) -> list[tuple[str, str, str]]:
+        room = max(self.scrollable_content_region.width - _KEY_CELLS - 3, 20)
+        lines = textwrap.wrap(text, room) or [""]
+        keys = textwrap.wrap(key, _KEY_CELLS) or [""]
+        rows = max(len(lines), len(keys))
+        keys, lines = (part + [""] * (rows - len(part)) for part in (keys, lines))
+        return [("help--key", *row) for row in zip(keys, lines, strict=True)]
+
+    def landmarks(self) -> Sequence[int]:
+        """The titles."""
+        return [index for index, (style, *_) in enumerate(self._lines) if style == "help--section"]
 
     def line_count(self) -> int:
-        """The number of lines."""
-        return len(self._content)
+        """The number of wrapped lines."""
+        return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """Says how to close the help."""
-        return self.bar(" irscope: keys   (q, ? or Escape closes)", width)
+        """Says how to search and how to close the help."""
+        return self.bar(" Keys   / filters, ] next section, q or Escape closes", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
         """A title, or a key and what it does."""
-        key, text = self._content[index]
-        if not key:
-            return Strip(fitted([Segment(f" {text}", self.style("help--section"))], width, self.base))
-        segments = [Segment(f" {key:>14} ", self.style("help--key")), Segment(f" {text}", self.base)]
-        return Strip(fitted(segments, width, self.base))
+        style, key, text = self._lines[index]
+        base = self.style("row--cursor") if index == self.cursor else self.base
+        if style != "help--key":
+            return Strip(
+                fitted([Segment(f" {text}", base + self.ink(style) if style else base)], width, base)
+            )
+        segments = [Segment(f" {key:>{_KEY_CELLS}} ", base + self.ink(style)), Segment(f" {text}", base)]
+        return Strip(fitted(segments, width, base))
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(FilteringScreen[None], ModalScreen[None]):
     """The help. `show` returns the names of a binding's keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark", "dismiss", "Close", show=False)
+        Binding("question_mark", "close", "Close", show=False),
+        *FILTER_KEYS,
+        *(binding for binding in LEAVE.bindings if binding is not EXPLAIN),
     ]
 
     def __init__(self, groups: Sequence[KeyGroup], show: Callable[[Binding], str]) -> None:
@@ -80,11 +123,15 @@ class HelpScreen(ModalScreen[None]):
         self._show = show
 
     def compose(self) -> ComposeResult:
-        """The panel."""
+        """The panel and the field of the filter."""
         yield HelpView(self._groups, self._show)
+        self.search_bar.placeholder = "filter: a key, a word of what it does, or a section"
+        yield self.search_bar
 
     def on_mount(self) -> None:
         """Focuses the panel."""
-        view = self.query_one(HelpView)
-        view.lines_changed()
-        view.focus()
+        self.query_one(HelpView).focus()
+
+    def filter_lines(self, query: str) -> None:
+        """Shows only keys and signs that match."""
+        self.query_one(HelpView).filter(query)

@@ -17,6 +17,7 @@ from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
@@ -207,6 +208,10 @@ class LayoutScreen(Screen[None]):
         following = 0 if self._options.access is None else self._options.access + 1
         self._options = replace(self._options, access=following if following < count else None)
         self._show()
+
+    def action_explain(self) -> None:
+        """Explains the terms in the descriptions of the layouts."""
+        explain_line(self.app, " ".join(self._descriptions))
 
     def action_close(self) -> None:
         """Returns to the texts."""

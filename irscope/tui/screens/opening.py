@@ -24,7 +24,7 @@ from irscope.workspace.live import Planned, Refused, Unchanged
 class OpeningScreen(Screen[None]):
     """Waits for the plan."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [keys.RECOMPILE, keys.QUIT]
+    BINDINGS: ClassVar[list[BindingType]] = [keys.RECOMPILE]
 
     class Ready(Message):
         """There are variants to show, or there will be; `event` is the plan."""

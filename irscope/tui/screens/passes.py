@@ -9,15 +9,16 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import Input
 
 from irscope.model.text import pluralize
 from irscope.tui.background import Background
-from irscope.tui.bindings import LEAVE, KeyGroup, key
+from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens.explain import explain_line
+from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import LineView
@@ -35,7 +36,7 @@ class PassBar(Bar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note"}
 
 
-class PassesScreen(Screen[None]):
+class PassesScreen(ReadingScreen[None]):
     """The list of passes, and the diff of the one under the cursor."""
 
     OPENED_BY: ClassVar[Binding] = key(
@@ -51,14 +52,14 @@ class PassesScreen(Screen[None]):
             "In the passes",
             (
                 key("c", "changed", "Show only passes that changed the module, or all", "changed"),
-                key("slash,F", "filter", "Filter by name", "filter", "/"),
+                key("slash,F", "filter", "Filter by name; in the diff, / searches", "filter", "/"),
                 key("f", "divergence", "Go to the first pass in which A and B diverge", "diverge"),
                 key("d", "compare", "Compare A and B after the pass, or show it in A or in B", "A/B"),
             ),
         ),
     )
     PANELS: ClassVar[Sequence[type[LineView]]] = (PassView, DiffView)
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[1].bindings, *LEAVE.bindings]
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[1].bindings, *READ.bindings, *LEAVE.bindings]
 
     @classmethod
     def open(cls, main: MainScreen) -> None:
@@ -83,6 +84,7 @@ class PassesScreen(Screen[None]):
         yield PassBar(id="pass-note")
         yield DiffView(id="texts")
         yield SearchBar("filter: a part of the name, or *pattern*", id="pass-filter")
+        yield self.search_bar
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
@@ -166,6 +168,46 @@ class PassesScreen(Screen[None]):
         self.query_one(PassView).focus()
 
     # The diff.
+
+    @property
+    def reading(self) -> LineView:
+        """The focused panel."""
+        return self.focused if isinstance(self.focused, LineView) else self.query_one(PassView)
+
+    def landmarks(self) -> Sequence[int]:
+        """The changes in the diff."""
+        return [first for first, _ in self.query_one(DiffView).page.runs]
+
+    def row(self) -> int:
+        """The row of the diff under its cursor."""
+        return self.query_one(DiffView).row
+
+    def go_to_row(self, row: int) -> None:
+        """Moves the cursor of the diff."""
+        self.query_one(DiffView).go_to_row(row)
+
+    def matches(self, query: str) -> Sequence[int]:
+        """The rows of the diff with `query`, which are marked."""
+        texts = self.query_one(DiffView)
+        texts.mark_matches(query)
+        return texts.page.matches(query, texts.located)
+
+    def action_explain(self) -> None:
+        """Explains the pass under the cursor; in the diff, the terms on the line."""
+        texts, current = self.query_one(DiffView), self.query_one(PassView).current
+        name = current.step.name if current else ""
+        explain_line(self.app, (texts.line_text(True) or "") if self.reading is texts else name)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the diff `/` searches, in the list it filters."""
+        in_diff = isinstance(self.focused, DiffView)
+        if action in ("filter", "search"):
+            return (action == "search") == in_diff
+        return super().check_action(action, parameters)
+
+    def on_descendant_focus(self) -> None:
+        """Updates the hints: each panel has its own keys."""
+        self.query_one(KeyHints).refresh()
 
     @on(LineView.CursorMoved, "#passes")
     def _show_pass(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -11,16 +12,16 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.screen import Screen
 from textual.strip import Strip
 
 from irscope.model import UserError
 from irscope.model.text import display_line
 from irscope.tui.background import Background
-from irscope.tui.bindings import LEAVE, KeyGroup, key
+from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.paint import fitted
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints
 from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import StageLine, TextLine, compilation_lines, pair_lines, without_rest
@@ -95,6 +96,11 @@ class WhyView(LineView):
             self._lines += [(index, place == 0, line) for place, line in enumerate(lines)]
         self.lines_changed()
 
+    def landmarks(self) -> Sequence[int]:
+        """The lines with an arrow."""
+        owners = enumerate(self._lines)
+        return [index for index, (owner, first, _) in owners if first and self._sentences[owner].target]
+
     def line_count(self) -> int:
         """The number of wrapped lines."""
         return len(self._lines)
@@ -118,7 +124,7 @@ class WhyView(LineView):
         return Strip(fitted(segments, width, base), width)
 
 
-class WhyScreen(Screen[StageLine]):
+class WhyScreen(ReadingScreen[StageLine]):
     """Returns the line that the user wants to see, if any."""
 
     OPENED_BY: ClassVar[Binding] = key(
@@ -126,21 +132,29 @@ class WhyScreen(Screen[StageLine]):
     )
     KEYS: ClassVar[Sequence[KeyGroup]] = (WhyView.KEYS,)
     PANELS: ClassVar[Sequence[type[LineView]]] = (WhyView,)
-    BINDINGS: ClassVar[list[BindingType]] = [*LEAVE.bindings]
+    BINDINGS: ClassVar[list[BindingType]] = [*READ.bindings, *LEAVE.bindings]
 
     @classmethod
-    def open(cls, main: MainScreen) -> None:
-        """Shows why B was compiled after A."""
-        main.app.push_screen(cls(main.pair, main.background), main.go_to)
+    def open(cls, main: MainScreen, line: int = 0) -> None:
+        """Shows why B was compiled after A, with the cursor on `line`; going back from a jump reopens it."""
+        screen = cls(main.pair, main.background, line)
 
-    def __init__(self, pair: PairState, background: Background) -> None:
+        def go(target: StageLine | None) -> None:
+            main.go_to(target, partial(cls.open, main, screen.line))
+
+        main.app.push_screen(screen, go)
+
+    def __init__(self, pair: PairState, background: Background, line: int = 0) -> None:
         super().__init__()
         self._pair = pair
         self._background = background
+        # The line under the cursor when the screen opens and when it closes.
+        self.line = line
 
     def compose(self) -> ComposeResult:
-        """The panel and the keys."""
+        """The panel, the search bar and the keys."""
         yield WhyView("  ".join(filter(None, self._pair.headings())))
+        yield self.search_bar
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
@@ -157,13 +171,17 @@ class WhyScreen(Screen[StageLine]):
         except UserError as error:  # a damaged stage
             lines = [TextLine(str(error))]
         view.show(lines)
+        self._restore_cursor(view)
         kernels = await self._background.run(self._pair.workspace.compilations)
         view.show([*lines, *compilation_lines(kernels)])
+        self._restore_cursor(view)
+
+    def _restore_cursor(self, view: WhyView) -> None:
+        """Goes to the line of the last visit, unless the user has moved the cursor meanwhile."""
+        if self.line and not view.cursor:
+            view.cursor = self.line
 
     @on(WhyView.TargetChosen)
     def _go_to_target(self, message: WhyView.TargetChosen) -> None:
+        self.line = self.query_one(WhyView).cursor
         self.dismiss(message.target)
-
-    def action_close(self) -> None:
-        """Returns to the texts."""
-        self.dismiss(None)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding
+from textual.binding import ActiveBinding, Binding
 from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
@@ -184,23 +184,23 @@ class StatusLine(Bar):
 class KeyHints(Bar):
     """`a is A  b is B  x swap  ? help`; a click presses the key. The last two stay if not all fit."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key", "hint", "hint--off"}
 
     def labels(self, width: int) -> Sequence[Label]:
-        """Key and hint of every active binding that has one, each once."""
-        first: dict[str, Binding] = {}
+        """Key and hint of every active binding that has one, each once; dimmed if it cannot act now."""
+        first: dict[str, ActiveBinding] = {}
         for active in self.screen.active_bindings.values():
             if active.binding.show:
-                first.setdefault(active.binding.action, active.binding)
-        hints = [self._hint(binding) for binding in first.values()]
+                first.setdefault(active.binding.action, active)
+        hints = [self._hint(active.binding, active.enabled) for active in first.values()]
         while len(hints) > _LAST and sum(len(label.text) for hint in hints for label in hint) > width:
             del hints[-_LAST - 1]
         return [label for hint in hints for label in hint]
 
-    def _hint(self, binding: Binding) -> tuple[Label, Label]:
+    def _hint(self, binding: Binding, enabled: bool) -> tuple[Label, Label]:
         press = f"app.simulate_key('{binding.key}')"
-        key = Label(f" {self.app.get_key_display(binding)}", "key", press)
-        return key, Label(f" {binding.description} ", "hint", press)
+        key = Label(f" {self.app.get_key_display(binding)}", "key" if enabled else "hint--off", press)
+        return key, Label(f" {binding.description} ", "hint" if enabled else "hint--off", press)
 
 
 def _width(labels: Sequence[Label]) -> int:

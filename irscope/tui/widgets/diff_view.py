@@ -95,6 +95,15 @@ class DiffView(LineView):
         """Whether there is one column: as the user chose, else if the panel is narrow."""
         return self.size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
 
+    @property
+    def chosen_unified(self) -> bool | None:
+        """Whether the user chose one column (True) or two; None: the width of the panel decides."""
+        return self._wanted
+
+    def restore_unified(self, wanted: bool | None) -> None:
+        """Shows the number of columns that the user chose earlier."""
+        self._wanted = wanted
+
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Shows a page, with the cursor on `place`: a line, and whether it is B's."""
         self._page, self._headings = page, headings

@@ -2,9 +2,51 @@
 
 from __future__ import annotations
 
+from pygments.token import Token
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.highlight import (
+    ANSIDarkHighlightTheme,
+    ANSILightHighlightTheme,
+    HighlightTheme,
+    highlight,
+)
 from textual.widgets import Markdown
+from textual.widgets._markdown import MarkdownBlock, MarkdownFence
+
+# A lexer's error is not the reader's: excerpts have `...`, and Pygments does not know all of LLVM and PTX.
+_NO_ERRORS = {Token.Error: ""}
+
+
+class _Colors(HighlightTheme):
+    STYLES = HighlightTheme.STYLES | _NO_ERRORS
+
+
+class _AnsiDark(ANSIDarkHighlightTheme):
+    STYLES = ANSIDarkHighlightTheme.STYLES | _NO_ERRORS
+
+
+class _AnsiLight(ANSILightHighlightTheme):
+    STYLES = ANSILightHighlightTheme.STYLES | _NO_ERRORS
+
+
+class LessonCode(MarkdownFence):
+    """A block of code without the red boxes of Textual's around what the lexer does not know."""
+
+    @classmethod
+    def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
+        """The colored code."""
+        theme = (_AnsiDark if dark else _AnsiLight) if ansi else _Colors
+        return highlight(code, language=language or None, theme=theme)
+
+
+class LessonMarkdown(Markdown):
+    """The Markdown of a page."""
+
+    def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
+        """The widget of a kind of block."""
+        return LessonCode if block_name in ("fence", "code_block") else super().get_block_class(block_name)
 
 
 class LessonView(VerticalScroll):
@@ -12,7 +54,7 @@ class LessonView(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         """The Markdown of the page."""
-        yield Markdown(open_links=False)
+        yield LessonMarkdown(open_links=False)
 
     async def show(self, heading: str, text: str) -> None:
         """Shows a page from its top."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -90,6 +91,15 @@ class LineView(ScrollView, can_focus=True):
     def draw_footer(self, part: int, width: int) -> Strip:
         """Draws a screen line (from 0) at the bottom."""
         raise NotImplementedError
+
+    def plain_text(self, index: int) -> str:
+        """The text of line `index`, for searches and the glossary; "" if there is no such line."""
+        width = max(self.scrollable_content_region.width, 1)
+        return self.draw_line(index, width).text.rstrip() if index < self.line_count() else ""
+
+    def landmarks(self) -> Sequence[int]:
+        """The lines that begin a section, in order."""
+        return ()
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` of the panel."""

@@ -109,6 +109,19 @@ class VariantTable(LineView):
         """The facts of the variants measured so far."""
         return self._facts
 
+    @property
+    def sorting(self) -> tuple[str, bool]:
+        """The title of the column that sorts the rows ("": none does), and whether it descends."""
+        return (self._columns[self._sorted[0]].title, self._sorted[1]) if self._sorted else ("", False)
+
+    def restore(self, title: str, descending: bool, query: str) -> None:
+        """Sorts by the column with this title, if there is one, and filters; to be called after `load`."""
+        titles = [column.title for column in self._columns]
+        if title in titles:
+            self._column = titles.index(title)
+            self._sorted = (self._column, descending)
+        self.filter(query)
+
     def load(self, workspace: Workspace) -> None:
         """Shows the variants with the facts that the capture stores; keeps the cursor, order and filter."""
         here, titles = self.current, [column.title for column in self._columns]

@@ -1,0 +1,109 @@
+"""Opens a capture as the user left it, and remembers how it is left."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from textual.widget import Widget
+
+from irscope.model import Variant
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.controllers.stages import StageController
+from irscope.tui.state_file import CaptureState, StateFolder, fingerprint, now
+from irscope.tui.theme_preview import ThemePreview
+from irscope.tui.widgets.search_bar import SearchBar
+from irscope.workspace import Detail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class SessionController:
+    """Restores A, B, the stage, sort, filter and open panels. Without a `folder` it does nothing.
+
+    `fresh`: opens the capture as if for the first time.
+    """
+
+    def __init__(
+        self,
+        screen: MainScreen,
+        stages: StageController,
+        filter_bar: SearchBar,
+        panels: Sequence[Widget],
+        folder: StateFolder | None,
+        fresh: bool,
+    ) -> None:
+        self._screen = screen
+        self._stages = stages
+        self._filter_bar = filter_bar
+        self._panels = panels
+        self._folder = folder
+        self._before = None if folder is None or fresh else folder.load(screen.workspace.path)
+
+    def restore(self) -> None:
+        """Restores what the capture still has; a filter is shown in its field."""
+        state, screen = self._before, self._screen
+        if state is not None:
+            a, b = (self._find(id_, index) for index, id_ in enumerate((state.a, state.b)))
+            if a is not None and b is not None:
+                self._stages.restore(a, b, state.stage, _detail(state.detail))
+            screen.table.restore(state.sort, state.descending, state.filter)
+            self._filter_bar.value, self._filter_bar.display = state.filter, bool(state.filter)
+            screen.texts.restore_unified(state.unified)
+            for panel in self._panels:
+                if panel.id in state.opened_panels:
+                    panel.display = True
+            if isinstance(screen.app, ThemePreview):
+                screen.app.choose_theme(state.theme)
+
+    def save(self) -> None:
+        """Remembers how the main screen is now; the home screen lists the capture from then on."""
+        if self._folder is None:
+            return
+        screen, workspace, pair = self._screen, self._screen.workspace, self._screen.pair
+        variants = workspace.variants
+        column, descending = screen.table.sorting
+        app = screen.app
+        self._folder.save(
+            CaptureState(
+                path=os.path.realpath(workspace.path),
+                opened=now(),
+                kernels=tuple(dict.fromkeys(variant.kernel.name for variant in variants)),
+                targets=tuple(dict.fromkeys(str(variant.target) for variant in variants)),
+                variants=len(variants),
+                a=pair.a.id,
+                b=pair.b.id,
+                fingerprints=(fingerprint(pair.a), fingerprint(pair.b)),
+                stage=screen.stage,
+                detail=self._stages.detail.name,
+                sort=column,
+                descending=descending,
+                filter=self._filter_bar.value,
+                unified=screen.texts.chosen_unified,
+                opened_panels=tuple(panel.id or "" for panel in self._panels if _opened(panel)),
+                theme=app.chosen_theme if isinstance(app, ThemePreview) else "",
+            )
+        )
+
+    def _find(self, id_: int, index: int) -> Variant | None:
+        """A or B of the state, if the capture has the same variant under the same number."""
+        state = self._before
+        known = {variant.id: variant for variant in self._screen.workspace.variants}
+        variant = known.get(id_)
+        if state is None or variant is None or len(state.fingerprints) != 2:
+            return None
+        return variant if fingerprint(variant) == state.fingerprints[index] else None
+
+
+def _detail(name: str) -> Detail:
+    return Detail[name] if name in Detail.__members__ else Detail.SHAPES
+
+
+def _opened(panel: Widget) -> bool:
+    """Whether the user opened it; by default, its display depends on the size of the terminal.
+
+    `panel.display` would be false while the app ends.
+    """
+    styles = panel.styles.inline
+    return styles.has_rule("display") and styles.display != "none"

@@ -1,0 +1,130 @@
+"""What the home screen lists: captures, lessons, samples and the manual. Reads no capture in full."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from irscope.model import UserError
+from irscope.model.text import pluralize
+from irscope.tui.home_sections import HomeEntry, Section
+from irscope.tui.state_file import CaptureState
+from irscope.workspace import captures_in, find_writer, overview
+
+
+def recent_entries(states: Iterable[CaptureState], folder: Path) -> list[HomeEntry]:
+    """The recent captures, from what was remembered when they were open."""
+    return [
+        HomeEntry(
+            Section.RECENT,
+            _short(Path(state.path), folder),
+            (
+                _list(state.kernels),
+                _list(state.targets),
+                f"{state.variants:,}",
+                age(state.opened),
+            ),
+            state.path,
+            Path(state.path),
+            missing=not os.path.lexists(state.path),
+        )
+        for state in states
+    ]
+
+
+def writing_entries(paths: Iterable[Path], folder: Path) -> Iterator[HomeEntry]:
+    """Those of `paths` that a process is writing now."""
+    for path in dict.fromkeys(Path(os.path.realpath(path)) for path in paths):
+        writer = find_writer(path)
+        if writer is not None and writer.running:
+            yield described(HomeEntry(Section.WRITING, _short(path, folder), (), writer.holder, path))
+
+
+def folder_entries(folder: Path) -> list[HomeEntry]:
+    """The captures in a folder and in those in it, newest first; `described` adds what is in them."""
+    return [
+        HomeEntry(Section.HERE, _short(path, folder), ("", "", "", _modified(path)), str(path), path)
+        for path in captures_in(folder)
+    ]
+
+
+def described(entry: HomeEntry) -> HomeEntry:
+    """The entry of a capture with its kernels, targets and variants; opens the file for a moment."""
+    if entry.path is None:
+        return entry
+    try:
+        found = overview(entry.path)
+    except UserError as error:
+        return replace(entry, detail=str(error))
+    return replace(
+        entry, cells=(_list(found.kernels), _list(found.targets), found.count, _modified(entry.path))
+    )
+
+
+def lesson_entries() -> list[HomeEntry]:
+    """The lessons."""
+    from irscope.learn.lesson import lessons
+
+    return [
+        HomeEntry(
+            Section.LESSONS,
+            f"{each.number:2}  {each.title}",
+            detail=f"irscope learn {each.number}: {pluralize(len(each.steps), 'question')}; compiles "
+            f"{', '.join(dict.fromkeys(sweep.kernel for sweep in each.sweeps))}, which takes seconds",
+            lesson=each.number,
+        )
+        for each in lessons()
+    ]
+
+
+def sample_entries() -> list[HomeEntry]:
+    """The samples; opening one compiles it."""
+    from irscope.learn.sample_commands import samples
+
+    return [
+        HomeEntry(
+            Section.SAMPLES, each.path.name, (each.title,), f"{each.title}; Enter compiles it", each.path
+        )
+        for each in samples()
+    ]
+
+
+def manual_entries() -> list[HomeEntry]:
+    """The pages of the manual."""
+    from irscope.learn.manual_pages import manual_pages
+
+    return [HomeEntry(Section.MANUAL, page.title, (), str(page.path), page.path) for page in manual_pages()]
+
+
+def age(since: float) -> str:
+    """How long ago a time in seconds since 1970 was: `just now`, `5 minutes ago`, `2026-03-01`."""
+    seconds = max(time.time() - since, 0)
+    if seconds < 60:
+        return "just now"
+    for unit, length, limit in (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 14)):
+        if seconds < length * limit:
+            return f"{pluralize(int(seconds // length), unit)} ago"
+    return time.strftime("%Y-%m-%d", time.localtime(since))
+
+
+def _short(path: Path, folder: Path) -> str:
+    """The path without suffix, from `folder` or from the home folder if it is in one of them."""
+    path = path.with_suffix("") if path.suffix == ".irscope" else path
+    for base, prefix in ((folder, ""), (Path.home(), "~/")):
+        if path.is_relative_to(base):
+            return f"{prefix}{path.relative_to(base)}"
+    return str(path)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _modified(path: Path) -> str:
+    try:
+        return age(path.stat().st_mtime)
+    except OSError:
+        return ""
