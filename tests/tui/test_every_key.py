@@ -307,6 +307,7 @@ LAYOUT = {
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
+    "compact": Trial(lambda pilot: one(pilot, GridView)._grids[0].compact, ("T",), becomes(True)),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
