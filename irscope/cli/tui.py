@@ -1,6 +1,7 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
-`irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
+`irscope CAPTURE` does the same. Several captures, oldest first, open as one: } and { step through the
+versions of a variant. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
 immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
 with new. That executes FILE.py; opening a capture executes nothing. In the app, ? lists the keys and q quits.
 
@@ -38,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "capture", metavar="CAPTURE|FILE.py[::KERNEL]", help="the capture file, or a kernel to compile"
     )
+    parser.add_argument(
+        "later",
+        metavar="CAPTURE",
+        type=Path,
+        nargs="*",
+        help="later captures of the same kernels: } and { step through the versions of a variant",
+    )
     compiling = parser.add_argument_group("to compile FILE.py[::KERNEL]")
     options.add_compilation(compiling)
     options.add_output(compiling, "default: a temporary file")
@@ -46,12 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
     if args.capture.partition("::")[0].endswith(".py"):
+        if args.later:
+            raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] opens alone")
         return _compile(args)
     for name in _COMPILING:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
     path = Path(args.capture)
-    with Workspace(path) as workspace:
+    with Workspace(path, also=args.later) as workspace:
         _check_terminal(f"irscope table {path} works without one")
         return _show(workspace)
 

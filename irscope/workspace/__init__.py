@@ -167,6 +167,10 @@ if TYPE_CHECKING:
     from irscope.workspace.texts import text_stages as text_stages
     from irscope.workspace.texts import variant_texts as variant_texts
     from irscope.workspace.texts import written_stage as written_stage
+    from irscope.workspace.timeline import Timeline as Timeline
+    from irscope.workspace.timeline import TimelineStep as TimelineStep
+    from irscope.workspace.timeline import Version as Version
+    from irscope.workspace.timeline import version_name as version_name
     from irscope.workspace.value_matching import ValuePair as ValuePair
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
@@ -252,6 +256,7 @@ _EXPORTS = {
     ),
     "irscope.workspace.texts": "PYTHON check_stage encoded text_stages variant_texts written_stage",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
+    "irscope.workspace.timeline": "Timeline TimelineStep Version version_name",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),

@@ -200,6 +200,8 @@ COMPARE = {
     "step(1)": Trial(pair, right=becomes((1, 3))),
     "step(-1)": Trial(pair, ("J",), becomes((1, 2))),
     "swap": Trial(pair, right=becomes((2, 1))),
+    "version(1)": Trial(pair, right=becomes((2, 3)), make=captures.versions),
+    "version(-1)": Trial(pair, ("}",), becomes((1, 2)), make=captures.versions),
     "toggle_unified": Trial(lambda pilot: texts(pilot).unified),
     "toggle_folded": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more),
     "detail": Trial(lambda pilot: "raw text" in drawn(one(pilot, StatusLine)), ("3",), becomes(True)),
@@ -291,6 +293,8 @@ PASSES = {
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
     "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
+    "step(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
+    "step(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
     "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "compare": Trial(
         lambda pilot: texts(pilot)._headings[0], ("p",), becomes("A before tritongpu-pipeline"),

@@ -23,6 +23,7 @@ from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
+from irscope.tui.controllers.timeline import TimelineController
 from irscope.tui.live_connection import LiveConnection
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OVERLAYS
@@ -84,7 +85,8 @@ class CompareScreen(Screen[None]):
         self._live = LiveController(self, self._stages, self._title, live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
-        self._add_actions(*controllers, ExportController(self))
+        self._timeline = TimelineController(self)
+        self._add_actions(*controllers, ExportController(self), self._timeline)
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
@@ -128,6 +130,7 @@ class CompareScreen(Screen[None]):
         self.table.measure(self.workspace, self.background)
         self._stages.start_comparing()
         self._live.start()
+        self._timeline.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
@@ -19,7 +16,7 @@ from textual.widget import Widget
 
 from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
-from irscope.tui.widgets.bars import Bar, Label
+from irscope.tui.widgets.wrapped_bar import WrappedBar
 from irscope.workspace import Grid, GridCell, ruler
 
 _GROUPS = 8
@@ -32,43 +29,10 @@ _STACKED_FROM = 12
 _STYLES = {f"cell--{group}{shade}" for group in range(_GROUPS) for shade in "ab"}
 
 
-class LayoutBar(Bar):
-    """Text above or below the grids, wrapped at words."""
+class LayoutBar(WrappedBar):
+    """Text above or below the grids."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "problem"}
-
-    def set_labels(self, labels: Sequence[Label]) -> None:
-        """Shows other labels, on as many lines as they need."""
-        super().set_labels(labels)
-        self.refresh(layout=True)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """The number of lines."""
-        return max(1, len(self._wrapped(width)))
-
-    def render_line(self, y: int) -> Strip:
-        """Draws a line."""
-        width = self.size.width
-        lines = self._wrapped(width)
-        segments = [
-            Segment(text, self.get_component_rich_style(style))
-            for text, style in (lines[y] if y < len(lines) else ())
-        ]
-        return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
-
-    def _wrapped(self, width: int) -> list[list[tuple[str, str]]]:
-        """The labels as lines of pieces, each a text and its style class."""
-        lines: list[list[tuple[str, str]]] = [[]]
-        used = 0
-        for label in self.labels(width):
-            for word in re.findall(r" *[^ ]+ *$| *[^ ]+| +", display_line(label.text)):
-                fits = not used or used + cell_len(word.rstrip()) <= width
-                if not fits:
-                    lines.append([])
-                piece = word if fits else f" {word.lstrip()}"
-                lines[-1].append((piece, label.style))
-                used = (used if fits else 0) + cell_len(piece)
-        return lines
 
 
 class GridView(Widget, can_focus=True):
