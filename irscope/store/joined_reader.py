@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ class JoinedReader(CaptureReader):
         self._readers = [CaptureReader(paths[0])]
         # Per number of a variant, the reader that has it and its number there.
         self._homes: dict[int, tuple[int, int]] = {}
+        # Per kernel without its number, the kernel as the variants have it.
+        self._kernels: dict[Kernel, Kernel] = {}
         self._numbers: dict[tuple[int, int], int] = {}
         try:
             self._readers += [CaptureReader(path) for path in paths[1:]]
@@ -44,14 +47,27 @@ class JoinedReader(CaptureReader):
 
     def variants(self, kernel: str | None = None) -> list[Variant]:
         """Every variant (of the kernel named `kernel`), in order, as they are in the files now."""
-        kernels: dict[Kernel, Kernel] = {}
         found = []
         for index, reader in enumerate(self._readers):
-            for variant in reader.variants(kernel):
-                own = variant.kernel
-                shared = kernels.setdefault(replace(own, id=0), replace(own, id=len(kernels) + 1))
-                found.append(replace(variant, id=self._number(index, variant.id), kernel=shared))
+            for variant in reader.variants():
+                if kernel is None or variant.kernel.name == kernel:
+                    id_ = self._number(index, variant.id)
+                    found.append(replace(variant, id=id_, kernel=self._shared(variant.kernel)))
         return found
+
+    @cached_property
+    def kernels(self) -> Mapping[int, Kernel]:
+        """The kernels of all captures by id, in order, as of the first access."""
+        shared = [self._shared(kernel) for reader in self._readers for kernel in reader.kernels.values()]
+        return {kernel.id: kernel for kernel in shared}
+
+    def variant(self, id_: int) -> Variant | None:
+        """The variant with this id as it is in its file now; None if there is none."""
+        return next((variant for variant in self.variants() if variant.id == id_), None)
+
+    def failed(self) -> dict[int, bool]:
+        """Whether each variant failed, by id, as it is in the files now."""
+        return {variant.id: variant.failure is not None for variant in self.variants()}
 
     def summaries(self) -> Iterator[Variant]:
         """The variants as `variants` has them."""
@@ -93,6 +109,15 @@ class JoinedReader(CaptureReader):
             for index, reader in enumerate(self._readers)
             for id_, facts in reader.facts_kept().items()
         }
+
+    def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """The id, the version of the analysis and the facts of each variant."""
+        for id_, (version, facts) in self.facts_kept().items():
+            yield id_, version, facts
+
+    def _shared(self, kernel: Kernel) -> Kernel:
+        """The kernel under a number that it shares with equal ones of other captures."""
+        return self._kernels.setdefault(replace(kernel, id=0), replace(kernel, id=len(self._kernels) + 1))
 
     def _home(self, variant: Variant) -> tuple[CaptureReader, Variant]:
         """The reader that has a variant, and the variant as it knows it."""

@@ -293,8 +293,8 @@ PASSES = {
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
     "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
-    "step(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
-    "step(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
+    "changed_pass(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
+    "changed_pass(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
     "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "compare": Trial(
         lambda pilot: texts(pilot)._headings[0], ("p",), becomes("A before tritongpu-pipeline"),

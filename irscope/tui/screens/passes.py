@@ -53,8 +53,15 @@ class PassesScreen(Screen[None]):
             (
                 key("c", "changed", "Show only passes that changed the module, or all", "changed"),
                 key("slash,F", "filter", "Filter by name", "filter", "/"),
-                key("right_curly_bracket", "step(1)", "Next pass that changed the module", "pass", "}"),
-                key("left_curly_bracket", "step(-1)", "Previous pass that changed the module", display="{"),
+                key(
+                    "right_curly_bracket", "changed_pass(1)", "Next pass that changed the module", "pass", "}"
+                ),
+                key(
+                    "left_curly_bracket",
+                    "changed_pass(-1)",
+                    "Previous pass that changed the module",
+                    display="{",
+                ),
                 key("f", "divergence", "Go to the first pass in which A and B diverge", "diverge"),
                 key("d", "compare", "Compare A and B after the pass, or show it in A or in B", "A/B"),
             ),
@@ -147,7 +154,7 @@ class PassesScreen(Screen[None]):
             view.cursor = shown.index(marked[0])
             view.reveal_centered(view.cursor)
 
-    def action_step(self, direction: int) -> None:
+    def action_changed_pass(self, direction: int) -> None:
         """Goes to the next or previous pass that changed the module, also with the list hidden."""
         view = self.query_one(PassView)
         shown = [line for line in self._passes.lines if self._matches(line)]
