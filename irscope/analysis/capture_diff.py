@@ -106,7 +106,7 @@ def compare_captures(
     by_target = bool({variant.target for variant in a} & {variant.target for variant in b})
     renamed = _renamed(a, b, facts_a, facts_b)
     matched, only_a, only_b = match_variants(a, b, renamed, by_target)
-    pairs = [_pair(old, new, facts_a.get(old.id, {}), facts_b.get(new.id, {})) for old, new in matched]
+    pairs = [compare_pair(old, new, facts_a.get(old.id, {}), facts_b.get(new.id, {})) for old, new in matched]
     timed = [pair for pair in pairs if pair.a.seconds and pair.b.seconds]
     return CaptureDiff(
         pairs=tuple(sorted(pairs, key=lambda pair: -pair.weight)),
@@ -154,7 +154,8 @@ def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
     return {value_of(facts.get(variant.id, {}), CODE) for variant in variants} - {None}
 
 
-def _pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
+def compare_pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
+    """A variant and its counterpart, with the facts that got better or worse."""
     identical = are_duplicates(a, b, facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b)]
     if not identical:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +22,18 @@ from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.workspace import (
+    ColorBy,
     DrawingOptions,
+    LayoutComparison,
     LayoutDrawing,
+    Tensor,
+    ValuePair,
     VariantLayouts,
     Window,
     Workspace,
+    cell_size,
     encoded,
+    layout_shape,
     listed_tensors,
     written_stage,
 )
@@ -35,6 +42,10 @@ NAME = "layout"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
 
 _STAGES = ("ttgir", "glir", "source")
+_COLORS = ("warp", "thread", "register", "bank")
+# The rows and columns of a compact drawing; without a terminal, it is not limited by its width.
+_COMPACT_ROWS, _COMPACT_COLUMNS = 32, 128
+_MARGIN = 6
 _RANGE = re.compile(r"(\d{1,7}):(\d{1,7})")
 
 
@@ -49,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=_STAGES,
         default=_STAGES[0],
         help="glir: the layouts as a Gluon kernel writes them (source before Triton 3.9)",
+    )
+    parser.add_argument(
+        "--compact",
+        metavar="BY",
+        choices=_COLORS,
+        help="the whole value, a glyph per cell: by warp, thread, register, or bank of shared memory",
     )
     parser.add_argument("--rows", metavar="A:B", type=_range, help="only rows A to B (exclusive)")
     parser.add_argument("--cols", metavar="A:B", type=_range, help="only columns A to B (exclusive)")
@@ -78,7 +95,9 @@ def run(args: argparse.Namespace) -> int:
         sides = [_layouts(workspace, name, args.stage) for name in names]
         listed = args.value is None and args.access is None and args.format == "text"
         written = [_written(workspace, side) if listed else None for side in sides]
-        text = _text(args, sides, written)
+        pair = workspace.compare(sides[0].variant, sides[-1].variant)
+        comparison = None if pair.single else LayoutComparison(pair, args.stage != _STAGES[0])
+        text = _text(args, sides, written, comparison)
     if args.output is None:
         sys.stdout.write(text)
     else:
@@ -99,25 +118,62 @@ def _written(workspace: Workspace, side: VariantLayouts) -> VariantLayouts | Non
 
 
 def _text(
-    args: argparse.Namespace, sides: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None]
+    args: argparse.Namespace,
+    sides: Sequence[VariantLayouts],
+    written: Sequence[VariantLayouts | None],
+    comparison: LayoutComparison | None,
 ) -> str:
     swizzle = not args.no_swizzle
     if args.access is not None:
         return _drawings(args, sides, [side.draw_access(side.access(args.access), swizzle) for side in sides])
     if args.value is None:
-        if args.format == "json":
-            return _json(args, sides, [None for _ in sides])
-        from irscope.report.terminal.layout_text import layout_list
-
-        return layout_list(sides, written, options.paint())
+        return _list(args, sides, written, comparison)
+    found = [side.find(args.value) for side in sides]
     how = DrawingOptions(Window(args.rows, args.cols, args.plane), thread=args.thread, swizzle=swizzle)
-    drawings = [_draw(args, side, how) for side in sides]
-    return (_json if args.format == "json" else _drawings)(args, sides, drawings)
+    if args.compact:
+        how = replace(how, cell=_cell(args, [first for first, *_ in found]), color_by=ColorBy(args.compact))
+    drawings = [_draw(args, side, own, how) for side, own in zip(sides, found, strict=True)]
+    difference = comparison.difference(ValuePair(found[0][0], found[1][0])) if comparison else ""
+    if args.format == "json":
+        return _json(args, sides, drawings, difference=difference)
+    if difference and args.format == "text":
+        text = f"#{sides[1].variant.id} compared with #{sides[0].variant.id}: {difference}."
+        lines = textwrap.wrap(text, options.width_of(args) or len(text))
+        return "\n".join([_drawings(args, sides, drawings), *lines, ""])
+    return _drawings(args, sides, drawings)
 
 
-def _draw(args: argparse.Namespace, side: VariantLayouts, how: DrawingOptions) -> LayoutDrawing:
+def _list(
+    args: argparse.Namespace,
+    sides: Sequence[VariantLayouts],
+    written: Sequence[VariantLayouts | None],
+    comparison: LayoutComparison | None,
+) -> str:
+    """The tensors, accesses and conversions of each variant; of two also how their layouts differ."""
+    rows = list(comparison.differences()) if comparison else []
+    if args.format == "json":
+        return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
+    from irscope.report.terminal.layout_text import difference_list, layout_list
+
+    text = layout_list(sides, written, options.paint())
+    if not comparison:
+        return text
+    title = f"Layouts of #{sides[1].variant.id} compared with #{sides[0].variant.id}"
+    return f"{text}\n{difference_list(title, rows, options.paint())}"
+
+
+def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int]:
+    """The elements per cell with which compact drawings of the tensors fit next to each other."""
+    width = options.width_of(args)
+    columns = _COMPACT_COLUMNS if width is None else max(1, width // len(tensors) - _MARGIN)
+    return cell_size([layout_shape(tensor) for tensor in tensors], _COMPACT_ROWS, columns)
+
+
+def _draw(
+    args: argparse.Namespace, side: VariantLayouts, found: Sequence[Tensor], how: DrawingOptions
+) -> LayoutDrawing:
     """The tensor that VALUE matches best; a file does not list the others."""
-    tensor, *others = side.find(args.value)
+    tensor, *others = found
     drawing = side.draw(tensor, how)
     if not others or args.format == "svg" or args.value.startswith("#"):
         return drawing
@@ -141,13 +197,22 @@ def _drawings(
 
 
 def _json(
-    args: argparse.Namespace, sides: Sequence[VariantLayouts], drawings: Sequence[LayoutDrawing | None]
+    args: argparse.Namespace,
+    sides: Sequence[VariantLayouts],
+    drawings: Sequence[LayoutDrawing | None],
+    difference: str = "",
+    differences: Sequence[tuple[str, str]] | None = None,
 ) -> str:
     from irscope.report.json.layout_json import layout_document
     from irscope.report.json.records import to_json
 
     pictures = [drawing.picture if drawing else None for drawing in drawings]
-    return to_json(layout_document(str(args.capture), sides, pictures))
+    document = layout_document(str(args.capture), sides, pictures)
+    if difference:
+        document["difference"] = difference
+    if differences is not None:
+        document["differences"] = [{"value": name, "difference": how} for name, how in differences]
+    return to_json(document)
 
 
 def _range(text: str) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
 `irscope CAPTURE` does the same; `irscope` alone opens the home screen: recent captures, captures in this
-folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. With
+folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. Several
+captures, oldest first, open as one: } and { step through the versions of a variant. With
 FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
 as it is compiled; r compiles again after an edit and compares old with new. That executes FILE.py; opening
 a capture executes nothing. In the app, ? lists the keys and q goes back or quits.
@@ -16,6 +17,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ignore how the capture was left: A, B, stage, sort, filter, panels",
     )
+    parser.add_argument(
+        "later",
+        metavar="CAPTURE",
+        type=Path,
+        nargs="*",
+        help="later captures of the same kernels: } and { step through the versions of a variant",
+    )
     compiling = parser.add_argument_group("to compile FILE.py[::KERNEL]")
     options.add_compilation(compiling)
     options.add_output(compiling, "default: a temporary file")
@@ -79,21 +88,23 @@ def show_sample(name: str) -> Ended:
 
 def _run(args: argparse.Namespace) -> Ended:
     if args.capture.partition("::")[0].endswith(".py"):
+        if args.later:
+            raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] opens alone")
         return _compile(args)
     for name in _COMPILING:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
-    return _show_capture(Path(args.capture), args.fresh)
+    return _show_capture(Path(args.capture), args.later, args.fresh)
 
 
-def _show_capture(path: Path, fresh: bool) -> Ended:
+def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> Ended:
     """Runs the app; then prints where the variants are that the user compiled."""
     from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 
     own = OwnCapture(path)
     compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
     try:
-        with Workspace(path) as workspace:
+        with Workspace(path, also=later) as workspace:
             check_terminal(f"irscope table {path} works without one")
             # In a browser, the user of the app may be somebody else.
             return _show(workspace, compiler=None if _in_browser() else compiler, fresh=fresh)

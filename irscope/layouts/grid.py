@@ -39,7 +39,8 @@ class GridCell:
 class Grid:
     """Cells in rows (None for a gap), with labels for rows and columns.
 
-    `legend` names each group; `notes` are sentences below the picture.
+    `legend` names each group; `notes` are sentences below the picture. `compact`: labels are single glyphs,
+    drawn without gaps.
     """
 
     title: str
@@ -48,6 +49,15 @@ class Grid:
     cells: tuple[tuple[GridCell | None, ...], ...]
     legend: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = ()
+    compact: bool = False
+
+
+def ruler(columns: Sequence[str], size: int = 1) -> str:
+    """The labels above columns of `size` characters: all of them, or every 2nd, 4th, ... if room lacks."""
+    step = 1
+    while max(map(len, columns), default=0) >= step * size and step < len(columns):
+        step *= 2
+    return "".join(name.ljust(step * size) for name in columns[::step])
 
 
 @dataclass(frozen=True, slots=True)

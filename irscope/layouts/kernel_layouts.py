@@ -10,6 +10,7 @@ from irscope.languages.document import Document
 from irscope.layouts import grid as grids
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
+from irscope.layouts.color_map import Cell, ColorBy, color_choices, color_map
 from irscope.layouts.conversion_cost import Conversion, conversions
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.describe import conflicts_text, describe_tensor
@@ -106,15 +107,33 @@ class KernelLayouts:
 
         Raises UnknownLayoutError if the layout is not supported, or if the drawing is empty.
         """
-        if swizzle:
-            layout = self.layouts.of(tensor)
-            source = self.layouts.sources[tensor.key]
-        else:
-            tensor = _unswizzled(tensor)
-            layout = linear_layout(tensor.attribute, layout_shape(tensor), self.version)
-            source = "irscope"
+        tensor, layout, source = self._layout(tensor, swizzle)
         grid = self._grid(tensor, layout, window, thread)
         return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
+
+    def color_map(
+        self, tensor: Tensor, by: ColorBy | None, cell: Cell, plane: int = 0, swizzle: bool = True
+    ) -> Picture:
+        """The whole tensor with one glyph per cell of `cell` elements, by `by` if it applies.
+
+        Raises UnknownLayoutError if the layout is not supported.
+        """
+        tensor, layout, source = self._layout(tensor, swizzle)
+        choices = color_choices(layout)
+        chosen = by if by is not None and by in choices else choices[0]
+        addresses = None
+        if "offset" in layout.bases:
+            addresses = Addresses(layout, tensor.bits, paddings(tensor.attribute))
+        grid = color_map(layout, title(tensor), chosen, cell, addresses, plane)
+        return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
+
+    def _layout(self, tensor: Tensor, swizzle: bool) -> tuple[Tensor, LinearLayout, str]:
+        """The tensor as it is drawn, its linear layout, and who computed that."""
+        if swizzle:
+            layout = self.layouts.of(tensor)
+            return tensor, layout, self.layouts.sources[tensor.key]
+        tensor = _unswizzled(tensor)
+        return tensor, linear_layout(tensor.attribute, layout_shape(tensor), self.version), "irscope"
 
     def _grid(self, tensor: Tensor, layout: LinearLayout, window: Window, thread: int | None) -> Grid:
         name = title(tensor)

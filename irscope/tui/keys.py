@@ -51,6 +51,13 @@ COMPARE = KeyGroup(
         key("J", "step(1)", "Make the next variant B"),
         key("K", "step(-1)", "Make the previous variant B"),
         key("x", "swap", "Swap A and B", "swap"),
+        key(
+            "right_curly_bracket",
+            "version(1)",
+            "The same variant in the next version or capture",
+            display="}",
+        ),
+        key("left_curly_bracket", "version(-1)", "The same variant in the previous version", display="{"),
         key("u", "toggle_unified", "Show two columns or one", "unify"),
         key("f", "toggle_folded", "Fold or show equal lines", "fold"),
         key("t", "detail", "Show real changes only, shapes too, or all text differences", "detail"),

@@ -25,6 +25,7 @@ from irscope.workspace import (
     stages_of,
     summarize,
     variant_names,
+    version_name,
 )
 
 EQUAL = "="
@@ -206,12 +207,13 @@ class PairState:
         if self.single:
             return self._heading("A=B", self.a, [self.a]), ""
         # With one config they differ in their source, which `age` says.
-        same = bool(self.workspace.age(self.a)) and same_config(self.a, self.b)
+        same = bool(version_name(self.workspace, self.a)) and same_config(self.a, self.b)
         left, right = ([self.a], [self.b]) if same else ([self.a, self.b], [self.a, self.b])
         return self._heading("A", self.a, left), self._heading("B", self.b, right)
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
-        parts = [f"{letter} #{variant.id}", self.workspace.age(variant), variant_names(among)[variant.id]]
+        version = version_name(self.workspace, variant)
+        parts = [f"{letter} #{variant.id}", version, variant_names(among)[variant.id]]
         if variant.failure:
             parts.append(f" FAILED: {variant.failure.kind}")
         if variant.id in self.workspace.in_progress:

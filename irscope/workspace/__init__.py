@@ -70,15 +70,19 @@ if TYPE_CHECKING:
     from irscope.languages.language_registry import strip_debug as strip_debug
     from irscope.languages.lexers import lexer_for as lexer_for
     from irscope.layouts.banks import BankConflicts as BankConflicts
+    from irscope.layouts.color_map import ColorBy as ColorBy
+    from irscope.layouts.color_map import cell_size as cell_size
     from irscope.layouts.conversion_cost import Conversion as Conversion
     from irscope.layouts.describe import conflicts_text as conflicts_text
     from irscope.layouts.describe import ways_text as ways_text
     from irscope.layouts.grid import Grid as Grid
     from irscope.layouts.grid import GridCell as GridCell
     from irscope.layouts.grid import Window as Window
+    from irscope.layouts.grid import ruler as ruler
     from irscope.layouts.kernel_layouts import Picture as Picture
     from irscope.layouts.shared_accesses import AccessConflicts as AccessConflicts
     from irscope.layouts.tensors import Tensor as Tensor
+    from irscope.layouts.tensors import layout_shape as layout_shape
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.lint.diagnostic import Rule as Rule
     from irscope.lint.linter import lint_source as lint_source
@@ -180,6 +184,11 @@ if TYPE_CHECKING:
     from irscope.workspace.texts import text_stages as text_stages
     from irscope.workspace.texts import variant_texts as variant_texts
     from irscope.workspace.texts import written_stage as written_stage
+    from irscope.workspace.timeline import Timeline as Timeline
+    from irscope.workspace.timeline import TimelineStep as TimelineStep
+    from irscope.workspace.timeline import Version as Version
+    from irscope.workspace.timeline import version_name as version_name
+    from irscope.workspace.value_matching import ValuePair as ValuePair
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
@@ -222,12 +231,13 @@ _EXPORTS = {
     "irscope.languages.lexers": "lexer_for",
     "irscope.languages.language_registry": "line_without_location strip_debug",
     "irscope.layouts.banks": "BankConflicts",
+    "irscope.layouts.color_map": "ColorBy cell_size",
     "irscope.layouts.conversion_cost": "Conversion",
     "irscope.layouts.describe": "conflicts_text ways_text",
-    "irscope.layouts.grid": "Grid GridCell Window",
+    "irscope.layouts.grid": "Grid GridCell Window ruler",
     "irscope.layouts.kernel_layouts": "Picture",
     "irscope.layouts.shared_accesses": "AccessConflicts",
-    "irscope.layouts.tensors": "Tensor",
+    "irscope.layouts.tensors": "Tensor layout_shape",
     "irscope.lint.diagnostic": "Diagnostic Rule",
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
@@ -254,6 +264,7 @@ _EXPORTS = {
         "LineChange content_span elided_layouts first_change line_changes line_spans"
     ),
     "irscope.workspace.stage_marks": "LineMarks NO_MARKS Pressure line_marks",
+    "irscope.workspace.value_matching": "ValuePair",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.in_progress": "InProgress",
     "irscope.workspace.live": "LiveUpdates apply_events",
@@ -271,6 +282,7 @@ _EXPORTS = {
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
+    "irscope.workspace.timeline": "Timeline TimelineStep Version version_name",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),

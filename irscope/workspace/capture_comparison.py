@@ -87,9 +87,9 @@ class CaptureComparison:
     def pair_text(self, pair: MatchedVariants) -> str:
         """A pair in one line: what got worse and better; only what got better if nothing got worse."""
         ids = f"#{pair.a.id} -> #{pair.b.id}" if pair.a.id != pair.b.id else f"#{pair.a.id}"
-        changes = [_change_text(change, pair) for change in pair.worse or pair.better]
+        changes = [change_text(change, pair) for change in pair.worse or pair.better]
         if pair.worse and pair.better:
-            changes.append(f"but {', '.join(_change_text(change, pair) for change in pair.better)}")
+            changes.append(f"but {', '.join(change_text(change, pair) for change in pair.better)}")
         return f"{pair.b.kernel.name} {ids} {self.names[1][pair.b.id]}: {', '.join(changes)}"
 
 
@@ -154,7 +154,8 @@ def _why_unmatched(variant: Variant, found: tuple[Variant, Sequence[Difference]]
     return f"; #{variant.id} and its closest in {capture}, #{other.id}, differ in {listed}{more}"
 
 
-def _change_text(change: FactChange, pair: MatchedVariants) -> str:
+def change_text(change: FactChange, pair: MatchedVariants) -> str:
+    """A change as views print it: `Registers 64 -> 72`, `does not compile: ...`."""
     if change.name == _FAILURE:
         return f"does not compile: {change.b}" if change.worse else "compiles now"
     if change.name == "launchable":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from irscope.backends import stage_named
 from irscope.model import Artifact, Kernel, Stage, UserError, Variant
 from irscope.store import CaptureReader
+from irscope.store.joined_reader import JoinedReader
 from irscope.workspace.in_progress import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
 
@@ -30,8 +31,8 @@ class StageContents:
     """Reads a capture's stages; several threads may use it.
 
     Holds what had to be derived (SASS, Triton's layouts) until `close` stores it: in the capture if the
-    caller's own command wrote it (`writable`), else in the user's cache folder. Raises UserError if `path` is
-    not a capture.
+    caller's own command wrote it (`writable`), else in the user's cache folder. `also` are captures that are
+    read as parts of the first. Raises UserError if `path` is not a capture.
     """
 
     def __init__(
@@ -40,8 +41,9 @@ class StageContents:
         in_progress: InProgress,
         disassemble: Disassemble | None,
         writable: bool = False,
+        also: Sequence[Path] = (),
     ) -> None:
-        self._reader = CaptureReader(path)
+        self._reader = JoinedReader([Path(path), *also]) if also else CaptureReader(path)
         self._writable = writable
         self.path = self._reader.path
         self._in_progress = in_progress
@@ -113,6 +115,15 @@ class StageContents:
         """The kernels in the file, as of the first access."""
         with self._lock:
             return tuple(self._reader.kernels.values())
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are open, in order."""
+        return self._reader.paths if isinstance(self._reader, JoinedReader) else (self._reader.path,)
+
+    def place(self, variant: Variant) -> int:
+        """The index in `paths` of the file that has a variant."""
+        return self._reader.place(variant) if isinstance(self._reader, JoinedReader) else 0
 
     def variants(self) -> dict[int, Variant]:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""

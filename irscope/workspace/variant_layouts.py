@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.color_map import Cell, ColorBy
 from irscope.layouts.describe import conflicts_text, describe_thread
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts, Picture
@@ -23,7 +24,8 @@ class DrawingOptions:
 
     `window` is the part to draw; `whole`: all of it instead. `thread` is the thread whose elements are
     marked. `swizzle`: shared memory as it is, not as it would be without its swizzle. `access`: the index of
-    the access to the buffer whose banks are drawn instead of the buffer.
+    the access to the buffer whose banks are drawn instead of the buffer. `cell`: the whole tensor as a map
+    with one glyph per cell of this many rows and columns, by `color_by` if it applies (None: no map).
     """
 
     window: Window = field(default_factory=Window)
@@ -31,6 +33,8 @@ class DrawingOptions:
     thread: int | None = None
     swizzle: bool = True
     access: int | None = None
+    cell: Cell | None = None
+    color_by: ColorBy | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,13 @@ class VariantLayouts:
         if tensor.attribute.kind.startswith("gluon."):
             raise UserError(f"{tensor.name} has no layout here: the compiler chooses it, see ttgir")
         try:
-            picture = self.kernel.picture(tensor, window, options.thread, options.swizzle)
-            return LayoutDrawing(picture.grid, self._sentences(picture, options), picture)
+            if options.cell is not None:
+                by, cell = options.color_by, options.cell
+                picture = self.kernel.color_map(tensor, by, cell, window.plane, options.swizzle)
+            else:
+                picture = self.kernel.picture(tensor, window, options.thread, options.swizzle)
+            notes = picture.grid.notes if options.cell is not None else ()
+            return LayoutDrawing(picture.grid, [*notes, *self._sentences(picture, options)], picture)
         except UnknownLayoutError as error:
             raise UserError(f"unknown layout: {error}") from error
 

@@ -44,20 +44,26 @@ class Workspace:
 
     Results are computed when they are first asked for and kept while there is room. Methods may be called
     from several threads. Stages that had to be derived (SASS) are kept when this closes: in the capture if
-    `writable`, for callers whose own command wrote it, else in the user's cache folder. Raises UserError if
-    `path` is not a capture.
+    `writable`, for callers whose own command wrote it, else in the user's cache folder. `also` are later
+    captures, whose variants follow those of `path`. Raises UserError if one is not a capture.
     """
 
     def __init__(
-        self, path: Path | str, disassemble: Disassemble | None = None, writable: bool = False
+        self,
+        path: Path | str,
+        disassemble: Disassemble | None = None,
+        writable: bool = False,
+        also: Sequence[Path] = (),
     ) -> None:
         self.in_progress = InProgress()
         self.growth = Growth()
-        self._contents = StageContents(path, self.in_progress, disassemble, writable)
+        self._contents = StageContents(path, self.in_progress, disassemble, writable, also)
         self._parsed = ParsedStages(self._contents)
         self.path = self._contents.path
         # Of a large capture, they are read when they are asked for, so that opening takes constant time.
         self._loaded: dict[int, Variant] | None = None
+        # The open files, and the index of the one that has a variant.
+        self.captures, self.capture_index = self._contents.paths, self._contents.place
         try:
             if not self._contents.large:
                 self._loaded = self._contents.variants()

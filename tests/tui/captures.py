@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from irscope.backends import parse_target
@@ -79,6 +80,19 @@ def matmul(path: Path) -> Path:
             ({"BLOCK_M": 96, "num_warps": 4}, FAILURE),
         ],
     )
+
+
+def versions(path: Path) -> Path:
+    """One config of a kernel in three versions of its source, #1 to #3; the texts of #1 and #2 are shown."""
+    with CaptureWriter.create(path) as writer:
+        toolchain = writer.add_toolchain({"triton": _TRITON}, "irscope tui matmul.py")
+        for config, text in ((SMALL, "+ 1"), (LARGE, "+ 2"), (SMALL, "+ 3")):
+            source = replace(KERNEL, text=f"{KERNEL.text}    x = pid {text}\n")
+            kernel = writer.add_kernel(source, (), ("a_ptr",))
+            stages = {kind: stage("matmul_kernel", config, kind) for kind in ("ttir", "ttgir")}
+            new = NewVariant(parse_target("cuda:90"), (), Config((("BLOCK_M", 64),)), artifacts=stages)
+            writer.add_variant(kernel, toolchain, _TRITON, new)
+    return path
 
 
 def gluon(path: Path) -> Path:

@@ -220,6 +220,8 @@ COMPARE = {
     "step(1)": Trial(pair, right=becomes((1, 3))),
     "step(-1)": Trial(pair, ("J",), becomes((1, 2))),
     "swap": Trial(pair, right=becomes((2, 1))),
+    "version(1)": Trial(pair, right=becomes((2, 3)), make=captures.versions),
+    "version(-1)": Trial(pair, ("}",), becomes((1, 2)), make=captures.versions),
     "toggle_unified": Trial(lambda pilot: texts(pilot).unified),
     "toggle_folded": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more),
     "detail": Trial(lambda pilot: "raw text" in drawn(one(pilot, StatusLine)), ("3",), becomes(True)),
@@ -315,6 +317,8 @@ PASSES = {
         lambda pilot: one(pilot, PassView).line_count(), ("p",), more, make=recorded_passes.write
     ),
     "filter": Trial(shown("#pass-filter"), ("p",), becomes(True), make=recorded_passes.write),
+    "changed_pass(1)": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
+    "changed_pass(-1)": Trial(cursor(PassView), ("p", "G"), less, make=recorded_passes.write),
     "divergence": Trial(cursor(PassView), ("p", "g"), more, make=recorded_passes.write),
     "compare": Trial(
         lambda pilot: texts(pilot)._headings[0], ("p",), becomes("A before tritongpu-pipeline"),
@@ -331,6 +335,7 @@ LAYOUT = {
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
     "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
+    "compact": Trial(lambda pilot: one(pilot, GridView)._grids[0].compact, ("T",), becomes(True)),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),

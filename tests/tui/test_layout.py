@@ -119,6 +119,43 @@ async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
         assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
+async def test_the_compact_view_shows_all_of_a_and_b(app: IrscopeApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await press(pilot)
+        pilot.app.screen.choose("ttgir")
+        await press(pilot)
+        view = await open_at(pilot, "ttng.warp_group_dot")
+        await press(pilot, "c")
+        assert "by warp" in description(pilot, "title")
+        for grid in view._grids:
+            cells = [cell.label for row in grid.cells for cell in row if cell]
+            assert set(cells) == set("0123")
+            assert "".join(cells[:4]) in drawn(view)
+        assert drawn(view).count("0 warp 0") == 2
+        shown = description(pilot, "difference").replace("\n", "")
+        assert "same 64x8 tile, repeated 32 times instead of 8" in shown
+        assert "instruction shape 16x128x16 instead of 16x64x16" in shown
+        await press(pilot, "c")
+        assert "by thread" in description(pilot, "title")
+        assert "0-v threads 0-31" in drawn(view)
+        await press(pilot, "c", "c")
+        assert "[T0:0-1]" in drawn(view)
+
+
+async def test_a_resize_keeps_all_of_the_tensor_on_screen(app: IrscopeApp) -> None:
+    async with app.run_test(size=(200, 50)) as pilot:
+        await press(pilot, "T", "c")
+        view = app.screen.query_one(GridView)
+        wide = len(view._grids[0].columns)
+        await pilot.resize_terminal(60, 20)
+        await press(pilot)
+        grid = view._grids[1]
+        assert len(grid.columns) <= 60
+        assert len(view._grids[0].columns) <= wide
+        assert "".join(cell.label for cell in grid.cells[-1] if cell) in drawn(view)
+
+
 async def test_without_ttgir_there_are_no_layouts(tmp_path: Path) -> None:
     path = captures.write(tmp_path / "x.irscope", [({"BLOCK_M": 64}, {"ttir": b"module {\n}\n"})])
     app = IrscopeApp(Workspace(path))

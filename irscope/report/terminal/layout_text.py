@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.color import Color, ColorSystem
 from rich.style import Style
@@ -17,6 +18,7 @@ from irscope.workspace import (
     Tensor,
     VariantLayouts,
     conflicts_text,
+    ruler,
     ways_text,
 )
 
@@ -82,6 +84,8 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
 
     The last line says how many rows or columns do not fit.
     """
+    if grid.compact:
+        return _compact_lines(grid, paint)
     size = max((len(cell.label) + 2 * cell.marked for row in grid.cells for cell in row if cell), default=1)
     size = max(size, *(len(label) for label in grid.columns), 1)
     margin = max(map(len, grid.rows), default=0)
@@ -103,6 +107,24 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
     return [*lines, *map(one_line, grid.notes)]
 
 
+def _compact_lines(grid: Grid, paint: Paint) -> list[str]:
+    """A glyph per cell without gaps, colored; neighbors of one color are styled together."""
+    margin = max(map(len, grid.rows), default=0)
+    lines = [
+        paint(one_line(grid.title), "heading"),
+        paint(f"{' ' * margin} {ruler(grid.columns)}".rstrip(), "dim"),
+    ]
+    for label, row in zip(grid.rows, grid.cells, strict=True):
+        runs = groupby((cell for cell in row if cell), key=lambda cell: (cell.group, cell.shade))
+        texts = (("".join(cell.label for cell in cells), color) for color, cells in runs)
+        drawn = "".join(_filled(text, *color) if paint.color else text for text, color in texts)
+        lines.append(f"{paint(label.rjust(margin), 'dim')} {drawn}")
+    legend = [(f" {text} ", group) if paint.color else (text, group) for group, text in grid.legend]
+    if legend:
+        lines.append(" ".join(_filled(text, group, 0) if paint.color else text for text, group in legend))
+    return lines
+
+
 def _drawn(cell: GridCell | None, size: int, paint: Paint) -> str:
     if cell is None:
         return ("." if not paint.color else "").ljust(size)
@@ -114,6 +136,12 @@ def _filled(text: str, group: int, shade: int) -> str:
     number = _BACKGROUNDS[group % len(_BACKGROUNDS)][shade % 2]
     style = Style(color=_INK, bgcolor=Color.from_ansi(number))
     return style.render(text, color_system=ColorSystem.EIGHT_BIT)
+
+
+def difference_list(title: str, rows: Sequence[tuple[str, str]], paint: Paint) -> str:
+    """The values whose layouts differ, each with how."""
+    lines = [paint(title, "heading"), *_aligned([(one_line(name), one_line(how)) for name, how in rows])]
+    return "\n".join(lines) + "\n"
 
 
 def _side_by_side(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:

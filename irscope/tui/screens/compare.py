@@ -27,6 +27,7 @@ from irscope.tui.controllers.recompile import RecompileController
 from irscope.tui.controllers.session import SessionController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
+from irscope.tui.controllers.timeline import TimelineController
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
@@ -98,10 +99,12 @@ class CompareScreen(Screen[None]):
         self._growth = None if live is not None else GrowthController(self, self._live)
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
+        self._timeline = TimelineController(self)
         self._add_actions(
             *controllers,
             ExportController(self),
             self._recompile,
+            self._timeline,
             WhatIfController(self, self._live, compiler),
         )
         panels = (self._source_panel, self._findings)
@@ -159,6 +162,7 @@ class CompareScreen(Screen[None]):
         self._recompile.start()
         if self._growth is not None:
             self._growth.start()
+        self._timeline.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import ClassVar
 
 from textual import on, work
@@ -21,7 +22,16 @@ from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import PYTHON, DrawingOptions, LayoutComparison, written_stage
+from irscope.workspace import (
+    PYTHON,
+    ColorBy,
+    DrawingOptions,
+    LayoutComparison,
+    LayoutDrawing,
+    ValuePair,
+    cell_size,
+    written_stage,
+)  # fmt: skip
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40
@@ -50,6 +60,7 @@ class LayoutScreen(Screen[None]):
                 key("tab,n", "value(1)", "Next tensor or buffer of the kernel", "value"),
                 key("shift+tab,N", "value(-1)", "Previous tensor or buffer"),
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
+                key("c", "compact", "Compact: all of it by warp, thread and register, or bank", "compact"),
                 key("s", "swizzle", "Show shared memory without or with its swizzle", "swizzle"),
                 key("w", "written", "Gluon: show the layouts as written, or as lowered", "written"),
                 key("b", "banks", "Show the banks of each access, then the buffer", "banks"),
@@ -85,14 +96,20 @@ class LayoutScreen(Screen[None]):
         self._layouts: LayoutComparison | None = None
         self._index = 0
         self._options = DrawingOptions()
+        # What the compact view is colored by; None: not compact.
+        self._color_by: ColorBy | None = None
+        # Per side what it has on its own, then what both have.
         self._descriptions: list[str] = []
+        self._common = ""
 
     def compose(self) -> ComposeResult:
         """The title, the grids, per side the cell under the cursor and a description, the keys."""
         yield LayoutBar(id="layout-title")
         yield GridView()
+        yield LayoutBar(id="layout-difference")
         yield LayoutBar(id="layout-a")
         yield LayoutBar(id="layout-b")
+        yield LayoutBar(id="layout-both")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
@@ -113,23 +130,54 @@ class LayoutScreen(Screen[None]):
 
     # Drawing.
 
+    @property
+    def _value(self) -> ValuePair | None:
+        """The value on screen; None before the layouts are read, or if there is none."""
+        return self._layouts.values[self._index] if self._layouts and self._layouts.values else None
+
+    @on(GridView.Resized)
     def _show(self) -> None:
-        if self._layouts is None or not self._layouts.tensors:
+        layouts, value = self._layouts, self._value
+        if layouts is None:
+            return
+        if value is None:
             self._set_title([Label(" No tensor of this kernel has a layout ", "problem")])
             return
-        tensors = self._layouts.tensors
-        drawings = self._layouts.draw(tensors[self._index], self._options)
+        drawings = layouts.draw(value, self._drawing_options(layouts, value))
         self.query_one(GridView).show([drawing.grid for drawing in drawings])
-        number = Label(f" {self._index + 1} of {len(tensors)} ", "value")
+        number = Label(f" {self._index + 1} of {len(layouts.values)} ", "value")
         self._set_title(
             [
                 number,
+                *self._map_label(layouts, value),
                 *self._stage_label(),
                 *(Label(f" {head} ", "name") for head in self._pair.headings() if head),
             ]
         )
-        self._descriptions = [drawing.description for drawing in drawings]
+        bar = self.query_one("#layout-difference", LayoutBar)
+        difference = layouts.difference(value)
+        bar.display = bool(difference)
+        bar.set_labels([Label(" B compared with A: ", "note"), Label(difference, "value")])
+        self._descriptions, self._common = _descriptions(drawings)
         self._describe()
+
+    def _drawing_options(self, layouts: LayoutComparison, value: ValuePair) -> DrawingOptions:
+        """The options with the size of a cell of the compact view, if that is on."""
+        choices = layouts.color_choices(value)
+        if self._color_by is None or not choices or self._options.access is not None:
+            return self._options
+        by = self._color_by if self._color_by in choices else choices[0]
+        cell = 1, 1
+        if not self._options.whole:
+            shapes = layouts.shapes(value)
+            sizes = [cell_size(shapes, rows, columns) for rows, columns in self.query_one(GridView).panes()]
+            cell = min(sizes, key=prod)
+        return replace(self._options, cell=cell, color_by=by)
+
+    def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
+        """What the compact view is colored by."""
+        by = self._drawing_options(layouts, value).color_by
+        return [Label(f" by {by.value} ", "note")] if by is not None else []
 
     def _stage_label(self) -> list[Label]:
         """Whether the layouts of a Gluon kernel are shown as written or as lowered."""
@@ -153,6 +201,9 @@ class LayoutScreen(Screen[None]):
                 position = [Label(f" {cell.description} ", "value")] if cell else []
                 name = Label(f" {letter} " if len(self._descriptions) > 1 else " ", "name")
                 bar.set_labels([name, *position, Label(f" {self._descriptions[index]} ", "note")])
+        both = self.query_one("#layout-both", LayoutBar)
+        both.display = bool(self._common)
+        both.set_labels([Label(" A, B ", "name"), Label(f" {self._common} ", "note")])
 
     # Actions.
 
@@ -167,14 +218,23 @@ class LayoutScreen(Screen[None]):
 
     def action_value(self, step: int) -> None:
         """Shows another tensor of the kernel."""
-        if self._layouts is not None and self._layouts.tensors:
-            self._index = (self._index + step) % len(self._layouts.tensors)
+        if self._layouts is not None and self._layouts.values:
+            self._index = (self._index + step) % len(self._layouts.values)
             self._options = replace(self._options, access=None)
             self._show()
 
     def action_whole(self) -> None:
         """Shows the whole tensor, or the part that repeats."""
         self._options = replace(self._options, whole=not self._options.whole)
+        self._show()
+
+    def action_compact(self) -> None:
+        """Shows all of the value with a glyph per cell: by warp, by thread, by register; then cells again."""
+        if self._layouts is None or self._value is None:
+            return
+        order = [None, *self._layouts.color_choices(self._value)]
+        place = order.index(self._color_by) if self._color_by in order else min(1, len(order) - 1)
+        self._color_by = order[(place + 1) % len(order)]
         self._show()
 
     def action_swizzle(self) -> None:
@@ -192,16 +252,15 @@ class LayoutScreen(Screen[None]):
         """Shows the layouts of a Gluon kernel as written, or as lowered."""
         if self._layouts is None:
             return
-        tensors = self._layouts.tensors
-        self._names = [tensors[self._index].python] if tensors else []
+        self._names = [self._value.tensor.python] if self._value else []
         self._right, self._written = False, not self._written
         self._read()
 
     def action_banks(self) -> None:
         """Shows the banks of the next access to the buffer; after the last access, the buffer."""
-        if self._layouts is None or not self._layouts.tensors:
+        if self._layouts is None or self._value is None:
             return
-        count = self._layouts.access_count(self._layouts.tensors[self._index])
+        count = self._layouts.access_count(self._value)
         if not count:
             self.notify("This value has no accesses to shared memory with known banks", severity="warning")
             return
@@ -216,6 +275,14 @@ class LayoutScreen(Screen[None]):
     def action_close(self) -> None:
         """Returns to the texts."""
         self.dismiss(None)
+
+
+def _descriptions(drawings: Sequence[LayoutDrawing]) -> tuple[list[str], str]:
+    """The sentences that only one side has, per side, and those of both, each in one line."""
+    texts = [list(drawing.sentences or drawing.grid.notes) for drawing in drawings]
+    common = [one for one in texts[0] if one in texts[1]] if len(texts) > 1 else []
+    own = [" ".join(one for one in text if one not in common) for text in texts]
+    return own, " ".join(common)
 
 
 def _names_on_line(main: MainScreen) -> tuple[list[str], bool]:

@@ -19,21 +19,22 @@ from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.screens.reading import ReadingScreen
-from irscope.tui.widgets.bars import Bar, KeyHints, Label
+from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
 from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.wrapped_bar import WrappedBar
 from irscope.workspace import PassChange, PassComparison, PassLine, entry_for
 from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B
 
 _TOP = (0, False)
 
 
-class PassBar(Bar):
-    """A line about the pass under the cursor."""
+class PassBar(WrappedBar):
+    """What the pass under the cursor is and did."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "summary"}
 
 
 class PassesScreen(ReadingScreen[None]):
@@ -53,6 +54,15 @@ class PassesScreen(ReadingScreen[None]):
             (
                 key("c", "changed", "Show only passes that changed the module, or all", "changed"),
                 key("slash,F", "filter", "Filter by name; in the diff, / searches", "filter", "/"),
+                key(
+                    "right_curly_bracket", "changed_pass(1)", "Next pass that changed the module", "pass", "}"
+                ),
+                key(
+                    "left_curly_bracket",
+                    "changed_pass(-1)",
+                    "Previous pass that changed the module",
+                    display="{",
+                ),
                 key("f", "divergence", "Go to the first pass in which A and B diverge", "diverge"),
                 key("d", "compare", "Compare A and B after the pass, or show it in A or in B", "A/B"),
             ),
@@ -128,6 +138,8 @@ class PassesScreen(ReadingScreen[None]):
             if line.changed or line.step.failed:
                 await self._background.run(self._passes.summarize, line)
                 self.query_one(PassView).refresh()
+                if line is self.query_one(PassView).current:
+                    self._describe(line)
 
     def action_changed(self) -> None:
         """Shows only passes that changed the module, or all."""
@@ -143,6 +155,18 @@ class PassesScreen(ReadingScreen[None]):
         if marked:
             view.cursor = shown.index(marked[0])
             view.reveal_centered(view.cursor)
+
+    def action_changed_pass(self, direction: int) -> None:
+        """Goes to the next or previous pass that changed the module, also with the list hidden."""
+        view = self.query_one(PassView)
+        shown = [line for line in self._passes.lines if self._matches(line)]
+        changed = [index for index, line in enumerate(shown) if line.changed]
+        ahead = [n for n in changed if (n - view.cursor) * direction > 0]
+        if not ahead:
+            self.notify(f"No {'later' if direction > 0 else 'earlier'} pass changed the module")
+            return
+        view.cursor = min(ahead) if direction > 0 else max(ahead)
+        view.reveal_centered(view.cursor)
 
     def action_filter(self) -> None:
         """Opens the filter bar."""
@@ -213,14 +237,22 @@ class PassesScreen(ReadingScreen[None]):
     def _show_pass(self) -> None:
         """Shows the pass under the cursor and its diff."""
         line = self.query_one(PassView).current
-        bar = self.query_one(PassBar)
         if line is None:
-            bar.set_labels([Label(" no pass matches", "note")])
+            self.query_one(PassBar).set_labels([Label(" no pass matches", "note")])
             return
+        self._describe(line)
+        self._compare(line)
+
+    def _describe(self, line: PassLine) -> None:
+        """Which pass this is, what it did, and what such a pass does."""
         entry = entry_for(line.step.name)
         name = " ".join(filter(None, (line.step.name, line.options)))
-        bar.set_labels([Label(f" {name} ", "name"), Label(f" {entry.text}" if entry else "", "note")])
-        self._compare(line)
+        changed = [each for each in self._passes.lines if each.changed]
+        place = f"{changed.index(line) + 1} of {len(changed)}: " if line in changed else ""
+        summary = f" {line.summary}." if line.summary else ""
+        labels = [Label(f" {place}{name} ", "name"), Label(summary, "summary")]
+        labels.append(Label(f"  {entry.text}" if entry else "", "note"))
+        self.query_one(PassBar).set_labels(labels)
 
     @work(exclusive=True, group="pass", exit_on_error=False)
     async def _compare(self, line: PassLine) -> None:

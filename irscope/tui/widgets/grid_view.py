@@ -1,4 +1,4 @@
-"""The grids of A's and B's layouts side by side, with a cursor."""
+"""The grids of A's and B's layouts, side by side or below each other, with a cursor."""
 
 from __future__ import annotations
 
@@ -7,25 +7,32 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from irscope.model.text import display_line
+from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
-from irscope.tui.widgets.bars import Bar
-from irscope.workspace import Grid, GridCell
+from irscope.tui.widgets.wrapped_bar import WrappedBar
+from irscope.workspace import Grid, GridCell, ruler
 
 _GROUPS = 8
+# The lines of a pane above its cells: the title and the labels of the columns.
+_HEAD = 2
+# The room for the labels of rows next to a compact grid.
+_MARGIN = 5
+# Below this height, two grids do not fit below each other.
+_STACKED_FROM = 12
 _STYLES = {f"cell--{group}{shade}" for group in range(_GROUPS) for shade in "ab"}
 
 
-class LayoutBar(Bar):
-    """A line of text above or below the grids."""
+class LayoutBar(WrappedBar):
+    """Text above or below the grids."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "trouble"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "value", "problem"}
 
 
 class GridView(Widget, can_focus=True):
@@ -42,15 +49,23 @@ class GridView(Widget, can_focus=True):
     class CellMoved(Message):
         """The cursor moved to another cell."""
 
+    class Resized(Message):
+        """The view has another size."""
+
     def __init__(self) -> None:
         super().__init__()
         self._grids: Sequence[Grid] = ()
+        # Per grid the width of the row labels, and of a cell including the cursor's brackets.
+        self._sizes: Sequence[tuple[int, int]] = ()
+        # The cell of each grid under the cursor.
+        self._places: Sequence[tuple[int, int]] = ()
         self._tops = [0, 0]
         self._lefts = [0, 0]
 
     def show(self, grids: Sequence[Grid]) -> None:
         """Draws grids; the cursor stays if it can."""
         self._grids = grids
+        self._sizes = [_measure(grid) for grid in grids]
         self.cursor = self.validate_cursor(self.cursor)
         self._follow()
 
@@ -70,79 +85,127 @@ class GridView(Widget, can_focus=True):
         """The cell under the cursor in each grid."""
         found = []
         for index, grid in enumerate(self._grids):
-            row, column = self._place(index)
+            row, column = self._places[index]
             found.append(grid.cells[row][column] if grid.rows and grid.columns else None)
         return found
 
     def page(self) -> int:
         """How many rows of cells fit on the screen."""
-        return max(1, self.size.height - 2)
+        return max(1, self._pane()[1] - _HEAD - self._has_legend)
 
     def on_resize(self) -> None:
         """Keeps the cursor on screen."""
         self._follow()
+        self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
-        """Moves the cursor to the clicked cell."""
-        pane, at = divmod(event.x, self._pane_width())
-        if pane != 0 or not self._grids or event.y < 2:
+        """Moves the cursor to the clicked cell of the first grid."""
+        width, height = self._pane()
+        if not self._grids or event.x >= width or not _HEAD <= event.y < height:
             return
-        margin, size = self._sizes(0)
+        margin, size = self._sizes[0]
         self.cursor = self.validate_cursor(
-            (self._tops[0] + event.y - 2, self._lefts[0] + max(0, at - margin) // size)
+            (self._tops[0] + event.y - _HEAD, self._lefts[0] + max(0, event.x - margin) // size)
         )
 
     def render_line(self, y: int) -> Strip:
-        """Draws a line of both grids."""
-        width = self._pane_width()
+        """Draws a line of the grids."""
+        width, height = self._pane()
+        stacked = width == self.size.width and len(self._grids) > 1
+        shown = range(min(y // height, 1), min(y // height, 1) + 1) if stacked else range(len(self._grids))
         segments = [
             segment
-            for index in range(len(self._grids))
-            for segment in fitted(self._line(index, y, width), width, self.rich_style)
+            for index in shown
+            for segment in fitted(
+                self._line(index, y - height * index * stacked, width), width, self.rich_style
+            )
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
     def _line(self, index: int, y: int, width: int) -> list[Segment]:
         grid = self._grids[index]
-        margin, size = self._sizes(index)
+        margin, size = self._sizes[index]
         left = self._lefts[index]
         shown = max(1, (width - margin) // size)
         if y == 0:
-            return [Segment(display_line(grid.title)[: width - 1], self.get_component_rich_style("title"))]
+            return [
+                Segment(clipped(display_line(grid.title), width - 1), self.get_component_rich_style("title"))
+            ]
         label = self.get_component_rich_style("label")
         if y == 1:
-            names = "".join(name.ljust(size) for name in grid.columns[left : left + shown])
+            names = ruler(grid.columns[left : left + shown], size)
             return [Segment((" " * margin + names)[:width], label)]
-        row = self._tops[index] + y - 2
-        if row >= len(grid.rows):
+        row = self._tops[index] + y - _HEAD
+        if grid.compact and y - _HEAD == min(len(grid.rows), self.page()):
+            return self._legend(index)
+        if row >= len(grid.rows) or y - _HEAD >= self.page():
             return []
         segments = [Segment(grid.rows[row].rjust(margin - 1) + " ", label)]
         columns = range(left, min(left + shown, len(grid.columns)))
         return [*segments, *(self._cell(index, row, column, size) for column in columns)]
 
     def _cell(self, index: int, row: int, column: int, size: int) -> Segment:
-        cell = self._grids[index].cells[row][column]
-        here = (row, column) == self._place(index)
+        grid = self._grids[index]
+        cell = grid.cells[row][column]
+        here = (row, column) == self._places[index]
         text = cell.label if cell else "."
+        if grid.compact:
+            return Segment(text, self._compact_style(cell, here))
         text = f"[{text}]" if here else f" {text}"
         if here:
             return Segment(text.ljust(size), self.get_component_rich_style("cell--cursor"))
-        if cell is None:
-            return Segment(text.ljust(size), self.rich_style)
-        shade = "ab"[cell.shade % 2]
-        return Segment(
-            text.ljust(size), self.get_component_rich_style(f"cell--{cell.group % _GROUPS}{shade}")
-        )
+        style = self.rich_style if cell is None else self.cell_style(cell.group, cell.shade)
+        return Segment(text.ljust(size), style)
 
-    def _sizes(self, index: int) -> tuple[int, int]:
-        """The width of the row labels, and of a cell including the cursor's brackets."""
-        grid = self._grids[index]
-        labels = [len(cell.label) for row in grid.cells for cell in row if cell]
-        widest = max([*labels, *map(len, grid.columns), 1])
-        return max(map(len, grid.rows), default=0) + 1, widest + 2
+    def _legend(self, index: int) -> list[Segment]:
+        """What the glyphs mean."""
+        blank = self.rich_style
+        pieces = [Segment(" " * (self._sizes[index][0] - 1), blank)]
+        for group, text in self._grids[index].legend:
+            pieces += [Segment(" ", blank), Segment(f" {text} ", self.cell_style(group))]
+        return pieces
 
-    def _pane_width(self) -> int:
-        return max(1, self.size.width // max(1, len(self._grids)))
+    def _compact_style(self, cell: GridCell | None, here: bool) -> Style:
+        if here:
+            return self.get_component_rich_style("cell--cursor") + Style(underline=True)
+        return self.rich_style if cell is None else self.cell_style(cell.group, cell.shade)
+
+    def cell_style(self, group: int, shade: int = 0) -> Style:
+        """The colors of a group's cells."""
+        return self.get_component_rich_style(f"cell--{group % _GROUPS}{'ab'[shade % 2]}")
+
+    @property
+    def _has_legend(self) -> bool:
+        return any(grid.compact for grid in self._grids)
+
+    def panes(self) -> list[tuple[int, int]]:
+        """The sizes that a pane of two grids can have, in cells of a compact grid, side by side and below."""
+        width, height = self.size
+        margin, head = _MARGIN, _HEAD + 1
+        sizes = [(height - head, width // 2 - margin), (height // 2 - head, width - margin)]
+        return sizes if height >= _STACKED_FROM else sizes[:1]
+
+    def _pane(self) -> tuple[int, int]:
+        """The width and height of a grid's part of the screen.
+
+        The grids are side by side, or below each other if more cells fit then.
+        """
+        width, height = self.size
+        if len(self._grids) < 2:
+            return max(1, width), max(1, height)
+        beside, below = (max(1, width // 2), max(1, height)), (max(1, width), max(1, height // 2))
+        if height < _STACKED_FROM or self._visible(*beside) >= self._visible(*below):
+            return beside
+        return below
+
+    def _visible(self, width: int, height: int) -> int:
+        """How many cells of all grids fit in panes of this size."""
+        count = 0
+        for index, grid in enumerate(self._grids):
+            margin, size = self._sizes[index]
+            rows = min(len(grid.rows), height - _HEAD)
+            count += rows * min(len(grid.columns), max(0, width - margin) // size)
+        return count
 
     def _place(self, index: int) -> tuple[int, int]:
         """The cursor's cell in a grid: in the second, the cell of the same element if rows are numbered."""
@@ -156,10 +219,10 @@ class GridView(Widget, can_focus=True):
 
     def _follow(self) -> None:
         """Scrolls each grid to the cursor."""
-        for index in range(len(self._grids)):
-            margin, size = self._sizes(index)
-            row, column = self._place(index)
-            tall, wide = self.page(), max(1, (self._pane_width() - margin) // size)
+        self._places = [self._place(index) for index in range(len(self._grids))]
+        for index, (row, column) in enumerate(self._places):
+            margin, size = self._sizes[index]
+            tall, wide = self.page(), max(1, (self._pane()[0] - margin) // size)
             self._tops[index] = max(row - tall + 1, min(self._tops[index], row))
             self._lefts[index] = max(column - wide + 1, min(self._lefts[index], column))
         self.refresh()
@@ -170,3 +233,12 @@ def _same(first: Sequence[str], own: Sequence[str], at: int) -> int:
     if at < len(first) and all(label.isdecimal() for label in (*own, first[at])):
         at = bisect_right([int(label) for label in own], int(first[at])) - 1
     return max(0, min(at, len(own) - 1))
+
+
+def _measure(grid: Grid) -> tuple[int, int]:
+    """The width of the row labels, and of a cell."""
+    margin = max(map(len, grid.rows), default=0) + 1
+    if grid.compact:
+        return margin, 1
+    labels = [len(cell.label) for row in grid.cells for cell in row if cell]
+    return margin, max([*labels, *map(len, grid.columns), 1]) + 2

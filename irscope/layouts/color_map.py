@@ -1,0 +1,223 @@
+"""A whole tensor or buffer as a map: one glyph and color per cell of equally many elements.
+
+    000011112222333300001111   a 16 x 24 tensor by warp: dimension 1 is split over four warps
+    000011112222333300001111
+
+A glyph (0-9, a-v) is a warp, a thread of the warp, a register, or the bank of a buffer's byte; the color only
+repeats it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.banks import BANKS, Addresses, bank
+from irscope.layouts.grid import Grid, GridCell
+from irscope.layouts.linear import Inverse, LinearLayout, Vector, flat
+from irscope.layouts.ownership import MAX_ELEMENTS
+
+GLYPHS = "0123456789abcdefghijklmnopqrstuv"
+_GROUPS = 8
+# The cells per line of a tensor with one dimension.
+_LINE = 32
+_ORDER = ("register", "lane", "warp", "block", "row", "col")
+
+Cell = tuple[int, int]
+
+
+class ColorBy(enum.Enum):
+    """What a glyph means; the value is its name for a user."""
+
+    WARP = "warp"
+    THREAD = "thread"
+    REGISTER = "register"
+    BANK = "bank"
+    ROW = "tensor memory lane"
+    COLUMN = "tensor memory column"
+
+
+_INPUTS = {
+    ColorBy.WARP: "warp",
+    ColorBy.THREAD: "lane",
+    ColorBy.REGISTER: "register",
+    ColorBy.ROW: "row",
+    ColorBy.COLUMN: "col",
+}
+
+
+@dataclass(frozen=True)
+class _Colors:
+    """The value of an element, how many values there are, and how a value and a glyph are described."""
+
+    value: Callable[[Vector], int]
+    count: int
+    describe: Callable[[Vector], str]
+    noun: str
+    mixed: bool
+
+    @property
+    def step(self) -> int:
+        """The number of consecutive values that share a glyph."""
+        return max(1, -(-self.count // len(GLYPHS)))
+
+
+def color_choices(layout: LinearLayout) -> Sequence[ColorBy]:
+    """What a map of this layout can be colored by, the default first."""
+    if layout.in_registers:
+        return (ColorBy.WARP, ColorBy.THREAD, ColorBy.REGISTER)
+    return (ColorBy.BANK,) if "offset" in layout.bases else (ColorBy.ROW, ColorBy.COLUMN)
+
+
+def cell_size(shapes: Sequence[Vector], rows: int, columns: int) -> Cell:
+    """The elements per cell, the fewest with which maps of all `shapes` have this many rows and columns."""
+    down = max(_rows(shape) for shape in shapes)
+    across = max(min(shape[-1], _LINE) if len(shape) == 1 else shape[-1] for shape in shapes)
+    lines = max((shape[0] // _LINE for shape in shapes if len(shape) == 1), default=0)
+    cell = _fitting(down, rows), _fitting(across, columns)
+    return (1, max(cell[1], _fitting(lines, rows))) if lines else cell
+
+
+def _rows(shape: Vector) -> int:
+    return shape[-2] if len(shape) > 1 else 1
+
+
+def _fitting(size: int, most: int) -> int:
+    """The smallest power of two of elements per cell with which `size` elements need `most` cells."""
+    step = 1
+    while size > step * max(1, most):
+        step *= 2
+    return step
+
+
+def color_map(
+    layout: LinearLayout,
+    title: str,
+    by: ColorBy,
+    cell: Cell,
+    addresses: Addresses | None = None,
+    plane: int = 0,
+) -> Grid:
+    """The map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
+
+    `plane` selects one of the matrices of a tensor with three dimensions. Raises UnknownLayoutError.
+    """
+    shape = layout.shape
+    if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
+        raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} cells")
+    colors = _bank_colors(addresses) if addresses is not None else _owner_colors(layout, by, cell)
+    starts = _starts(shape, cell)
+    rows = [
+        tuple(_cell(colors, _element(shape, plane, row, column)) for column in starts[1]) for row in starts[0]
+    ]
+    return Grid(
+        title,
+        tuple(map(str, starts[0])),
+        tuple(map(str, starts[1])),
+        tuple(rows),
+        _legend(colors),
+        _notes(colors, shape, cell, plane),
+        compact=True,
+    )
+
+
+def _starts(shape: Vector, cell: Cell) -> tuple[range, range]:
+    """The first elements of rows and columns of cells."""
+    if len(shape) == 1:
+        line = min(shape[0], _LINE * cell[1])
+        return range(0, shape[0], line), range(0, line, min(cell[1], line))
+    return range(0, shape[-2], cell[0]), range(0, shape[-1], cell[1])
+
+
+def _element(shape: Vector, plane: int, row: int, column: int) -> Vector:
+    if len(shape) == 1:
+        return (row + column,)
+    outer = (0,) * (len(shape) - 3) + (plane,) * (len(shape) > 2)
+    return (*outer, row, column)
+
+
+def _cell(colors: _Colors, element: Vector) -> GridCell:
+    glyph = colors.value(element) // colors.step
+    return GridCell(
+        GLYPHS[glyph % len(GLYPHS)],
+        glyph % _GROUPS,
+        glyph // _GROUPS % 2,
+        False,
+        f"element ({', '.join(map(str, element))}): {colors.describe(element)}",
+    )
+
+
+def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
+    """The warp, thread or register that holds an element; of several copies, the first."""
+    inputs = [name for name in _ORDER if name in layout.bases]
+    columns = [flat(vector, layout.shape) for name in inputs for vector in layout.bases[name]]
+    inverse = Inverse(columns)
+
+    def position(element: Vector) -> dict[str, int]:
+        bits = inverse(flat(element, layout.shape))
+        if bits is None:
+            raise UnknownLayoutError("an element that no position holds")
+        found = {}
+        for name in inputs:
+            found[name] = bits & (layout.size(name) - 1)
+            bits >>= len(layout.bases[name])
+        return found
+
+    name = _INPUTS[by]
+    mixed = any(position(element).get(name) for element in _steps(layout.shape, cell))
+
+    def describe(element: Vector) -> str:
+        at = position(element)
+        if not layout.in_registers:
+            return f"lane {at.get('row', 0)}, column {at.get('col', 0)} of tensor memory"
+        warp, lane = at.get("warp", 0), at.get("lane", 0)
+        thread = warp * layout.size("lane") + lane
+        return f"warp {warp} lane {lane} (thread {thread}) register {at['register']}"
+
+    noun = "thread of its warp" if by is ColorBy.THREAD else by.value
+    return _Colors(lambda e: position(e).get(name, 0), layout.size(name), describe, noun, mixed)
+
+
+def _steps(shape: Vector, cell: Cell) -> list[Vector]:
+    """The elements of a cell that are one bit away from its first element."""
+    sizes = (1,) * (len(shape) - 2) + cell if len(shape) > 1 else (cell[1],)
+    bits = [
+        (dimension, 1 << bit)
+        for dimension, size in enumerate(sizes)
+        for bit in range(min(size, shape[dimension]).bit_length() - 1)
+    ]
+    return [tuple(step if d == dimension else 0 for d in range(len(shape))) for dimension, step in bits]
+
+
+def _bank_colors(addresses: Addresses) -> _Colors:
+    """The bank of an element's first byte."""
+
+    def describe(element: Vector) -> str:
+        byte = addresses.byte(element)
+        return f"byte {byte}, bank {bank(byte)}"
+
+    return _Colors(lambda e: bank(addresses.byte(e)), BANKS, describe, "bank of its first byte", False)
+
+
+def _legend(colors: _Colors) -> tuple[tuple[int, str], ...]:
+    """The meaning of each glyph; of all together if there are many."""
+    glyphs = -(-colors.count // colors.step)
+    noun = colors.noun.split()[0]
+    if glyphs <= _GROUPS:
+        return tuple((glyph, f"{GLYPHS[glyph]} {noun} {glyph}") for glyph in range(glyphs))
+    per = f", {colors.step} per glyph" if colors.step > 1 else ""
+    return ((0, f"{GLYPHS[0]}-{GLYPHS[glyphs - 1]} {noun}s 0-{colors.count - 1}{per}"),)
+
+
+def _notes(colors: _Colors, shape: Vector, cell: Cell, plane: int) -> tuple[str, ...]:
+    """The size of a cell, what its glyph means, and which plane is shown."""
+    size = f"{cell[0]}x{cell[1]} elements" if len(shape) > 1 else f"{cell[1]} elements"
+    of = f"a cell is {size}, by the {colors.noun}" if prod(cell) > 1 else f"each element by the {colors.noun}"
+    first = " that holds its first element (z shows each element)"
+    notes = [f"{of}{first if colors.mixed else ''}."]
+    if len(shape) > 2:
+        notes.append(f"Plane {plane} of {shape[-3]} along dimension {len(shape) - 3}.")
+    return tuple(note[0].upper() + note[1:] for note in notes)

@@ -1,0 +1,138 @@
+"""Several captures read as one: the variants of the first, then those of the others under further numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from irscope.model import Artifact, Kernel, Pass, UserError, Variant
+from irscope.store.encoding import Blob
+from irscope.store.reader import CaptureReader
+
+
+class JoinedReader(CaptureReader):
+    """Captures open for reading, in order. Its methods raise UserError if a file turns out to be damaged.
+
+    Variants of the first capture keep their numbers. Kernels with the same source and helpers are one.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(paths[0])
+        self.paths = tuple(paths)
+        self._readers = [CaptureReader(paths[0])]
+        # Per number of a variant, the reader that has it and its number there.
+        self._homes: dict[int, tuple[int, int]] = {}
+        # Per kernel without its number, the kernel as the variants have it.
+        self._kernels: dict[Kernel, Kernel] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        try:
+            self._readers += [CaptureReader(path) for path in paths[1:]]
+        except UserError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the files."""
+        super().close()
+        for reader in self._readers:
+            reader.close()
+
+    def place(self, variant: Variant) -> int:
+        """The index in `paths` of the file that has a variant."""
+        return self._homes[variant.id][0] if variant.id in self._homes else 0
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether variants are read when they are asked for: no, their numbers are known only then."""
+        return False
+
+    def variants(self) -> list[Variant]:
+        """Every variant, in order, as they are in the files now."""
+        found = []
+        for index, reader in enumerate(self._readers):
+            for variant in reader.variants():
+                id_ = self._number(index, variant.id)
+                found.append(replace(variant, id=id_, kernel=self._shared(variant.kernel)))
+        return found
+
+    @cached_property
+    def kernels(self) -> Mapping[int, Kernel]:
+        """The kernels of all captures by id, in order, as of the first access."""
+        shared = [self._shared(kernel) for reader in self._readers for kernel in reader.kernels.values()]
+        return {kernel.id: kernel for kernel in shared}
+
+    def variant(self, id_: int) -> Variant | None:
+        """The variant with this id as it is in its file now; None if there is none."""
+        return next((variant for variant in self.variants() if variant.id == id_), None)
+
+    def failed(self) -> dict[int, bool]:
+        """Whether each variant failed, by id, as it is in the files now."""
+        return {variant.id: variant.failure is not None for variant in self.variants()}
+
+    def summaries(self) -> Iterator[Variant]:
+        """The variants as `variants` has them."""
+        yield from self.variants()
+
+    def read(self, variant: Variant, stage: str) -> bytes | None:
+        """The content of a stage; None if the variant does not have it."""
+        reader, own = self._home(variant)
+        return reader.read(own, stage)
+
+    def passes(self, variant: Variant) -> tuple[Pass, ...]:
+        """The compiler passes in the order in which they ran; none if they were not recorded."""
+        reader, own = self._home(variant)
+        return reader.passes(own)
+
+    def layouts(self, variant: Variant) -> dict[str, Any] | None:
+        """Triton's own linear layouts: type -> bases; None if they were not recorded."""
+        reader, own = self._home(variant)
+        return reader.layouts(own)
+
+    def content(self, artifact: Artifact) -> bytes:
+        """The content of an artifact of any capture. Raises UserError if it is damaged."""
+        for reader in self._readers[:-1]:
+            with suppress(UserError):  # another capture has it
+                return reader.content(artifact)
+        return self._readers[-1].content(artifact)
+
+    def blob(self, artifact: Artifact) -> Blob:
+        """An artifact of any capture as stored. Raises UserError if it is damaged."""
+        for reader in self._readers[:-1]:
+            with suppress(UserError):  # another capture has it
+                return reader.blob(artifact)
+        return self._readers[-1].blob(artifact)
+
+    def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
+        """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
+        return {
+            self._number(index, id_): facts
+            for index, reader in enumerate(self._readers)
+            for id_, facts in reader.facts_kept().items()
+        }
+
+    def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """The id, the version of the analysis and the facts of each variant."""
+        for id_, (version, facts) in self.facts_kept().items():
+            yield id_, version, facts
+
+    def _shared(self, kernel: Kernel) -> Kernel:
+        """The kernel under a number that it shares with equal ones of other captures."""
+        return self._kernels.setdefault(replace(kernel, id=0), replace(kernel, id=len(self._kernels) + 1))
+
+    def _home(self, variant: Variant) -> tuple[CaptureReader, Variant]:
+        """The reader that has a variant, and the variant as it knows it."""
+        index, id_ = self._homes.get(variant.id, (0, variant.id))
+        return self._readers[index], replace(variant, id=id_)
+
+    def _number(self, index: int, id_: int) -> int:
+        """The number of a variant; the same whenever it is asked for."""
+        place = index, id_
+        if place not in self._numbers:
+            taken = max(self._homes, default=0)
+            self._numbers[place] = id_ if index == 0 and id_ not in self._homes else taken + 1
+            self._homes[self._numbers[place]] = place
+        return self._numbers[place]
