@@ -60,8 +60,9 @@ def test_a_hanging_ptxas_ends_with_irscope(tmp_path: Path, number: signal.Signal
     words = ["compile", str(file), "--signature", "*fp32:16", "--config", "HOW=fine", "--config", "BLOCK=64"]
     with nothing_left(tmp_path) as environment:
         process = subprocess.Popen(
-            [sys.executable, "-m", "irscope", *words, "-o", str(tmp_path / "k.irscope")],
-            env=environment | {"TRITON_PTXAS_PATH": str(ptxas)}, start_new_session=True,
+            [sys.executable, "-m", "irscope", *words, "-o", str(tmp_path / "k.irscope"), "-j", "1"],
+            env=environment | {f"TRITON_{name}_PATH": str(ptxas) for name in ("PTXAS", "PTXAS_BLACKWELL")},
+            start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while not started.exists():
@@ -92,7 +93,7 @@ def test_the_program_of_a_killed_run_ends(tmp_path: Path):
 @pytest.mark.slow
 def test_a_variant_that_prints_100_mb_is_captured_in_part(tmp_path: Path):
     check_mix(["fine", "prints_100_mb"], [], tmp_path, 1)
-    assert (tmp_path / "mix.irscope").stat().st_size < 1 << 20
+    assert (tmp_path / "mix.irscope").stat().st_size < 8 << 20
 
 
 @pytest.mark.slow
@@ -118,7 +119,7 @@ print(glob.MINE)
 @pytest.mark.slow
 def test_kernels_of_a_program_with_shadowing_modules_are_captured(irscope: Irscope, tmp_path: Path):
     (tmp_path / "program.py").write_text(SHADOWED)
-    for name in ("sqlite3", "zstandard", "rich", "platformdirs", "queue", "shlex"):
+    for name in ("sqlite3", "zstandard", "rich", "platformdirs", "rapidfuzz"):
         (tmp_path / f"{name}.py").write_text("print('of the program')\n")
     (tmp_path / "glob.py").write_text("MINE = 'own glob'\ndef glob(*_, **__): return []\niglob = glob\n")
     done = irscope("run", "--target", "cuda:90", "program.py")
