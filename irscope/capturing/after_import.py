@@ -10,7 +10,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from typing import Any
@@ -34,8 +34,9 @@ class ImportHook:
         """
         if name not in self._names:
             return None
-        others: Iterable[Any] = [finder for finder in sys.meta_path if finder is not self]
-        specs = (finder.find_spec(name, path, target) for finder in others)
+        finders: list[Any] = list(sys.meta_path)
+        later = finders[finders.index(self) + 1 :] if self in finders else finders
+        specs = (finder.find_spec(name, path, target) for finder in later)
         spec: ModuleSpec | None = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = self._then_act(spec.loader)

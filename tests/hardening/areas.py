@@ -10,9 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hardening import captures, import_sources, lint_files, texts
+from tests.hardening import (
+    captures,
+    import_sources,
+    lint_files,
+    parent_kills,
+    run_programs,
+    texts,
+    worker_faults,
+)
 
-Run = Callable[[random.Random, Path], None]
+Run = Callable[[random.Random, Path], object]
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,9 @@ AREAS = (
     Area("parsers", texts.parsed, 0.8, 60),
     Area("diffs", texts.diffed, 0.14, 20),
     Area("lint", lint_files.linted, 0.04, 10),
+    Area("worker faults", worker_faults.survived, 0.0002, 1),
+    Area("parent kills", parent_kills.killed, 0.0001, 1),
+    Area("run programs", run_programs.as_plain_python, 0.0005, 1),
 )
 NAMED = {area.name: area for area in AREAS}
 

@@ -121,8 +121,8 @@ print(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 """
 
 UNSUPPORTED = """
-from irscope.capturing.fake_cuda import device_guard; device_guard._HOOKS_HEADERS = ("none.h", "none.h")
 import torch
+from irscope.capturing.fake_cuda import device_guard; device_guard._HOOKS_HEADERS = ("none.h", "none.h")
 compiled = [torch.compile(torch.nn.Identity()), torch.compile(torch.nn.Identity())]
 print(isinstance(compiled[0], torch.nn.Identity), compiled[1](torch.ones(2, device="cuda")).tolist())
 """

@@ -7,6 +7,7 @@ itself needs: the file mode of the cache (umask), the signal of an ended ptxas (
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # stdout and stderr go to the file that the parent reads.
+_LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 _STREAMS = ((1, "stdout"), (2, "stderr"))
 
 
@@ -26,6 +28,7 @@ class ProcessState:
     environment: Mapping[str, str]
     handlers: Mapping[signal.Signals, Any]
     recursion_limit: int
+    limits: Mapping[int, tuple[int, int]]
 
     @classmethod
     def current(cls) -> ProcessState:
@@ -34,10 +37,17 @@ class ProcessState:
         with suppress(OSError):  # it may have been removed
             folder = os.getcwd()  # noqa: PTH109
         handlers = {number: signal.getsignal(number) for number in signal.Signals}
-        return cls(folder, dict(os.environ), handlers, sys.getrecursionlimit())
+        limits = {number: resource.getrlimit(number) for number in _LIMITS}
+        return cls(folder, dict(os.environ), handlers, sys.getrecursionlimit(), limits)
 
-    def restore(self) -> None:
-        """Makes this the state of the process again."""
+    def restore(self) -> bool:
+        """Makes this the state of the process again; False if that is not possible."""
+        for number, before in self.limits.items():
+            if resource.getrlimit(number) != before:
+                try:
+                    resource.setrlimit(number, before)
+                except (OSError, ValueError):  # a hard limit was lowered
+                    return False
         if self.folder is not None:
             with suppress(OSError):
                 os.chdir(self.folder)
@@ -46,6 +56,7 @@ class ProcessState:
             os.environ.update(self.environment)
         self.restore_handlers()
         sys.setrecursionlimit(self.recursion_limit)
+        return True
 
     def restore_handlers(self) -> None:
         """Restores the handlers of all signals that Python knows; ends timers."""
@@ -63,15 +74,16 @@ class Isolation:
         self._umask = _umask()
         self._first = ProcessState.current()
         self._printed = os.dup(1)
+        self.spoiled = False
 
     @contextmanager
     def task(self) -> Iterator[None]:
-        """Restores after the block what it changed."""
-        state = ProcessState.current()
+        """Restores after the block what it changed; if it cannot, the process is `spoiled`."""
+        process, state = os.getpid(), ProcessState.current()
         try:
             yield
         finally:
-            state.restore()
+            self.spoiled = not state.restore() and os.getpid() == process
             self.repair()
 
     def repair(self) -> None:

@@ -71,7 +71,7 @@ def _run_script(program: Program) -> None:
         return
     _add_first(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120 - likewise
     with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec")
+        code = compile(file.read(), path, "exec", dont_inherit=True)
     exec(code, _new_main(path))  # noqa: S102 - the user asked to run it
 
 
@@ -89,7 +89,7 @@ def _run_code(program: Program) -> None:
     _add_first("")
     names = _new_main(None)
     names["__loader__"] = BuiltinImporter
-    exec(compile(program.name, "<string>", "exec"), names)  # noqa: S102 - likewise
+    exec(compile(program.name, "<string>", "exec", dont_inherit=True), names)  # noqa: S102 - likewise
 
 
 def program_folder(program: Program) -> str:
@@ -127,8 +127,15 @@ def _exit_code(code: object) -> int:
     if isinstance(code, int):
         # A C long; its overflow is -1 (pythonrun.c).
         return (code if -(1 << 63) <= code < 1 << 63 else -1) & 0xFF
-    with suppress(Exception):  # its text is the program's own code, and stderr may be closed
-        print(code, file=sys.stderr)
+    try:
+        text = str(code)
+    except Exception:  # noqa: BLE001 - the program's own code
+        text = ""
+    if sys.stderr is None:
+        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+        return 1
+    with suppress(Exception):  # stderr may be closed
+        print(text, file=sys.stderr)
     return 1
 
 

@@ -58,13 +58,18 @@ class ShadowedModules:
 
     def __init__(self, folder: str, at_start: Iterable[str] = ()) -> None:
         self.folder = folder
-        self.names = shadowing_names(folder, at_start)
+        self._at_start = frozenset(at_start)
+        self.names = shadowing_names(folder, self._at_start)
         self._own: dict[str, ModuleType] = {}
         self._depth = 0
 
     def give_to_program(self) -> None:
-        """Removes irscope's modules of these names, so that the program imports its own."""
-        self._own |= _taken(self.names)
+        """Removes irscope's modules of these names, and those that use them: the program imports its own."""
+        if self.names:
+            self._own |= _taken(self.names | _users(self.names, self._at_start))
+
+    def _take(self) -> dict[str, ModuleType]:
+        return _taken(self.names | self._own.keys())
 
     def set_aside(self) -> _SetAside:
         """Within the block, irscope imports its own modules; not to be entered by several threads at once."""
@@ -84,7 +89,7 @@ class _SetAside:
         shadowed._depth += 1
         if not shadowed.names or shadowed._depth > 1:
             return
-        self._theirs = _taken(shadowed.names)
+        self._theirs = shadowed._take()
         sys.modules.update(shadowed._own)
         self._path = sys.path[:]
         sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != shadowed.folder]  # noqa: PTH100
@@ -96,12 +101,42 @@ class _SetAside:
         shadowed._depth -= 1
         if not shadowed.names or shadowed._depth:
             return
-        shadowed._own |= _taken(shadowed.names)
+        shadowed._own |= shadowed._take()
         sys.modules.update(self._theirs)
         sys.path[:] = self._path
 
 
 def _taken(names: frozenset[str]) -> dict[str, ModuleType]:
-    """The modules of these names and their submodules, which are removed from `sys.modules`."""
-    found = [name for name in sys.modules if name.partition(".")[0] in names]
+    """The modules of these names, and their submodules, which are removed from `sys.modules`."""
+    found = [name for name in sys.modules if name in names or name.partition(".")[0] in names]
     return {name: sys.modules.pop(name) for name in found}
+
+
+def _users(names: frozenset[str], at_start: frozenset[str]) -> frozenset[str]:
+    """The modules of the standard library that import one of these modules, directly or not."""
+    movable = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name not in at_start
+        and name.partition(".")[0] in sys.stdlib_module_names - _KEPT
+        and hasattr(module, "__file__")
+        and str(module.__file__).endswith(".py")
+    }
+    imports = {name: _imported_names(module) for name, module in movable.items()}
+    found = set(names)
+    grown = True
+    while grown:
+        more = {name for name, imported in imports.items() if name not in found and imported & found}
+        found |= more
+        grown = bool(more)
+    return frozenset(found)
+
+
+def _imported_names(module: ModuleType) -> set[str]:
+    """The modules that a module has objects of."""
+    found = set()
+    for value in list(vars(module).values()):
+        name = value.__name__ if type(value) is type(sys) else getattr(value, "__module__", None)
+        if isinstance(name, str) and name != module.__name__:
+            found |= {name, name.partition(".")[0]}
+    return found
