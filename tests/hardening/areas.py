@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hardening import captures, import_sources, lint_files, texts
+from tests.hardening import captures, import_sources, lint_files, serve_requests, texts
 
 Run = Callable[[random.Random, Path], None]
 
@@ -37,6 +37,8 @@ AREAS = (
     Area("parsers", texts.parsed, 0.8, 60),
     Area("diffs", texts.diffed, 0.14, 20),
     Area("lint", lint_files.linted, 0.04, 10),
+    Area("serve requests", serve_requests.request, 0.005, 40),
+    Area("serve sessions", serve_requests.session, 0.0003, 1),
 )
 NAMED = {area.name: area for area in AREAS}
 

@@ -32,6 +32,8 @@ CALLED = {
     "parsers": "tests.hardening.texts.parse",
     "diffs": "tests.hardening.texts.diff_stage",
     "lint": "irscope.workspace.linting._lint_source",
+    "serve requests": "irscope.serving.policy.host_name",
+    "serve sessions": "irscope.serving.policy.host_name",
 }
 
 
