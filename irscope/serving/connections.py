@@ -6,12 +6,24 @@ aiohttp does not limit the time that a head takes, and its older versions parse 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import cast
 
 from irscope.serving import policy
 
 _END_OF_HEAD = b"\r\n\r\n"
+# All that browsers send: aiohttp would print a traceback for other requests, and repeat them in its answer.
+_HEAD = re.compile(rb"(GET|HEAD) /[!-~]* HTTP/1\.[01]\r\n([!-9;-~]+:[\t -~\x80-\xff]*\r\n){1,100}\r\n")
+_BAD_REQUEST = "\r\n".join(
+    [
+        "HTTP/1.1 400 Bad Request",
+        *(f"{name}: {value}" for name, value in policy.HEADERS.items()),
+        "Content-Length: 0",
+        "Connection: close",
+        "\r\n",
+    ]
+).encode()
 
 
 class Connections:
@@ -69,7 +81,10 @@ class OneRequest(asyncio.Protocol):
         self._head.clear()
         self._timer.cancel()
         self._end_in(policy.RESPONSE_SECONDS)
-        if self._handler is not None:
+        if not _HEAD.fullmatch(head):
+            self._transport.write(_BAD_REQUEST)
+            self._transport.close()
+        elif self._handler is not None:
             self._handler.data_received(head)
 
     def become_websocket(self) -> None:

@@ -7,11 +7,9 @@ server, and nothing in it ends the reader. The process ends with the server, als
 from __future__ import annotations
 
 import os
-import sys
 import threading
-import traceback
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
@@ -94,14 +92,14 @@ class ServedDriver(WebDriver):
             self._since_event = 0
         self._handle(lambda: self._parser.feed(text))
 
-    def _handle(self, parse: Callable[[], Any]) -> None:
+    def _handle(self, parse: Callable[[], Iterable[Message]]) -> None:
         try:
-            for event in parse():
-                self._since_event = 0
-                self.process_message(event)
-        except Exception:  # noqa: BLE001 - whatever was typed, the next key must work
-            traceback.print_exc(file=sys.__stderr__)
-            self._parser = XTermParser()
+            parsed = list(parse())
+        except Exception:  # noqa: BLE001 - no terminal sends that, and the next key must work
+            self._parser, parsed = XTermParser(), []
+        for event in parsed:
+            self._since_event = 0
+            self.process_message(event)
 
     def process_message(self, message: Message) -> None:
         """Sends an event to the app. Ignores sizes that were typed; waits for the app once in a while."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from irscope.serving import pages, policy
 from irscope.serving.connections import Connections
@@ -26,6 +28,8 @@ _WAIT_FOR_SESSION = 4.0
 _HEARTBEAT = 20.0
 _SHUTDOWN = 10.0
 _YEAR = 365 * 86400
+
+_LOG = logging.getLogger("irscope.serving")
 
 _Handler = Callable[[Any], Awaitable[Any]]
 
@@ -181,6 +185,12 @@ def _refuse_other_hosts(access: policy.Access) -> Any:
     return web.middleware(check)
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a logged error is ours: a client's bad request is not, and must not fill the terminal."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | ConnectionError)
+
+
 async def _prepare(request: Any, response: Any) -> None:
     """Sets the headers of every answer, and closes the connection after it."""
     response.headers.update(policy.HEADERS)
@@ -204,8 +214,10 @@ async def run(options: Options, listening: socket.socket, ready: Callable[[], No
 
 async def serve(server: Server, listening: socket.socket, ready: Callable[[], None]) -> None:
     """Serves until `server` is stopped and no session is left. Calls `ready` once it answers."""
+    _LOG.addFilter(_is_ours)
     runner = web.AppRunner(
         server.application(),
+        logger=_LOG,
         access_log=None,
         handle_signals=False,
         lingering_time=0,

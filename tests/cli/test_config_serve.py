@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -44,14 +43,14 @@ def test_a_broken_config_is_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.skipif(find_spec("aiohttp") is not None, reason="aiohttp is installed")
-def test_serve_without_aiohttp_is_one_line(irscope, capture):
+def test_serve_without_aiohttp_is_one_line(irscope, capture, monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "irscope.serving.server", raising=False)
     done = irscope("serve", capture)
     assert done.returncode == 2
     assert done.stderr == "irscope: irscope serve needs aiohttp: pip install 'irscope[serve]'\n"
 
 
-@pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed")
 class TestServe:
     """With the extra `serve`; tests/serving has the server."""
 

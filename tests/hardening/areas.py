@@ -16,6 +16,7 @@ from tests.hardening import (
     lint_files,
     parent_kills,
     run_programs,
+    serve_requests,
     texts,
     worker_faults,
 )
@@ -48,6 +49,8 @@ AREAS = (
     Area("worker faults", worker_faults.survived, 0.0002, 1),
     Area("parent kills", parent_kills.killed, 0.0001, 1),
     Area("run programs", run_programs.as_plain_python, 0.0005, 1),
+    Area("serve requests", serve_requests.request, 0.005, 40),
+    Area("serve sessions", serve_requests.session, 0.0003, 1),
 )
 NAMED = {area.name: area for area in AREAS}
 

@@ -35,6 +35,8 @@ CALLED = {
     "worker faults": "tests.hardening.worker_faults.planned",
     "parent kills": "tests.hardening.parent_kills.kill",
     "run programs": "tests.hardening.run_programs._outcome",
+    "serve requests": "irscope.serving.policy.host_name",
+    "serve sessions": "irscope.serving.policy.host_name",
 }
 
 

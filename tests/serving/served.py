@@ -47,7 +47,7 @@ class Served:
         self._server = Server(Options(capture, access, sessions, idle))
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(listening,), daemon=True)
-        for name in ("aiohttp", "asyncio"):
+        for name in ("irscope.serving", "aiohttp", "asyncio"):
             logging.getLogger(name).addHandler(self.failures)
         self._thread.start()
         assert self._ready.wait(10)
@@ -64,7 +64,7 @@ class Served:
         self._loop.call_soon_threadsafe(self._server.stop)
         self._thread.join(30)
         assert not self._thread.is_alive()
-        for name in ("aiohttp", "asyncio"):
+        for name in ("irscope.serving", "aiohttp", "asyncio"):
             logging.getLogger(name).removeHandler(self.failures)
 
     @property

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("aiohttp", reason="the extra `serve` is not installed")
-
 from irscope.serving import server as server_module
 from irscope.serving.policy import HEADERS
 from irscope.serving.session import End

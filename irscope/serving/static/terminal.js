@@ -162,11 +162,18 @@ function addTouchKeys() {
     button.addEventListener("click", () => {
       if (typeof sent === "string") type(sent);
       else if (typeof sent === "number") zoom(sent);
-      else if (document.activeElement === terminal.textarea) terminal.blur();
-      else terminal.focus();
+      else toggleKeyboard();
     });
     bar.append(button);
   }
+}
+
+// A tap clicks; only the button shows the keyboard, which covers half of the screen.
+function toggleKeyboard() {
+  const area = terminal.textarea;
+  area.inputMode = area.inputMode === "none" ? "text" : "none";
+  terminal.blur(); // the keyboard changes with the focus
+  terminal.focus();
 }
 
 function zoom(step) {
@@ -232,7 +239,12 @@ addEventListener("beforeunload", (event) => {
   if (ctrl && socket !== null) event.preventDefault();
 });
 if (touch) {
+  terminal.textarea.inputMode = "none";
   addTouchKeys();
+  // Safari's keyboard covers the page instead of making it smaller.
+  visualViewport?.addEventListener("resize", () => {
+    document.body.style.height = `${visualViewport.height}px`;
+  });
   scrollWithFinger();
 } else {
   terminal.focus();
