@@ -121,7 +121,8 @@ class StageDiff:
     """The diff of one stage of two variants. `counts` has the number of operations per change.
 
     `lines` are the lines of A's source in B's. The locations of `left` are A's own. `rough` says that the
-    texts were too large, and had too little in common, to find all operations that match.
+    texts were too large, and had too little in common, to find all operations that match. `without_moves`
+    says that there were too many operations to look for those that moved: they are removed and added.
     """
 
     stage: str
@@ -132,6 +133,7 @@ class StageDiff:
     counts: dict[Change, int]
     lines: LineMap = NO_LINES
     rough: bool = False
+    without_moves: bool = False
 
     def in_lines_of_b(self) -> StageDiff:
         """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
@@ -164,6 +166,7 @@ class StageDiff:
             {change: number for change, number in counts.items() if number},
             self.lines.inverse,
             self.rough,
+            self.without_moves,
         )
 
     def is_constant(self, row: Row) -> bool:

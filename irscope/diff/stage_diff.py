@@ -17,9 +17,12 @@ from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
 from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
+from irscope.model.no_cycles import cycles_not_collected
 
 # Matches by place replace those by value if they report at most this share of what those do.
 _CLEARLY_LESS = 0.75
+# Looking for operations that moved takes half of the time of a diff; real stages have 100,000 at most.
+_MOST_WITH_MOVES = 400_000
 
 _CHANGES = [change for change in Change if change]
 
@@ -31,9 +34,10 @@ def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_
     Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on the order of
     the sides, so both orders are computed in one of them: the smaller side is the left.
     """
-    if _order(right) < _order(left):
-        return _diff(stage, right, left, lines.inverse).mirrored
-    return _diff(stage, left, right, lines)
+    with cycles_not_collected():
+        if _order(right) < _order(left):
+            return _diff(stage, right, left, lines.inverse).mirrored
+        return _diff(stage, left, right, lines)
 
 
 def _order(document: Document) -> tuple[int, int, str]:
@@ -44,7 +48,8 @@ def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageD
     named = with_symbols_of(left, right)
     work = Work()
     matches = match_operations(named, right, lines, work)
-    operands = _correct_matches_and_compare_operands(named, right, matches, lines)
+    too_many = len(left.operations) + len(right.operations) > _MOST_WITH_MOVES
+    operands = _correct_matches_and_compare_operands(named, right, matches, None if too_many else lines)
     moved = moved_operations(matches)
     layouts = LayoutMatch(named, right, matches)
     changes = _classify_matches(named, right, matches, layouts, operands)
@@ -52,18 +57,21 @@ def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageD
         changes[index] = changes.get(index, Change.EQUAL) | Change.MOVED
     rows = build_rows(left, right, matches, changes, layouts.definitions(), work)
     counts = _count_changes(changes, matches, len(right.operations), rows)
-    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines, work.exceeded)
+    return StageDiff(stage, left, right, rows, layouts.changes(), counts, lines, work.exceeded, too_many)
 
 
 def _correct_matches_and_compare_operands(
-    left: Document, right: Document, matches: list[int], lines: LineMap
+    left: Document, right: Document, matches: list[int], lines: LineMap | None
 ) -> dict[int, Change]:
     """Updates `matches` in place, then compares operands: left operation -> change.
 
-    Both need the definitions of all operands, which are large and freed on return.
+    Without `lines`, operations that moved are not looked for. All of it needs the definitions of the operands,
+    which are large and freed on return.
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
+    if lines is None:
+        return operand_changes(left, right, matches, defs)
     unmoved = list(matches)
     match_moved(left, right, matches, defs, lines)
     changes = operand_changes(left, right, matches, defs)

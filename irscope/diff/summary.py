@@ -32,6 +32,8 @@ def summarize(diff: StageDiff) -> str:
         parts.append(_count(diff.counts[Change.LAYOUT], "operation") + " with another layout")
     if diff.rough:
         parts.append("matched roughly: too large and too different for an exact diff")
+    if diff.without_moves:
+        parts.append("too large to look for moved operations")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Fact, FactValue, ReadStage
-from irscope.facts.fact_row import FactColumns
+from irscope.facts.fact_columns import FactColumns
 from irscope.facts.registry import FACT_KINDS, LAUNCHABLE, kinds_for
 from irscope.model import Status, Variant
 from irscope.model.status import parse_status

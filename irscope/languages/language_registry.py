@@ -10,6 +10,7 @@ from typing import cast
 
 from irscope.languages.document import Document
 from irscope.languages.language import Language
+from irscope.model.no_cycles import cycles_not_collected
 from irscope.plugins import guarded
 
 # The name in the stage table -> the module that defines `LANGUAGE`.
@@ -53,7 +54,8 @@ def parse(text: str, language: str) -> Document:
     Never fails on any text, and takes linear time. Raises KeyError for an unknown
     language.
     """
-    return language_named(language).parse(text)
+    with cycles_not_collected():
+        return language_named(language).parse(text)
 
 
 def strip_debug(text: str, language: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irscope.model import Toolchain
 from irscope.model.text import pluralize
@@ -12,6 +12,8 @@ from irscope.workspace import Comparison, TableSection, Workspace, ranked_pairs
 
 # The number of pairs that are compared if none is named.
 _PAIRS = 4
+# The variants of a page, in all of its tables, and the least of one table.
+_MAX_ROWS, _MIN_ROWS = 2000, 20
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,21 @@ class CaptureReport:
             for variant in pair.comparison.variants:
                 found.setdefault(variant.id, []).append(number)
         return found
+
+    def shown(self, section: TableSection) -> TableSection:
+        """The part of a section that a page shows: all variants, or those of the pairs and the first others.
+
+        Browsers need minutes for a page of 100,000 rows.
+        """
+        most = max(_MIN_ROWS, _MAX_ROWS // len(self.sections))
+        if len(section.entries) <= most:
+            return section
+        pairs = set(self.pairs_of)
+        named = pairs | {e.duplicate_of for e in section.entries if e.variant.id in pairs}
+        first = {entry.variant.id for entry in section.entries[:most]}
+        wanted = named | first
+        kept = (entry for entry in section.entries if entry.variant.id in wanted)
+        return replace(section, entries=tuple(kept))
 
     @property
     def pair_titles(self) -> list[str]:

@@ -151,7 +151,7 @@ class StageContents:
 
         Variants that a fact was not measured for, because it is newer, are left out.
         """
-        from irscope.facts.fact_row import FactColumns
+        from irscope.facts.fact_columns import FactColumns
         from irscope.facts.measure import FACTS_VERSION, row_from_json
         from irscope.facts.registry import kinds_for
 

@@ -1,11 +1,15 @@
 """Diffs of real pairs match the change that was made to the config."""
 
+import gc
+
 import pytest
 
 from irscope.diff.rows import Change
 from irscope.diff.stage_diff import diff_stage
+from irscope.diff.summary import summarize
 from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
+from irscope.model.no_cycles import cycles_not_collected
 from tests.diff.stages import NAMES, diff_files, diff_texts, language_of, text_of
 
 
@@ -153,3 +157,23 @@ def test_a_loop_with_more_results_than_operands_is_compared():
     for a, b in ((2, 3), (3, 2)):
         left, right = parse(loop(a), "mlir"), parse(loop(b), "mlir")
         assert not diff_stage("ttir", left, right).equal
+
+
+def test_moves_are_not_looked_for_in_huge_stages_which_the_summary_says(monkeypatch):
+    lines = [f"  %{n} = arith.addi %a, %c{n} : i32" for n in range(6)]
+    left, right = (parse("\n".join(each), "mlir") for each in (lines, [*lines[3:], *lines[:3]]))
+    whole = diff_stage("ttir", left, right)
+    monkeypatch.setattr("irscope.diff.stage_diff._MOST_WITH_MOVES", 3)
+    diff = diff_stage("ttir", left, right)
+    assert diff.without_moves and diff.mirrored.without_moves and not whole.without_moves
+    assert "too large to look for moved operations" in summarize(diff)
+    assert [row.left for row in diff.rows if row.left is not None] == list(range(len(lines)))
+
+
+def test_the_search_for_cycles_goes_on_after_a_diff():
+    assert gc.isenabled()
+    diff_stage("ttir", parse("a", "mlir"), parse("b", "mlir"))
+    assert gc.isenabled()
+    with cycles_not_collected(), cycles_not_collected():
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -19,10 +19,15 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FrameType
 
 from tests.hardening.fuzz_targets import TARGETS, Target, corpus_file, seeds
 
+# A step from one line to another within a function.
+Step = tuple[CodeType, int, int]
+TraceFunction = Callable[[FrameType, str, object], object]
 # Larger inputs find little that is new, and are slower.
 MAX_BYTES = 4096
 # The budget of one target's file: seven of them stay below 300 kB.
@@ -61,7 +66,7 @@ def _save(path: Path, content: bytes, reason: str) -> None:
 
 
 def run_target(target: Target, folder: Path, seconds: int, keep: bool) -> str:
-    """Fuzzes a target in a child process; returns the last line of libFuzzer's statistics."""
+    """Fuzzes a target in a child process, minimizes its corpus; returns libFuzzer's last statistics."""
     corpus, seeded = folder / target.name, folder / f"{target.name}-seeds"
     for each in (corpus, seeded):
         each.mkdir(parents=True, exist_ok=True)
@@ -69,12 +74,10 @@ def run_target(target: Target, folder: Path, seconds: int, keep: bool) -> str:
         (seeded / str(number)).write_bytes(content[:MAX_BYTES])
     limits = [f"-max_len={MAX_BYTES}", f"-timeout={_MAX_SECONDS}", f"-rss_limit_mb={_MAX_MEGABYTES}"]
     folders = [str(corpus), str(seeded)]
-    log = _child(target, folder, [*limits, f"-max_total_time={seconds}", "-print_final_stats=1", *folders])
+    log = _child(target, folder, [*limits, f"-max_total_time={seconds}", *folders]) if seconds else ""
     if keep:
-        merged = folder / f"{target.name}-merged"
-        merged.mkdir(exist_ok=True)
-        _child(target, folder, ["-merge=1", *limits, str(merged), *folders])
-        write_corpus(target, [path.read_bytes() for path in merged.iterdir()])
+        inputs = [path.read_bytes() for each in (corpus, seeded) for path in each.iterdir()]
+        write_corpus(target, minimized(target, inputs))
     done = [line for line in log.splitlines() if line.startswith("#") and " cov: " in line]
     return done[-1] if done else log[-2000:]
 
@@ -91,8 +94,47 @@ def _child(target: Target, folder: Path, options: list[str]) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
+def minimized(target: Target, inputs: list[bytes]) -> list[bytes]:
+    """The inputs that reach a step from line to line of irscope that no shorter one of them reaches."""
+    target.load()
+    known: set[Step] = set()
+    kept = []
+    for content in sorted(set(inputs), key=lambda each: (len(each), each)):
+        steps = _steps(target, content)
+        if not steps <= known:
+            known |= steps
+            kept.append(content)
+    return kept
+
+
+def _steps(target: Target, content: bytes) -> set[Step]:
+    """The steps from line to line within functions of irscope that an input takes."""
+    found: set[Step] = set()
+    before: dict[int, int] = {}
+
+    def trace(frame: FrameType, event: str, arg: object) -> TraceFunction | None:
+        code = frame.f_code
+        if "irscope/" not in code.co_filename or "hardening" in code.co_filename:
+            return None
+        if event == "line":
+            found.add((code, before.get(id(frame), 0), frame.f_lineno))
+            before[id(frame)] = frame.f_lineno
+        elif event == "return":
+            before.pop(id(frame), None)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        target.check(content)
+    except Exception as error:  # noqa: BLE001 - fuzzing reported it
+        print(f"{target.name}: {error!r}")
+    finally:
+        sys.settrace(None)
+    return found
+
+
 def write_corpus(target: Target, inputs: list[bytes]) -> None:
-    """Writes the smallest inputs that fit into the budget: libFuzzer's merge has left one per new path."""
+    """Writes the smallest inputs that fit into the budget."""
     kept: list[str] = []
     size = 0
     for content in sorted(set(inputs), key=lambda each: (len(each), each)):
@@ -108,7 +150,9 @@ def write_corpus(target: Target, inputs: list[bytes]) -> None:
 def main() -> int:
     """Fuzzes each target for an equal part of the time; exits with 1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=int, default=3600, help="for all targets together")
+    parser.add_argument(
+        "--seconds", type=int, default=3600, help="for all targets together; 0: only minimize"
+    )
     parser.add_argument("--target", action="append", choices=list(TARGETS))
     parser.add_argument("--folder", type=Path, help="for corpora and findings (default: a new one)")
     parser.add_argument("--keep", action="store_true", help="minimize and write the committed corpus")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.facts.fact_row import FactRow
+from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
 from irscope.model.varying import distinct_values, varying

@@ -87,14 +87,27 @@ _WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, and diffs ar
 
 
 def _section(report: CaptureReport, section: TableSection, number: int) -> Html:
+    shown = report.shown(section)
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
         *([element("p", section.origin)] if section.origin else ()),
-        facts_table(section, report.pairs_of),
-        fact_charts(section, number),
+        *_omission(section, shown),
+        facts_table(shown, report.pairs_of),
+        fact_charts(shown, number),
         id=f"table{number}",
     )
+
+
+def _omission(section: TableSection, shown: TableSection) -> list[Html]:
+    """The sentence about the variants that the page does not have."""
+    if len(shown.entries) == len(section.entries):
+        return []
+    text = (
+        f"The table and the charts have {len(shown.entries):,} of {len(section.entries):,} variants: those "
+        "of the pairs and the first others. irscope table --format csv has all, --kernel and --target select."
+    )
+    return [element("p", text, class_="quiet")]
 
 
 def _footer(report: CaptureReport) -> Html:

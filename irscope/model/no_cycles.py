@@ -1,0 +1,34 @@
+"""Pauses Python's search for reference cycles while large structures without cycles are built.
+
+The search visits every new object again and again: it is a third of the time that a diff of two stages of
+100,000 lines takes. Reference counting still frees what is not used any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+from threading import Lock
+
+_lock = Lock()
+_pausing = 0
+_was_enabled = False
+
+
+@contextlib.contextmanager
+def cycles_not_collected() -> Iterator[None]:
+    """No search for cycles in this block; several threads may be in one."""
+    global _pausing, _was_enabled  # noqa: PLW0603 - the collector is global, too
+    with _lock:
+        if _pausing == 0:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pausing += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _pausing -= 1
+            if _pausing == 0 and _was_enabled:
+                gc.enable()
