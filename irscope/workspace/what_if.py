@@ -35,8 +35,9 @@ _MAX_BYTES = 10_000_000
 class WhatIf:
     """A request to compile `variant` with other values, from the kernel in `file`, which that executes.
 
-    Without values, the variant itself is compiled from the file as it is now. `known` are the variants that need not be compiled again; new ones get ids from `first_id` on. `passes`:
-    record the compiler's passes, because the variant has them.
+    Without values, the variant itself is compiled from the file as it is now. `known` are the variants that
+    need not be compiled again; new ones get ids from `first_id` on. `passes`: record the compiler's passes,
+    because the variant has them.
     """
 
     variant: Variant

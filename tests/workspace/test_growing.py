@@ -96,6 +96,7 @@ def test_who_writes_a_capture(path: Path) -> None:
     assert growth.ended(3) == growth.progress(3) == ""
 
 
+@pytest.mark.slow
 def test_looking_never_stops_a_writer(path: Path) -> None:
     with OtherWriter(path, 1) as writer:
         writer.add(1)
