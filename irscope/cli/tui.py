@@ -1,7 +1,7 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
 `irscope CAPTURE` does the same. With FILE.py[::KERNEL] and the options of irscope compile, the app opens
-immediately and shows each stage as soon as it is compiled; r compiles again after an edit and compares old
+immediately and shows each stage as soon as it is compiled; saving the file compiles again and compares old
 with new. That executes FILE.py; opening a capture executes nothing. In the app, ? lists the keys and q quits.
 
 example: irscope tui matmul.irscope
@@ -14,6 +14,7 @@ import os
 import shlex
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,9 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import WhatIfCompiler
+    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    from irscope.tui.live_connection import Publish, VariantCompiler
+    from irscope.workspace.what_if import WhatIf
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -58,18 +61,46 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_capture(path: Path) -> int:
     """Runs the app; then prints where the variants are that the user compiled."""
-    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
-
-    own = OwnCapture(path)
-    compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
+    compiler = _CaptureCompiler(path)
     try:
         with Workspace(path) as workspace:
             _check_terminal(f"irscope table {path} works without one")
             # In a browser, the user of the app may be somebody else.
             return _show(workspace, compiler=None if "TEXTUAL_DRIVER" in os.environ else compiler)
     finally:
+        print(compiler.finish(), end="")
+
+
+class _CaptureCompiler:
+    """Compiles the what-ifs of a capture; imported when the first one is asked for, after the first paint."""
+
+    trusted: Path | None = None
+
+    def __init__(self, capture: Path) -> None:
+        self._capture = capture
+
+    @cached_property
+    def _made(self) -> tuple[WhatIfCompiler, OwnCapture]:
+        from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+
+        own = OwnCapture(self._capture)
+        return WhatIfCompiler(own, _WHAT_IF_SECONDS), own
+
+    def prepare(self) -> None:
+        """Starts to load the compiler."""
+        self._made[0].prepare()
+
+    def begin(self, what_if: WhatIf, publish: Publish) -> None:
+        """Compiles the variants of a what-if."""
+        self._made[0].begin(what_if, publish)
+
+    def finish(self) -> str:
+        """Stops; the lines that say where the variants are, "" if there are none."""
+        if "_made" not in vars(self):
+            return ""
+        compiler, own = self._made
         compiler.stop()
-        print(own.finish(), end="")
+        return own.finish()
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -111,7 +142,7 @@ def _check_terminal(instead: str) -> None:
 
 
 def _show(
-    workspace: Workspace, producer: LiveSweep | None = None, compiler: WhatIfCompiler | None = None
+    workspace: Workspace, producer: LiveSweep | None = None, compiler: VariantCompiler | None = None
 ) -> int:
     """Runs the app until the user quits."""
     from irscope.tui.app import run as run_app
