@@ -15,8 +15,10 @@ from irscope.tui.background import Background
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace, apply_events
+from irscope.workspace.growth import GrowthWatch
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
@@ -32,7 +34,7 @@ _REPLACED = ("Keys", "Maximize", "Minimize", "Screenshot")
 
 
 class IrscopeApp(App[None]):
-    """Shows a capture. Raises UserError if it is empty and nothing compiles into it.
+    """Shows a capture. Raises UserError if it is empty and nobody compiles into it.
 
     `problem` is an error in the config file, to be shown. `producer` compiles variants into the capture;
     `lesson` is shown next to the texts; `compiler` compiles single variants with other values.
@@ -55,7 +57,7 @@ class IrscopeApp(App[None]):
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if not workspace.variants and producer is None:
+        if not workspace.variants and producer is None and not GrowthWatch(workspace.path).look()[0].running:
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer
@@ -68,19 +70,23 @@ class IrscopeApp(App[None]):
         """The main screen; if variants are compiled, the one that waits for the plan."""
         if self._producer is not None:
             return OpeningScreen(LiveConnection(self._producer))
-        return CompareScreen(
-            self._workspace, self._background, self._settings, pages=self._lesson, compiler=self._compiler
-        )
+        if not self._workspace.variants:
+            return WaitingScreen(self._workspace, self._background)
+        return self._main_screen()
+
+    def _main_screen(self, live: LiveConnection | None = None) -> CompareScreen:
+        workspace, background, settings = self._workspace, self._background, self._settings
+        return CompareScreen(workspace, background, settings, live, self._lesson, self._compiler)
+
+    @on(WaitingScreen.Ready)
+    def _show_first_variant(self) -> None:
+        self.push_screen(self._main_screen())
 
     @on(OpeningScreen.Ready)
     def _open_main_screen(self, message: OpeningScreen.Ready) -> None:
         for note in apply_events(self._workspace, [message.event]).notes:
             self.notify(note, markup=False)
-        self.push_screen(
-            CompareScreen(
-                self._workspace, self._background, self._settings, message.live, compiler=self._compiler
-            )
-        )
+        self.push_screen(self._main_screen(message.live))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colors of A, B and the series of a chart, for themes that do not define them."""

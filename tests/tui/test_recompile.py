@@ -37,7 +37,9 @@ def test_a_save_counts_once_and_when_it_is_complete(tmp_path: Path) -> None:
     file.unlink()
     file.write_text("three")
     watch.follow([file])
-    assert [watch.saved() for _ in range(3)] == [False, True, False], "what is followed already keeps its state"
+    assert [watch.saved() for _ in range(3)] == [False, True, False], (
+        "what is followed already keeps its state"
+    )
 
 
 @pytest.fixture
