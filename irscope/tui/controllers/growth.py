@@ -68,9 +68,7 @@ class GrowthController:
         screen, start = self._screen, time.monotonic()
         only = screen.pair.a if len(screen.workspace.variants) == 1 else None
         try:
-            if finished:
-                await screen.background.run(screen.workspace.reread)
-            added = await screen.background.run(screen.workspace.catch_up)
+            added = await screen.background.run(screen.workspace.reread, finished)
             self._changed = False
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)

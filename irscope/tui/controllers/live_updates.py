@@ -66,7 +66,7 @@ class LiveController:
     async def _reread(self) -> None:
         screen = self._screen
         try:
-            added = await screen.background.run(screen.workspace.reread)
+            added = len(await screen.background.run(screen.workspace.reread))
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)
             return
