@@ -4,7 +4,7 @@
 folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. Several
 captures, oldest first, open as one: } and { step through the versions of a variant. With
 FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
-as it is compiled; r compiles again after an edit and compares old with new. That executes FILE.py; opening
+as it is compiled; saving the file compiles again and compares old with new. That executes FILE.py; opening
 a capture executes nothing. In the app, ? lists the keys and q goes back or quits.
 
 example: irscope tui matmul.irscope
@@ -18,6 +18,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,10 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import WhatIfCompiler
+    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
     from irscope.tui.home_visits import Ended
+    from irscope.tui.live_connection import Publish, VariantCompiler
+    from irscope.workspace.what_if import WhatIf
 
 NAME = "tui"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
@@ -99,18 +102,46 @@ def _run(args: argparse.Namespace) -> Ended:
 
 def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> Ended:
     """Runs the app; then prints where the variants are that the user compiled."""
-    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
-
-    own = OwnCapture(path)
-    compiler = WhatIfCompiler(own, _WHAT_IF_SECONDS)
+    compiler = _CaptureCompiler(path)
     try:
         with Workspace(path, also=later) as workspace:
             check_terminal(f"irscope table {path} works without one")
             # In a browser, the user of the app may be somebody else.
             return _show(workspace, compiler=None if _in_browser() else compiler, fresh=fresh)
     finally:
+        print(compiler.finish(), end="")
+
+
+class _CaptureCompiler:
+    """Compiles the what-ifs of a capture; imported when the first one is asked for, after the first paint."""
+
+    trusted: Path | None = None
+
+    def __init__(self, capture: Path) -> None:
+        self._capture = capture
+
+    @cached_property
+    def _made(self) -> tuple[WhatIfCompiler, OwnCapture]:
+        from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+
+        own = OwnCapture(self._capture)
+        return WhatIfCompiler(own, _WHAT_IF_SECONDS), own
+
+    def prepare(self) -> None:
+        """Starts to load the compiler."""
+        self._made[0].prepare()
+
+    def begin(self, what_if: WhatIf, publish: Publish) -> None:
+        """Compiles the variants of a what-if."""
+        self._made[0].begin(what_if, publish)
+
+    def finish(self) -> str:
+        """Stops; the lines that say where the variants are, "" if there are none."""
+        if "_made" not in vars(self):
+            return ""
+        compiler, own = self._made
         compiler.stop()
-        print(own.finish(), end="")
+        return own.finish()
 
 
 def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
@@ -153,7 +184,7 @@ def check_terminal(instead: str) -> None:
 def _show(
     workspace: Workspace,
     producer: LiveSweep | None = None,
-    compiler: WhatIfCompiler | None = None,
+    compiler: VariantCompiler | None = None,
     fresh: bool = False,
     from_home: bool = False,
 ) -> Ended:

@@ -94,7 +94,7 @@ class OwnCapture:
         """Leaves the capture as a single file; the lines that say where it is, "" if there is none."""
         if not self.variants:
             return ""
-        with CaptureWriter.resume(self.path):  # merges SQLite's log, which was open while the app was reading
+        with self._lock, CaptureWriter.resume(self.path):  # merges the log, which the app kept open
             pass
         name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
         return (
@@ -138,6 +138,7 @@ class WhatIfCompiler:
             thread.join()
         if self._spare is not None:
             self._spare.stop()
+            self._spare = None
 
     def _run(self, what_if: WhatIf, worker: Worker, publish: Publish) -> None:
         workers, ids = [worker], set[int]()

@@ -22,8 +22,10 @@ from irscope.tui.live_connection import LiveConnection, Producer, VariantCompile
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.opening import OpeningScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace, apply_events
+from irscope.workspace.growth import GrowthWatch
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
@@ -39,7 +41,7 @@ _REPLACED = ("Keys", "Maximize", "Minimize", "Screenshot")
 
 
 class IrscopeApp(HomeVisits):
-    """Shows a capture; without one, the home screen. Raises UserError if it is empty and not compiled.
+    """Shows a capture; without one, the home screen. Raises UserError if it is empty and nobody compiles it.
 
     `problem` is an error in the config file, to be shown. `producer` compiles variants into the capture;
     `lesson` is shown next to the texts; `compiler` compiles single variants with other values. `start` says
@@ -65,7 +67,7 @@ class IrscopeApp(HomeVisits):
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if workspace is not None and not workspace.variants and producer is None:
+        if workspace is not None and producer is None and _is_abandoned(workspace):
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer
@@ -79,7 +81,14 @@ class IrscopeApp(HomeVisits):
             return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
             return OpeningScreen(LiveConnection(self._producer))
+        if not self._workspace.variants:
+            return WaitingScreen(self._workspace, self._background)
         return self._main_screen(self._workspace)
+
+    @on(WaitingScreen.Ready)
+    def _show_first_variant(self) -> None:
+        if self._workspace is not None:
+            self.push_screen(self._main_screen(self._workspace))
 
     def _main_screen(self, workspace: Workspace, live: LiveConnection | None = None) -> CompareScreen:
         """The main screen; it is restored unless it is about a lesson or a compilation."""
@@ -184,6 +193,11 @@ class IrscopeApp(HomeVisits):
         """Ends the background thread."""
         self._background.close()
         self.close_opened()
+
+
+def _is_abandoned(workspace: Workspace) -> bool:
+    """Whether a capture is empty and no other process compiles into it."""
+    return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def run(

@@ -145,6 +145,8 @@ def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
             updates.what_ifs += 1
         case NotAdded(problem, lost):
             workspace.drop(lost)
+            if updates.added and {updates.added.a, updates.added.b} & set(lost):
+                updates.added = None
             updates.problems.append(problem)
             updates.rows = updates.rows or bool(lost)
             updates.what_ifs += not lost

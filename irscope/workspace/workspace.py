@@ -378,9 +378,9 @@ class Workspace:
     # Variants that are still compiling.
 
     def put(self, variant: Variant, path: Path | None = None) -> None:
-        """Adds a variant, or replaces it by a newer state of itself; its stages are in the capture at `path`.
+        """Adds a variant, or replaces it by a newer state; its stages are in the capture at `path` if given.
 
-        None: in this one. Raises UserError if `path` is not a capture.
+        Raises UserError if `path` is not a capture.
         """
         if path is not None:
             self._contents.add_capture(path, variant.id)
@@ -397,33 +397,20 @@ class Workspace:
         self._names = None
         self._ages.keep(variant.kernel for variant in self._variants.values())
 
-    def catch_up(self) -> set[int]:
-        """Loads the variants that were added to the file since; returns their ids.
+    def reread(self, whole: bool = True) -> set[int]:
+        """Loads what was added to the file since; returns the ids of the new variants.
 
-        Those that failed before and compiled since are included. Takes little more than the new ones need.
-        Raises UserError if the file is damaged.
+        Not `whole`: only those and the ones that failed before and compiled since, which is quick. Raises
+        UserError if the file is damaged.
         """
-        newer = self._contents.newer(self._variants)
-        for id_, variant in newer.items():
-            self.renew_source(variant.kernel)
-            self._facts.pop(id_, None)
-        self._loaded = dict(sorted((self._variants | newer).items()))
-        self._names = None
-        return set(newer)
-
-    def reread(self) -> int:
-        """Loads what was added to the file since; returns the number of new variants.
-
-        Raises UserError if the file is damaged.
-        """
-        current = self._contents.variants()
-        added = current.keys() - self._variants.keys()
+        current = self._contents.variants() if whole else self._contents.newer(self._variants)
+        added = current.keys() - self._variants.keys() if whole else current.keys()
         for id_ in sorted(added):
             self.renew_source(current[id_].kernel)
-        self._loaded = self._variants | current
-        self._facts.clear()
+        self._facts = {id_: facts for id_, facts in self._facts.items() if id_ not in current}
+        self._loaded = dict(sorted((self._variants | current).items()))
         self._names = None
-        return len(added)
+        return set(added)
 
     def renew_source(self, kernel: Kernel) -> None:
         """Makes `kernel` the current source among those of the same name and file."""

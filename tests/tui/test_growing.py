@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import growth
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.widgets.bars import StatusLine, TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
@@ -38,7 +41,7 @@ async def test_rows_appear_and_what_the_user_chose_stays(tmp_path: Path) -> None
     path = tmp_path / "k.irscope"
     with OtherWriter(path, 4, {"ttir": _TTIR}) as writer, Workspace(path) as workspace:
         writer.add(64, 16)
-        workspace.catch_up()
+        workspace.reread()
         app = IrscopeApp(workspace)
         async with app.run_test(size=WIDE) as pilot:
             await until(pilot, lambda: "2 of 4 variants, still compiling" in _title(app))
@@ -81,3 +84,22 @@ async def test_says_that_the_writer_was_killed(tmp_path: Path) -> None:
             await until(pilot, lambda: "2 of 3, incomplete" in drawn(status))
             (note,) = app._notifications
             assert note.message.startswith("The writer has ended, 2 of 3; `irscope compile --resume`")
+
+
+async def test_an_empty_capture_is_shown_once_it_has_a_variant(tmp_path: Path) -> None:
+    path = tmp_path / "k.irscope"
+    with OtherWriter(path, 2, {"ttir": _TTIR}) as writer:
+        app = IrscopeApp(Workspace(path))
+        async with app.run_test(size=WIDE) as pilot:
+            assert isinstance(app.screen, WaitingScreen)
+            writer.add(64)
+            await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+            await until(pilot, lambda: "1 of 2 variants, still compiling" in _title(app))
+
+
+async def test_an_empty_capture_that_nobody_writes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.irscope"
+    with OtherWriter(path, 2) as writer:
+        writer.kill()
+    with Workspace(path) as workspace, pytest.raises(UserError, match="no variants yet"):
+        IrscopeApp(workspace)

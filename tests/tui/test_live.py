@@ -103,7 +103,7 @@ async def test_rows_show_the_progress_of_each_variant(app: IrscopeApp, script: S
         assert "waiting" in rows(app)[1]
         script.compile(second, LARGE)
         script.publish(Ended())
-        await until(pilot, lambda: "r compiles again" in messages(app))
+        await until(pilot, lambda: "compiles it again" in messages(app))
         await settled(pilot)
         assert [row[4:].split()[2] for row in rows(app)] == ["ok", "ok", "!failed"]
         assert "compiling" not in drawn(app.screen.query_one(TitleBar))

@@ -119,7 +119,7 @@ def test_compile_in_the_app_edit_and_compile_again(tmp_path: Path) -> None:
     try:
         terminal.wait(lambda screen: "starting the compiler" in screen)
         terminal.wait(lambda screen: "waiting" in screen or "compiling" in screen)
-        shown = terminal.wait(lambda screen: "r compiles again" in screen)
+        shown = terminal.wait(lambda screen: "compiles it again" in screen)
         assert "before" not in shown
         file.write_text(KERNEL.replace("+ 1,", "* 3,"))
         terminal.press("r")

@@ -34,16 +34,17 @@ def plan_what_if(request: WhatIfRequest) -> Plan:
         name: tuple(planning.plain_value(found.constants, "config", name, value) for value in values)
         for name, values in request.axes.items()
     }
-    configs = planning.apply_axes((_without_heuristics(found, request.config, axes),), axes)
+    base = Config(tuple(pair for pair in request.config.values if pair[0] not in _computed(found, request)))
+    configs = planning.apply_axes((base,), axes)
     _check_names(request, found, configs)
     environment = planning.environment_of_kernel(found.function, request.target)
     expressions = tuple(
         value.text for values in request.axes.values() for value in values if isinstance(value, Expression)
     )
     jobs = []
-    for config in (_without_heuristics(found, request.config, ()), *configs):
-        changed = {name for name, _ in config.values}
-        arguments = tuple(a for a in request.specialization if a.name not in changed)
+    for config in (request.config, *configs):
+        chosen = {name for name, _ in config.values}
+        arguments = tuple(a for a in request.specialization if a.name not in chosen)
         full = with_heuristics(found, config, arguments, dict(request.config.values))
         planning.check_complete(found, known, full, arguments)
         jobs.append(_job(request, arguments, full, environment, expressions))
@@ -68,10 +69,17 @@ def _job(
     return Job(*place, arguments, config, 0, *flags, environment, expressions)
 
 
-def _without_heuristics(found: FoundKernel, config: Config, chosen: Collection[str]) -> Config:
-    """The config without the values that heuristics compute from the others, which may change."""
-    computed = found.heuristics.keys() - set(chosen)
-    return Config(tuple(pair for pair in config.values if pair[0] not in computed))
+def _computed(found: FoundKernel, request: WhatIfRequest) -> frozenset[str]:
+    """The values of the config that heuristics compute from the others, and that may change with them.
+
+    A user may have chosen another value for one.
+    """
+    values = dict(request.config.values)
+    chosen = Config(tuple(pair for pair in values.items() if pair[0] not in found.heuristics))
+    computed = dict(with_heuristics(found, chosen, request.specialization, values).values)
+    return frozenset(
+        name for name in found.heuristics if name in values and values[name] == computed.get(name)
+    )
 
 
 def _check_names(request: WhatIfRequest, found: FoundKernel, configs: tuple[Config, ...]) -> None:

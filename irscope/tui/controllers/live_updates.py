@@ -66,7 +66,7 @@ class LiveController:
     async def _reread(self) -> None:
         screen = self._screen
         try:
-            added = await screen.background.run(screen.workspace.reread)
+            added = len(await screen.background.run(screen.workspace.reread))
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)
             return
@@ -106,7 +106,7 @@ class LiveController:
         for problem in updates.problems:
             screen.notify(problem, severity="error", timeout=_PROBLEM_SECONDS, markup=False)
         if updates.ended and not workspace.in_progress and not updates.problems:
-            screen.notify("Compiled; saving the source compiles again, and so does r")
+            screen.notify("Compiled; saving the source compiles it again, and so does r")
 
     def _is_outdated(self, variant: Variant, kernel: Kernel) -> bool:
         """Whether a variant is of an earlier source of `kernel`, which no variant of its config is of."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class WhatIfController:
 
     async def _ask(self, compiler: VariantCompiler, variant: Variant, column: str) -> None:
         screen, answer = self._screen, suggested_values(variant, column)
-        compiler.prepare()
+        loading = asyncio.ensure_future(screen.background.run(compiler.prepare))  # while the user types
         while True:
             question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
             text = await screen.app.push_screen_wait(PromptScreen(question, answer))
@@ -53,6 +54,7 @@ class WhatIfController:
                 screen.notify(str(error), severity="warning", markup=False)
                 answer = text
         file = await self._file(compiler, variant)
+        await loading
         if file is not None:
             passes = bool(await screen.background.run(screen.workspace.passes, variant))
             self._begin(compiler, variant, file, values, passes)

@@ -1,0 +1,192 @@
+"""What-ifs compiled for real: what is compiled, where it is stored, and what is never changed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irscope.backends import parse_target
+from irscope.capturing.messages import SweepRequest
+from irscope.cli.live_sweep import LiveSweep
+from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+from irscope.model import Config, Kernel, SourceFunction, Toolchain, UserError, Variant
+from irscope.store import CaptureWriter
+from irscope.workspace import Workspace
+from irscope.workspace.live import Added, Ended, NotAdded, Planned, VariantFinished
+from irscope.workspace.what_if import WhatIf, free_id, parse_values, suggested_values
+from tests.cli.test_live import KERNEL, Received
+from tests.conftest import Irscope
+
+SIGNATURE = "*fp32:16, i32:16"
+
+
+@pytest.fixture
+def kernel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    return path
+
+
+@pytest.fixture
+def capture(irscope: Irscope, kernel_file: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "add.irscope"
+    done = irscope(
+        "compile", str(kernel_file), "--signature", SIGNATURE, "--config", "BLOCK=64", "-o", str(path)
+    )
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture
+def own(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OwnCapture:
+    monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path / "irscope-cache"))
+    return OwnCapture(capture)
+
+
+@pytest.fixture
+def compiler(own: OwnCapture) -> Iterator[WhatIfCompiler]:
+    made = WhatIfCompiler(own, 60.0)
+    yield made
+    made.stop()
+
+
+def _ask(compiler: WhatIfCompiler, workspace: Workspace, file: Path, text: str) -> Received:
+    variants = workspace.variants
+    received = Received()
+    values = parse_values(text, variants[0]) if text else {}
+    compiler.prepare()
+    compiler.begin(WhatIf(variants[0], file, values, variants, free_id(variants, False)), received.queue.put)
+    return received
+
+
+@pytest.mark.slow
+def test_a_capture_that_was_opened_is_not_changed(
+    capture: Path,
+    own: OwnCapture,
+    compiler: WhatIfCompiler,
+    kernel_file: Path,
+) -> None:
+    before = capture.read_bytes()
+    with Workspace(capture) as workspace:
+        received = _ask(compiler, workspace, kernel_file, "BLOCK=128,96 num_warps=2")
+        (added,) = received.until(Added, NotAdded)
+        assert isinstance(added, Added)
+        assert [(v.id, str(v.config)) for v in added.variants] == [
+            (2, "BLOCK=128,num_warps=2"), (3, "BLOCK=96,num_warps=2"),
+        ]  # fmt: skip
+        assert (added.a, added.b) == (1, 2)
+        finished = [received.until(VariantFinished)[-1] for _ in range(2)]
+        failures = [event.variant.failure for event in finished if isinstance(event, VariantFinished)]
+        assert failures[0] is None
+        assert failures[1] is not None and "power of 2" in failures[1].message
+    compiler.stop()
+    assert "2 variants compiled with +" in own.finish()
+    assert capture.read_bytes() == before
+    assert sorted(path.suffix for path in own.path.parent.iterdir()) == [".irscope"], "one file, no log"
+    with Workspace(own.path) as kept:
+        assert [variant.id for variant in kept.variants] == [2, 3]
+        assert kept.stages(kept.by_id(2))[:3] == ["source", "ttir", "ttgir"]
+
+
+@pytest.mark.slow
+def test_the_variant_itself_is_compiled_if_its_source_changed(
+    capture: Path,
+    compiler: WhatIfCompiler,
+    kernel_file: Path,
+) -> None:
+    kernel_file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
+    with Workspace(capture) as workspace:
+        received = _ask(compiler, workspace, kernel_file, "num_warps=8")
+        (added,) = received.until(Added, NotAdded)
+        assert isinstance(added, Added)
+        assert (added.a, added.b) == (2, 3)
+        assert [str(v.config) for v in added.variants] == ["BLOCK=64", "BLOCK=64,num_warps=8"]
+        assert "+ 2" in added.variants[0].kernel.source.text
+
+
+@pytest.mark.slow
+def test_what_exists_is_not_compiled_again_and_what_is_wrong_is_refused(
+    capture: Path,
+    compiler: WhatIfCompiler,
+    kernel_file: Path,
+    tmp_path: Path,
+) -> None:
+    with Workspace(capture) as workspace:
+        (added,) = _ask(compiler, workspace, kernel_file, "BLOCK=64").until(Added, NotAdded)
+        assert added == Added((), 1, 1)
+        variant = workspace.variants[0]
+        received = Received()
+        wrong = WhatIf(variant, kernel_file, {"num_warp": (4,)}, workspace.variants, 2)
+        compiler.begin(wrong, received.queue.put)
+        (refused,) = received.until(Added, NotAdded)
+        assert isinstance(refused, NotAdded) and "did you mean num_warps?" in refused.problem
+        compiler.begin(replace(wrong, file=tmp_path / "gone.py"), received.queue.put)
+        (refused,) = received.until(Added, NotAdded)
+        assert isinstance(refused, NotAdded) and "no such Python file" in refused.problem
+
+
+@pytest.mark.slow
+def test_a_sweep_that_runs_stores_the_what_if_too(kernel_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "k.irscope"
+    CaptureWriter.create(path).close()
+    axes = {"BLOCK": (64, 128, 256, 512)}
+    request = SweepRequest(kernel_file, "add", SIGNATURE, {}, axes, (parse_target("cuda:90"),))
+    sweep = LiveSweep(request, path, 1, 60.0)
+    compiler, received, extra = WhatIfCompiler(sweep, 60.0, kernel_file), Received(), Received()
+    sweep.begin(received.queue.put)
+    planned = received.until(Planned)[-1]
+    assert isinstance(planned, Planned)
+    what_if = WhatIf(planned.variants[0], kernel_file, {"num_warps": (2,)}, planned.variants, 5)
+    compiler.begin(what_if, extra.queue.put)
+    finished = extra.until(VariantFinished, NotAdded)[-1]
+    assert isinstance(finished, VariantFinished)
+    assert (finished.variant.id, finished.path) == (5, None)
+    received.until(Ended)
+    compiler.stop()
+    sweep.stop()
+    with Workspace(path) as workspace:
+        assert [variant.id for variant in workspace.variants] == [1, 2, 3, 4, 5]
+        assert str(workspace.by_id(5).config) == "BLOCK=64,num_warps=2"
+
+
+@pytest.mark.slow
+def test_values_of_heuristics_follow_the_config(
+    irscope: Irscope, tmp_path: Path, own: OwnCapture, compiler: WhatIfCompiler
+) -> None:
+    file = tmp_path / "heuristics.py"
+    shutil.copy(Path(__file__).parents[2] / "samples" / "heuristics.py", file)
+    path = tmp_path / "h.irscope"
+    signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, fp32"
+    chosen = ("--const", "HAS_WEIGHT=True", "--config", "BLOCK_SIZE=1024", "--config", "EVEN=False")
+    done = irscope("compile", str(file), "--signature", signature, *chosen, "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    with Workspace(path) as workspace:
+        received = _ask(compiler, workspace, file, "BLOCK_SIZE=4096")
+        (added,) = received.until(Added, NotAdded)
+        assert isinstance(added, Added), added
+        (variant,) = added.variants
+        assert dict(variant.config.values) == {"BLOCK_SIZE": 4096, "EVEN": False, "num_warps": 8}
+
+
+def test_values_that_a_user_types() -> None:
+    kernel = Kernel(1, "add", SourceFunction("add", "k.py", 1, ""), (), ("x_ptr", "n", "BLOCK"))
+    config = Config((("BLOCK", 64), ("num_warps", 4)))
+    variant = Variant(1, kernel, parse_target("cuda:90"), (), config, Toolchain(1, {}, ""))
+    assert parse_values("num_stages=2,3 BLOCK=64", variant) == {"num_stages": (2, 3), "BLOCK": (64,)}
+    assert suggested_values(variant, "BLOCK") == "BLOCK=64"
+    assert suggested_values(variant, "registers") == "num_warps=4"
+    for text, problem in (
+        ("", "is not NAME=VALUE"),
+        ("BLOCK", "is not NAME=VALUE"),
+        ("BLOCK=", "is not NAME=VALUE"),
+        ("BLOK=3", "did you mean BLOCK"),
+        ("n=3", "run-time argument"),
+        ("BLOCK=" + ",".join(map(str, range(33))), "irscope compile --config does sweeps"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            parse_values(text, variant)
