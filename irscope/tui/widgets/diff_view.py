@@ -68,8 +68,8 @@ class DiffView(LineView):
         # Whether the user scrolled sideways since the last jump.
         self._panned = False
         self._wrapped = False
-        # Whether the change under the cursor is shown in full, however long it is.
-        self._whole_change = False
+        # The screen lines of the change under the cursor if it is shown in full, else 0.
+        self._whole_change = 0
         self._wanted: bool | None = None
         self._folded = True
         self._opened: set[int] = set()
@@ -217,7 +217,7 @@ class DiffView(LineView):
         if self._at_fold(self.cursor):
             self._open(self.cursor)
         elif self._whole_change or len(self._details()) > self.footer_height:
-            self._whole_change = not self._whole_change
+            self._whole_change = 0 if self._whole_change else len(self._details())
             self._footer_changed()
 
     def on_click(self, event: events.Click) -> None:
@@ -278,7 +278,7 @@ class DiffView(LineView):
         """Shows the change of the new line."""
         super().watch_cursor(old, new)
         if self._whole_change:
-            self._whole_change = False
+            self._whole_change = 0
             self._footer_changed()
         footer = self.footer_height
         area = self.area
@@ -470,7 +470,7 @@ class DiffView(LineView):
         if height < _FOOTER_FROM or self._page.left.language is None:
             return 0
         if self._whole_change:
-            return min(len(self._details()), height // 2)
+            return min(self._whole_change, height // 2)
         return 2 if height >= _TWO_FROM else 1
 
     def draw_footer(self, part: int, width: int) -> Strip:
