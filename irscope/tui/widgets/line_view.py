@@ -51,6 +51,7 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
+        self._rich_styles: dict[tuple[str, ...], Style] = {}
         self._area: tuple[tuple[Size, bool], Size] | None = None
         # The lines on screen, if some take several screen lines: see `_places`.
         self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
@@ -208,10 +209,13 @@ class LineView(ScrollView, can_focus=True):
         super().notify_style_update()
         self._base = None
         self._inks.clear()
+        self._rich_styles.clear()
 
     def style(self, *names: str) -> Style:
         """The style of a component class, with the panel's background."""
-        return self.get_component_rich_style(*names)
+        if names not in self._rich_styles:
+            self._rich_styles[names] = self.get_component_rich_style(*names)
+        return self._rich_styles[names]
 
     def ink(self, name: str) -> Style:
         """The attributes that a component class itself sets, to add to another style."""
