@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from irscope.model import Config, Kernel, Target, UserError, Variant
+from irscope.model.text import pluralize
 from irscope.workspace import (
     Comparison,
     Divergences,
@@ -56,7 +57,7 @@ class Capture(Workspace):
     """An open capture. A context manager; a notebook shows it as its table."""
 
     def __repr__(self) -> str:
-        return f"<irscope.Capture '{self.path}': {len(self.variants)} variants>"
+        return f"<irscope.Capture '{self.path}': {pluralize(len(self.variants), 'variant')}>"
 
     def _repr_html_(self) -> str:
         tables = "".join(map(_html_table, self.sections()))

@@ -14,6 +14,7 @@ from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_language, pass_name, pass_options
+from irscope.model.text import pluralize
 
 # How many opcodes and layouts a summary names; the diff has all of them.
 _MOST_OPCODES, _MOST_LAYOUTS = 4, 2
@@ -105,7 +106,8 @@ def summary(step: PassStep, document: Documents) -> str:
         return ""
     before, after = document(step.before), document(step.after)
     if before.language != after.language:
-        return f"{len(before.operations):,} operations of MLIR became {len(after.operations):,} of LLVM IR"
+        number = pluralize(len(before.operations), "operation")
+        return f"{number} of MLIR became {len(after.operations):,} of LLVM IR"
     opcodes = opcode_changes(before, after)
     if opcodes and large(before, after):
         return ", ".join(opcodes)

@@ -21,7 +21,7 @@ def describe_tensor(tensor: Tensor, layout: LinearLayout) -> list[str]:
     if "offset" in layout.bases:
         return _in_shared_memory(tensor, layout)
     rows, columns = layout.size("row"), layout.size("col")
-    return [f"Tensor memory: {rows} lanes by {columns} columns."]
+    return [f"Tensor memory: {_count(rows, 'lane')} by {_count(columns, 'column')}."]
 
 
 def _in_registers(tensor: Tensor, layout: LinearLayout) -> list[str]:
@@ -55,7 +55,7 @@ def _in_shared_memory(tensor: Tensor, layout: LinearLayout) -> list[str]:
     if tensor.shape != tensor.whole:
         view = " x ".join(map(str, tensor.shape))
         text.append(f"A view of {view}; the picture shows the whole buffer.")
-    text += [f"{one.amount} elements of padding after every {one.interval}." for one in padding]
+    text += [f"{_count(one.amount, 'element')} of padding after every {one.interval}." for one in padding]
     fields = tensor.attribute.fields
     if tensor.attribute.flag(PLAIN):
         return [*text, "Shown without its swizzle or padding."]

@@ -170,6 +170,7 @@ class IrscopeApp(HomeVisits):
 
     def on_mount(self) -> None:
         """Applies the config file's theme and keys; shows its errors."""
+        self.set_class(self._has_few_colors(), "-few-colors")
         theme, keymap = self._settings.theme, self._settings.keys
         if not theme and self._states is not None:
             self.choose_theme(self._states.theme())
@@ -184,6 +185,12 @@ class IrscopeApp(HomeVisits):
         self.set_keymap({action: pressed for action, pressed in keymap.items() if action in known})
         for problem in problems:
             self.notify(problem, title="Config file", severity="warning", markup=False)
+
+    def _has_few_colors(self) -> bool:
+        """Whether tints cannot be told apart: the terminal has at most 16 colors, or the user wants none."""
+        # Without a terminal, as in tests and pictures, nothing limits the colors.
+        limited = self.console.color_system in (None, "standard", "windows")
+        return self.no_color or (limited and not self.is_headless and not self.is_web)
 
     def _fatal_error(self) -> None:
         """Ends the app; `run` raises the error again, instead of pages of local variables."""

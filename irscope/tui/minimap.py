@@ -75,9 +75,13 @@ class Minimap:
         seen = shown < len(self.layout.lines) and groups[place].line < top + shown and top < end
         return self.signs[place] + _PLACES[self._hot[place], seen]
 
+    @cached_property
+    def _changes(self) -> Sequence[bool]:
+        return [self._first_run(group) is not None for group in self._groups]
+
     def changed(self, place: int) -> bool:
         """Whether a group has a change."""
-        return place < len(self._groups) and self._change(self._groups[place]) != " "
+        return place < len(self._changes) and self._changes[place]
 
     def target(self, place: int) -> int:
         """The row to go to from a group: its first change, spill or matrix instruction, else its first."""

@@ -16,8 +16,13 @@ from irscope.workspace import lexer_for
 
 Span = tuple[int, int]
 
+# A longer line is wrapped at every `width` characters: looking for blanks would take too long.
+_LONGEST_WRAPPED = 100_000
+
 # Says that text is cut.
 ELLIPSIS = "…"
+# A hooked arrow: this screen line continues the one above.
+CONTINUED = "\u21aa"
 
 # A line can have 16,000 characters: lexing starts this far left of the screen, at a blank.
 _LEAD = 120
@@ -108,13 +113,18 @@ def code(
 
 
 def wrap_starts(text: str, width: int) -> Sequence[int]:
-    """Where the screen lines of `width` cells start that `text` takes: at least one."""
-    if text.isascii():
-        return range(0, max(len(text), 1), max(width, 1))
+    """The starts of the screen lines of `width` cells that `text` takes; after blanks if possible."""
+    width = max(width, 1)
+    if len(text) > _LONGEST_WRAPPED:
+        return range(0, len(text), width)
     starts = [0]
-    while (end := starts[-1] + len(_fitting(text[starts[-1] : starts[-1] + width], width))) < len(text):
-        starts.append(max(end, starts[-1] + 1))
-    return starts
+    while True:
+        start = starts[-1]
+        end = start + max(len(_fitting(text[start : start + width], width)), 1)
+        if end >= len(text):
+            return starts
+        blank = text.rfind(" ", start + width // 2, end)
+        starts.append(end + 1 if text[end] == " " else end if blank < 0 else blank + 1)
 
 
 def _fitting(piece: str, width: int) -> str:

@@ -12,12 +12,11 @@ from irscope.model.text import display_line, pluralize
 from irscope.tui import gauge
 from irscope.tui.line_flags import NO_FLAGS, LineFlags
 from irscope.tui.page import Kind, Page, PageSide, ScreenLine
-from irscope.tui.paint import Span, Styles, code, fitted, occurrences, wrap_starts
+from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
 from irscope.workspace import Change, Row, elided_layouts, line_spans, line_without_location
 
 _ABSENT = "\u2571"  # a light diagonal: this side has no line
 _HOT = "\u2503"  # a heavy vertical line: in the hot loop
-_CONTINUED = "\u21aa"  # a hooked arrow: the rest of a wrapped line
 
 STYLE_CLASSES = (
     "row--removed", "row--added", "row--changed-left", "row--changed-right",
@@ -209,17 +208,18 @@ class RowPainter:
     ) -> list[Segment]:
         base = self.styles.style("row--cursor") if at_cursor else self._tinted(change, half.right)
         room, width = self.columns.room(half.right), self.columns.width_of(half.right)
-        start = self._part_start(half, room, part)
-        if start is None:
+        span = self._part(half, room, part)
+        if span is None:
             return fitted([], width, base)
+        start, text = span[0], half.text[: span[1]] if self.wrapped else half.text
         flags = self.flags[half.right]
         marks = [
             (half.spans, "span--right" if half.right else "span--left"),
-            (occurrences(half.text, self.query, start, room), "match"),
+            (occurrences(text, self.query, start, room), "match"),
         ]
         segments = [
             *self._gutter(half, numbers, mark, base, part),
-            *code(half.text, half.side.language, start, room, base, self.styles, marks, self.wrapped),
+            *code(text, half.side.language, start, room, base, self.styles, marks, self.wrapped),
         ]
         if self.columns.gauge:
             segments += gauge.segments(flags.pressure, half.line, at_cursor, base, self.styles, part)
@@ -230,7 +230,7 @@ class RowPainter:
         highlighted = half.line in self.highlighted[half.right]
         ink = base + self.styles.ink("number--highlighted" if highlighted else "number")
         if part:
-            numbers, mark = " " * len(numbers), f"{_CONTINUED:<{len(mark)}}"
+            numbers, mark = " " * len(numbers), f"{CONTINUED:<{len(mark)}}"
         hot = self.flags[half.right].is_hot(half.line)
         gutter = base + self.styles.ink("gutter")
         if hot:
@@ -244,14 +244,16 @@ class RowPainter:
             return [Segment(f"{numbers} {mark}", ink)]
         return [Segment(f"{numbers} ", ink), Segment(mark, gutter)]
 
-    def _part_start(self, half: _Half, room: int, part: int) -> int | None:
-        """The first character of a part of a line; None if the line has fewer parts."""
+    def _part(self, half: _Half, room: int, part: int) -> Span | None:
+        """The first character of a part of a line and the one after the last; None if it has fewer parts."""
         if not self.wrapped:
-            return half.start
+            return half.start, len(half.text)
         starts = wrap_starts(half.text, room)
         # A line that is taller than the panel scrolls with `x`.
-        skipped = min(self.x // room, max(len(starts) - self.tallest, 0))
-        return starts[part + skipped] if part + skipped < len(starts) else None
+        part += min(self.x // room, max(len(starts) - self.tallest, 0))
+        if part >= len(starts):
+            return None
+        return starts[part], starts[part + 1] if part + 1 < len(starts) else len(half.text)
 
     def _tinted(self, change: Change, right: bool) -> Style:
         """The background of a row; real changes, which are few, are tinted."""

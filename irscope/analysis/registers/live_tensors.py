@@ -23,6 +23,7 @@ from irscope.languages.document import Document, Location, Operation
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
+from irscope.model.text import pluralize
 
 _LOOPS = ("scf.for", "scf.while")
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
@@ -86,7 +87,7 @@ class LiveTensor:
     def __str__(self) -> str:
         return (
             f"{self.name or self.value}: {self.type} in {self.layout} over {self.threads} threads: "
-            f"{self.registers} registers per thread"
+            f"{pluralize(self.registers, 'register')} per thread"
         )
 
 

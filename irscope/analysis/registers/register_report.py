@@ -24,6 +24,7 @@ from irscope.languages.document import Document
 from irscope.languages.loops import find_loops
 from irscope.layouts.tensors import Layouts
 from irscope.model import Kernel
+from irscope.model.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class TensorInRegisters:
     def text(self) -> str:
         """`acc is 64x128 f32 over 128 threads: 64 registers per thread`."""
         one = self.tensor
-        unit = "register" if one.registers == 1 else "registers"
-        return f"{self.name} is {one.type} over {one.threads} threads: {one.registers} {unit} per thread"
+        share = f"{pluralize(one.registers, 'register')} per thread"
+        return f"{self.name} is {one.type} over {one.threads} threads: {share}"
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from irscope.capturing.record.requested_config import (
     specialization,
 )
 from irscope.model import SourceFunction, Target
+from irscope.model.text import pluralize
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, source_function
 from irscope.toolchain.triton_cache import environment_components
@@ -211,7 +212,7 @@ class Recorder:
             return False
         if not self._full:
             self._full = True
-            limit = f"the limit of {self.options.most} variants is reached"
+            limit = f"the limit of {pluralize(self.options.most, 'variant')} is reached"
             self.send(Note(f"{limit}: no more are captured"))
         return True
 

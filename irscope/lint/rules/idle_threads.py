@@ -17,6 +17,7 @@ from irscope.facts.occupancy import count, threads_of
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
+from irscope.model.text import pluralize
 
 FIX = "use fewer warps or a larger block"
 
@@ -35,7 +36,7 @@ def idle_threads(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         message = (
             f"{compiled.share(variants)} of {compiled.kernel.name} have more threads than elements on "
             f"{compiled.target}: {compiled.listed(variants)} (the first has {threads:,} threads, "
-            f"and tensors of at most {elements:,} elements)"
+            f"and tensors of at most {pluralize(elements, 'element')})"
         )
         yield compiled.diagnostic(RULE, message, FIX)
 

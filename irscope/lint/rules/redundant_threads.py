@@ -32,6 +32,7 @@ from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule
 from irscope.lint.source.static_values import ConfigValue, Known
 from irscope.lint.source.tiles import most_elements
+from irscope.model.text import pluralize
 
 _WARP = 32
 FIX = "use fewer warps or a larger block"
@@ -83,8 +84,8 @@ def _redundant(warps: int, elements: int) -> bool:
 
 def _compared(warps: int, elements: int) -> str:
     return (
-        f"num_warps={warps}, {warps * _WARP} threads, for tensors of at most {elements} elements: "
-        "threads repeat the same work"
+        f"num_warps={warps}, {warps * _WARP} threads, for tensors of at most "
+        f"{pluralize(elements, 'element')}: threads repeat the same work"
     )
 
 

@@ -32,7 +32,7 @@ def _body(report: RegisterReport, most: int, paint: Paint) -> Iterator[str]:
         yield ""
         yield (
             f"Tensors that are live where ttgir needs most, {_place(report.tensor_place)}: "
-            f"{report.tensor_registers} registers per thread"
+            f"{pluralize(report.tensor_registers, 'register')} per thread"
         )
         for one in report.tensors[:most]:
             yield f"  {one.tensor.registers:>5}  {one.text} ({one.tensor.layout})"
@@ -43,7 +43,8 @@ def _body(report: RegisterReport, most: int, paint: Paint) -> Iterator[str]:
 
 
 def _peak(report: RegisterReport) -> str:
-    allocated = f"{report.allocated} registers per thread" if report.allocated is not None else "Registers"
+    number = report.allocated
+    allocated = f"{pluralize(number, 'register')} per thread" if number is not None else "Registers"
     if report.peak is None:
         return f"{allocated}; the live registers of {report.stage} are unknown"
     kind = f"{report.stage} needs about" if report.estimate else f"{report.stage} needs most,"

@@ -18,6 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from irscope.model.text import display_line
+from irscope.tui.paint import fitted
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.workspace import Change, Detail, Workspace
 
@@ -61,7 +62,7 @@ class Bar(Widget):
             Segment(display_line(label.text), self.get_component_rich_style(label.style))
             for label in self.labels(width)
         ]
-        return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
+        return Strip(fitted(segments, width, self.rich_style), width)
 
     async def on_click(self, event: events.Click) -> None:
         """Runs the action of the clicked label."""

@@ -68,14 +68,14 @@ class DiffView(LineView):
         # Whether the user scrolled sideways since the last jump.
         self._panned = False
         self._wrapped = False
-        # Whether the change under the cursor is shown in full, however long it is.
-        self._whole_change = False
+        # The screen lines of the change under the cursor if it is shown in full, else 0.
+        self._whole_change = 0
         self._wanted: bool | None = None
         self._folded = True
         self._opened: set[int] = set()
         self._located = False
         self._layout = ScreenLayout(self._page, False, False)
-        self._strips: dict[tuple[int, int, int, bool], Strip] = {}
+        self._strips: dict[tuple[int, int, bool, str], Strip] = {}
         self._flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
         # Whether the minimap and the gauge are shown; None: if there is room.
         self._wants_map: bool | None = None
@@ -93,7 +93,7 @@ class DiffView(LineView):
     @property
     def unified(self) -> bool:
         """Whether there is one column: as the user chose, else if the panel is narrow."""
-        return self.size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
+        return self.outer_size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
 
     @property
     def chosen_unified(self) -> bool | None:
@@ -226,7 +226,7 @@ class DiffView(LineView):
         if self._at_fold(self.cursor):
             self._open(self.cursor)
         elif self._whole_change or len(self._details()) > self.footer_height:
-            self._whole_change = not self._whole_change
+            self._whole_change = 0 if self._whole_change else len(self._details())
             self._footer_changed()
 
     def on_click(self, event: events.Click) -> None:
@@ -253,7 +253,7 @@ class DiffView(LineView):
 
     def action_gauge(self) -> None:
         """Shows or hides the register pressure of each line."""
-        self._wants_gauge = not self._columns.gauge
+        self._wants_gauge = not self.gauge
         self._lay_out(*self.place)
 
     def action_pan(self, cells: int) -> None:
@@ -262,12 +262,14 @@ class DiffView(LineView):
         step = self._columns.room(False) if self._wrapped else abs(cells)
         x = max(0, min(self._x + (step if cells > 0 else -step), longest - 16))
         self._panned = x > 0
-        self._scroll_to_column(x)
+        self._x = x
+        self.redraw()  # even if x is the same: layouts are in full now, or no longer
 
     def action_pan_home(self) -> None:
         """Scrolls to the start of the lines."""
         self._panned = False
-        self._scroll_to_column(0)
+        self._x = 0
+        self.redraw()
 
     def on_mouse_scroll_right(self, event: events.MouseScrollRight) -> None:
         """Scrolls sideways with the wheel."""
@@ -285,10 +287,11 @@ class DiffView(LineView):
         """Shows the change of the new line."""
         super().watch_cursor(old, new)
         if self._whole_change:
-            self._whole_change = False
+            self._whole_change = 0
             self._footer_changed()
         footer = self.footer_height
-        self.refresh(Region(0, self.size.height - footer, self.size.width, footer))
+        area = self.area
+        self.refresh(Region(0, area.height - footer, area.width, footer))
         if not self._panned and not self._wrapped:
             self._scroll_to_column(aimed(self._targets(), self._x))
 
@@ -300,7 +303,7 @@ class DiffView(LineView):
     def _scroll_to_column(self, x: int) -> None:
         if x != self._x:
             self._x = x
-        self.redraw()
+            self.redraw()
 
     def _targets(self, match: bool = False) -> list[Target]:
         """The spans to show of the row under the cursor: of the search with `match`, else of its change."""
@@ -387,34 +390,40 @@ class DiffView(LineView):
         ]
         return Strip(segments, width)
 
-    def draw_part(self, index: int, part: int, width: int) -> Strip:
-        """A screen line and its part of the minimap, cached until something changes."""
-        key = (index, part, width, index == self.cursor)
+    def render_line(self, y: int) -> Strip:
+        """Draws the screen line `y` and its part of the minimap; cached until something changes."""
+        place, page = y - HEADING, self.page_lines
+        if not 0 <= place < page or not self.line_count():
+            return super().render_line(y)
+        cells = self._map_cells(place, page)
+        index, part = self._place_at(place) or (-1, 0)
+        key = (index, part, index == self.cursor, cells)
         strip = self._strips.get(key)
         if strip is None:
-            segments = self._painter().paint(self._layout.lines[index], index == self.cursor, part)
-            strip = self._strips[key] = Strip(segments, self._text_width)
+            base, width = self.base, self.area.width
+            segments = [Segment(" " * self._text_width, base)]
+            if index >= 0:
+                segments = self._painter().paint(self._layout.lines[index], index == self.cursor, part)
+            strip = self._strips[key] = Strip([*segments, Segment(cells, self.style("ruler"))], width)
         return strip
 
-    def render_line(self, y: int) -> Strip:
-        """Draws the screen line `y` of the panel."""
-        strip = super().render_line(y)
-        place = y - HEADING
-        if not 0 <= place < self.page_lines or not self._layout.lines:
-            return strip
+    def _map_cells(self, place: int, page: int) -> str:
+        """The minimap's part next to screen line `place`; if it is off, whether there is a change."""
         if not self.minimap:
-            cells = "▐" if self._map.changed(place) else " "
-        else:
-            top = self.scroll_offset.y
-            cells = self._map.cells(place, top, self.line_at(self.page_lines - 1) - top + 1)
-        width = self.scrollable_content_region.width
-        segment = Segment(cells, self.style("ruler"))
-        return Strip([*strip.adjust_cell_length(width - len(cells), self.base), segment], width)
+            return "▐" if self._map.changed(place) else " "
+        top = self.scroll_offset.y
+        shown = self.line_at(page - 1) - top + 1 if self.wraps else page
+        return self._map.cells(place, top, shown)
 
     @property
     def minimap(self) -> bool:
         """Whether the minimap is on: as the user chose, else if the panel is wide."""
-        return self.size.width >= minimap.NARROWEST if self._wants_map is None else self._wants_map
+        return self.outer_size.width >= minimap.NARROWEST if self._wants_map is None else self._wants_map
+
+    @property
+    def gauge(self) -> bool:
+        """Whether the register pressure is next to the lines: as the user chose, else if there is room."""
+        return bool(self._columns.gauge)
 
     def _new_map(self) -> Minimap:
         return Minimap(self._layout, (self._flags[0].marks, self._flags[1].marks), self.page_lines)
@@ -422,7 +431,7 @@ class DiffView(LineView):
     @property
     def _text_width(self) -> int:
         """The width without the minimap, or without the ruler instead of it."""
-        return self.scrollable_content_region.width - (minimap.WIDTH if self.minimap else 1)
+        return self.area.width - (minimap.WIDTH if self.minimap else 1)
 
     @property
     def _columns(self) -> Columns:
@@ -466,11 +475,11 @@ class DiffView(LineView):
     @property
     def footer_height(self) -> int:
         """The number of screen lines for the change under the cursor."""
-        height = self.size.height
+        height = self.outer_size.height
         if height < _FOOTER_FROM or self._page.left.language is None:
             return 0
         if self._whole_change:
-            return min(len(self._details()), height // 2)
+            return min(self._whole_change, height // 2)
         return 2 if height >= _TWO_FROM else 1
 
     def draw_footer(self, part: int, width: int) -> Strip:
@@ -494,7 +503,7 @@ class DiffView(LineView):
         notes = list(change_detail.notes(self._flags, row, self._page.right is not None))
         if found and notes:
             found.append(change_detail.GAP)
-        width = max(self.scrollable_content_region.width - 2, 1)
+        width = max(self.area.width - 2, 1)
         return change_detail.rows([*found, *notes], width, self.style("detail"), self)
 
     def _footer_changed(self) -> None:

@@ -52,6 +52,8 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._base: Style | None = None
         self._inks: dict[str, Style] = {}
+        self._rich_styles: dict[tuple[str, ...], Style] = {}
+        self._area: tuple[tuple[Size, bool], Size] | None = None
         # The lines on screen, if some take several screen lines: see `_places`.
         self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
 
@@ -103,7 +105,7 @@ class LineView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` of the panel."""
-        width = self.scrollable_content_region.width
+        width = self.area.width
         if y < HEADING:
             strip = self.draw_heading(width)
         elif y - HEADING >= self.page_lines and self.footer_height:
@@ -125,7 +127,7 @@ class LineView(ScrollView, can_focus=True):
 
     def _places(self) -> list[_Place]:
         """The lines and parts on screen, from top to bottom, if lines are wrapped."""
-        key = (self.scroll_offset.y, self.page_lines, self.size.width)
+        key = (self.scroll_offset.y, self.page_lines, self.area.width)
         if self._placed is None or self._placed[0] != key:
             places: list[_Place] = []
             index = key[0]
@@ -142,7 +144,7 @@ class LineView(ScrollView, can_focus=True):
 
     def _first_before(self, index: int, height: int) -> int:
         """The first line from which at most `height` screen lines lead to the end of line `index`."""
-        if not self.wraps:
+        if not self.wraps or not self.line_count():
             return index - height + 1
         left = height - self.line_height(index)
         while index > 0 and (left := left - self.line_height(index - 1)) >= 0:
@@ -188,7 +190,15 @@ class LineView(ScrollView, can_focus=True):
     @property
     def page_lines(self) -> int:
         """How many screen lines are between the heading and the footer."""
-        return max(self.scrollable_content_region.height - HEADING - self.footer_height, 1)
+        return max(self.area.height - HEADING - self.footer_height, 1)
+
+    @property
+    def area(self) -> Size:
+        """The size without the scroll bar; cached, because Textual computes it from the screen's layout."""
+        key = self.outer_size, self.show_vertical_scrollbar
+        if self._area is None or self._area[0] != key:
+            self._area = key, self.scrollable_content_region.size
+        return self._area[1]
 
     def refresh_index(self, index: int) -> None:
         """Redraws one line."""
@@ -209,10 +219,13 @@ class LineView(ScrollView, can_focus=True):
         super().notify_style_update()
         self._base = None
         self._inks.clear()
+        self._rich_styles.clear()
 
     def style(self, *names: str) -> Style:
         """The style of a component class, with the panel's background."""
-        return self.get_component_rich_style(*names)
+        if names not in self._rich_styles:
+            self._rich_styles[names] = self.get_component_rich_style(*names)
+        return self._rich_styles[names]
 
     def ink(self, name: str) -> Style:
         """The attributes that a component class itself sets, to add to another style."""

@@ -15,12 +15,13 @@ from irscope.model.text import display_line
 from irscope.tui import paint
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.page import PageSide
-from irscope.tui.paint import code, fitted
+from irscope.tui.paint import CONTINUED, code, fitted, wrap_starts
 from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import LineOutcome, PythonSource, SourcePlace
 
-# Cells for the numbers of operations in A and B.
+# Cells for the numbers of operations in A and B, and around the line number.
 _COUNTS = 9
+_GUTTER = 3
 
 
 class SourceView(LineView):
@@ -97,20 +98,42 @@ class SourceView(LineView):
             f" {'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {self._stage}", width
         )
 
+    @property
+    def wraps(self) -> bool:
+        """Python is always wrapped: the panel is narrow, and a cut statement says nothing."""
+        return True
+
+    def line_height(self, index: int) -> int:
+        """The number of screen lines that a line takes."""
+        return min(len(wrap_starts(display_line(self._side.lines[index]), self._room)), self.page_lines)
+
+    @property
+    def _room(self) -> int:
+        return max(self.area.width - _COUNTS - self._side.number_width - _GUTTER, 1)
+
     def draw_line(self, index: int, width: int) -> Strip:
-        """A line of Python."""
+        """The first part of a line of Python."""
+        return self.draw_part(index, 0, width)
+
+    def draw_part(self, index: int, part: int, width: int) -> Strip:
+        """A part of a line of Python; only the first has its number."""
         side = self._side
         highlighted = index in self._highlighted
         at_cursor = index == self.cursor
         row = "row--highlighted" if highlighted else "row--cursor"
         base = self.style(row) if highlighted or at_cursor else self.base
-        gutter = f" {side.number(index):>{side.number_width}} {'▸' if highlighted else ' '}"
-        room = max(width - _COUNTS - len(gutter), 0)
-        counts = _counts_text(*self._counts.get(index, (0, 0)))
+        number = "" if part else side.number(index)
+        sign = CONTINUED if part else "▸" if highlighted else " "
+        gutter = f" {number:>{side.number_width}} {sign}"
+        counts = "" if part else _counts_text(*self._counts.get(index, (0, 0)))
+        text = display_line(side.lines[index])
+        starts = [*wrap_starts(text, self._room), len(text)]
+        last = part + 1 == self.page_lines  # a longer line does not fit the panel
+        piece = text if last else text[: starts[part + 1]]
         segments = [
             Segment(f"{counts:>{_COUNTS}}", base + self.ink("gutter")),
             Segment(gutter, base + self.ink("number")),
-            *code(display_line(side.lines[index]), side.language, 0, room, base, self),
+            *code(piece, side.language, starts[part], self._room, base, self, wrapped=not last),
         ]
         return Strip(fitted(segments, width, base), width)
 
@@ -176,7 +199,7 @@ class LineOutcomesView(LineView):
         left, right = ("-" if number is None else f"{number:,}" for number in (outcome.left, outcome.right))
         numbers = f" {left:>6} {right:>6} "
         room = max(width - len(numbers) - 12, 1)
-        opcode = display_line(outcome.opcode)[:room]
+        opcode = display_line(outcome.opcode)
         segments = [
             Segment(f" {outcome.stage if first else '':<8} ", base),
             Segment(f"{mark} ", base + self.ink("gutter")),
