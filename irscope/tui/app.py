@@ -17,10 +17,8 @@ from textual.widgets import Input
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.home_visits import Ended, HomeVisits, Start
-from irscope.tui.key_advice import advice
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
@@ -125,6 +123,8 @@ class IrscopeApp(HomeVisits):
 
     def on_key(self, event: events.Key) -> None:
         """Says in one line why a key that nothing has handled does nothing here."""
+        from irscope.tui.key_advice import advice  # after the first paint
+
         if not isinstance(self.focused, Input) and not isinstance(self.screen, CommandPalette):
             line = advice(self, event.key, event.character, self._settings.keys)
             if line:
@@ -132,6 +132,8 @@ class IrscopeApp(HomeVisits):
 
     def action_help(self) -> None:
         """Shows the help, with the keys of the focused panel first."""
+        from irscope.tui.screens.help import HelpScreen  # most runs do not show it
+
         shown = partial(keys.shown, self, keymap=self._settings.keys)
         self.push_screen(HelpScreen(keys.help_groups(self.screen), shown))
 
@@ -142,7 +144,7 @@ class IrscopeApp(HomeVisits):
             self.exit()
             return
 
-        from irscope.tui.screens.quit import QuitScreen
+        from irscope.tui.screens.quit import QuitScreen  # after the first paint
 
         def answered(quits: bool | None) -> None:
             if quits:

@@ -42,4 +42,9 @@ class Background:
 
     def _serve(self) -> None:
         self._loop.run_forever()
+        waiting = asyncio.all_tasks(self._loop)
+        for task in waiting:  # else asyncio prints a warning for each
+            task.cancel()
+        if waiting:
+            self._loop.run_until_complete(asyncio.wait(waiting))
         self._loop.close()

@@ -30,6 +30,7 @@ from irscope.tui.widgets.line_view import LineView
 
 # Redraw after so many captures of a folder are read.
 _BATCH = 10
+_WRITING_SECONDS = 2.0
 
 
 class HomeBar(Bar):
@@ -82,6 +83,7 @@ class HomeScreen(FilteringScreen[None]):
         self.query_one(HomeView).focus()
         self._describe()
         self.call_after_refresh(self.action_refresh_lists)
+        self.set_interval(_WRITING_SECONDS, self._follow_writers)
 
     def on_screen_resume(self) -> None:
         """Lists what was opened meanwhile."""
@@ -111,6 +113,14 @@ class HomeScreen(FilteringScreen[None]):
             here[first : first + _BATCH] = await run(_described, here[first : first + _BATCH])
             view.show(Section.HERE, here)
         self._describe()
+
+    @work(exclusive=True, group="writers", exit_on_error=False)
+    async def _follow_writers(self) -> None:
+        """Shows how many variants the captures have that are being written."""
+        view = self.query_one(HomeView)
+        paths = [entry.path for entry in view.entries(Section.WRITING) if entry.path]
+        if paths and self.is_current:
+            view.show(Section.WRITING, await self._background.run(_listed, paths, self._folder))
 
     def _place_cursor(self) -> None:
         if self._start is not None:

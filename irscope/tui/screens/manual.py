@@ -11,6 +11,7 @@ from typing import ClassVar
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.segment import Segment
+from rich.theme import Theme
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -28,7 +29,12 @@ from irscope.tui.widgets.line_view import LineView
 # Lines of prose get hard to read if they are longer.
 _MAX_WIDTH = 110
 _HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
-_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)")
+# Rich's headings are red, its code is black on cyan, which light themes do not suit.
+_STYLES = Theme(
+    {f"markdown.h{level}": "bold" for level in range(1, 7)}
+    | {"markdown.code": "bold", "markdown.link": "underline"}
+)
 
 
 class ManualView(LineView):
@@ -99,7 +105,7 @@ class ManualScreen(ReadingScreen[None]):
     async def _render_page(self) -> None:
         dark = self.app.current_theme.dark
         try:
-            text = self._page.text()
+            text = _LINK.sub(r"\1", self._page.text())
         except OSError as error:
             text = f"{self._page.path}: {error.strerror or error}"
         rows = await self._background.run(rendered, text, self._width, dark)
@@ -108,12 +114,14 @@ class ManualScreen(ReadingScreen[None]):
 
 def _plain(title: str) -> str:
     """A heading as it is rendered."""
-    return _LINK.sub(r"\1", title).replace("`", "").strip()
+    return title.replace("`", "").strip()
 
 
 def rendered(text: str, width: int, dark: bool) -> list[list[Segment]]:
     """The lines of a Markdown text."""
-    console = Console(file=StringIO(), width=max(width, 20), force_terminal=True, color_system="truecolor")
+    console = Console(
+        file=StringIO(), width=max(width, 20), force_terminal=True, color_system="truecolor", theme=_STYLES
+    )
     markdown = Markdown(text, code_theme="ansi_dark" if dark else "ansi_light", hyperlinks=False)
     lines = console.render_lines(markdown, pad=False)
     return [[Segment(s.text.rstrip("\n"), s.style) for s in line if not s.control] for line in lines]
