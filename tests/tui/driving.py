@@ -26,10 +26,10 @@ async def settled(pilot: Pilot[None]) -> None:
     assert not [note.message for note in pilot.app._notifications if note.severity == "error"]
 
 
-async def idle(pilot: Pilot[None]) -> None:
+async def idle(pilot: Pilot[None], seconds: float = _PATIENCE_SECONDS) -> None:
     """Waits until every worker has ended and the app has nothing left to do or draw, or has ended itself."""
     quiet = 0
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(seconds):
         while quiet < 2 and pilot.app.is_running:
             await pilot._wait_for_screen()
             pilot.app.screen._on_timer_update()

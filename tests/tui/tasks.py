@@ -146,6 +146,7 @@ class Driver:
         """Does a task; the terminal is left as the task leaves it."""
         self._terminal.restart(self._command(capture))
         self._terminal.wait(ready, _PATIENCE_SECONDS)
+        self._settled(lambda _: False)
         keys, screen = self._press_all(task)
         if not task.seen(screen):
             return Outcome(task, keys, "the answer is not on screen", screen)
