@@ -253,7 +253,7 @@ def report_keys(folder: Path, rounds: int) -> None:
     for panel in PANELS:
         runs = [in_process("--keys", panel.name, str(capture)) for _ in range(rounds)]
         best = min(runs, key=lambda run: run["p95"])
-        rest = f"median {best['median']:.1f}, slowest {best['most']:.0f}, without a binding {best['idle']:.1f} ms"
+        rest = f"median {best['median']:.1f}, slowest {best['most']:.0f}, no binding {best['idle']:.1f} ms"
         verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
 
 
