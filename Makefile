@@ -13,7 +13,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz fuzz-coverage audit lint docs refresh-docs clean
+.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz fuzz-coverage keys audit lint docs refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ LICENSES := MIT;BSD;Apache;PSF;Python Software Foundation;MPL;Mozilla;ISC;Unlice
 ADVISORIES := https://pypi.org/pypi/pip/json
 
 # Without a network, the advisories cannot be asked for: that is said and is no failure.
+keys: $(VENV)/ready-dev ## 200 random sequences of 200 keys in the app
+	RANDOM_KEYS=200x200 $(BIN)/pytest -n auto tests/tui/test_random_keys.py
+
 audit: $(VENV)/ready-dev $(VENV)-audit/ready ## Licenses and known vulnerabilities of all dependencies
 	$(VENV)-audit/bin/pip-licenses --python $(BIN)/python --partial-match --allow-only "$(LICENSES)" >/dev/null
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check > $(VENV)/frozen.txt

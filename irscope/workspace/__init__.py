@@ -187,12 +187,12 @@ if TYPE_CHECKING:
     from irscope.workspace.timeline import Timeline as Timeline
     from irscope.workspace.timeline import TimelineStep as TimelineStep
     from irscope.workspace.timeline import Version as Version
-    from irscope.workspace.timeline import version_name as version_name
     from irscope.workspace.value_matching import ValuePair as ValuePair
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
+    from irscope.workspace.version_names import version_name as version_name
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
@@ -282,7 +282,8 @@ _EXPORTS = {
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.timeline": "Timeline TimelineStep Version version_name",
+    "irscope.workspace.timeline": "Timeline TimelineStep Version",
+    "irscope.workspace.version_names": "version_name",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),

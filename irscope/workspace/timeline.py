@@ -15,6 +15,7 @@ from irscope.analysis.capture_matching import closest, match_variants
 from irscope.model import Variant
 from irscope.model.text import base_name
 from irscope.workspace.capture_comparison import change_text
+from irscope.workspace.version_names import file_names
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
@@ -140,13 +141,6 @@ class Timeline:
         return f"No other version has #{variant.id}; the closest, #{other.id}, differs in {listed}"
 
 
-def version_name(workspace: Workspace, variant: Variant) -> str:
-    """The short name of a variant's version; the age of its source within one capture, "" if it has one."""
-    if len(workspace.captures) < 2:
-        return workspace.age(variant)
-    return _file_names(workspace.captures)[workspace.capture_index(variant)]
-
-
 def _by_capture(workspace: Workspace) -> list[tuple[Variant, ...]]:
     groups: list[list[Variant]] = [[] for _ in workspace.captures]
     for variant in workspace.variants:
@@ -169,7 +163,7 @@ def _versions(
 ) -> Iterator[Version]:
     """The groups with what names them: the file, Triton, the source, the date of the file."""
     several = len(workspace.captures) > 1
-    files = _file_names(workspace.captures)
+    files = file_names(workspace.captures)
     for index, group in enumerate(groups):
         own = [v for v in group if v.kernel.name == variant.kernel.name] or list(group)
         tritons = ", ".join(dict.fromkeys(f"Triton {_triton(v)}" for v in own if _triton(v)))
@@ -179,14 +173,6 @@ def _versions(
             parts = [files[index], *parts, _date(workspace.captures[index])]
         title = ", ".join(filter(None, parts))
         yield Version(files[index] if several else title, title, group)
-
-
-def _file_names(paths: Sequence[Path]) -> list[str]:
-    """The names of the files, with their folders if several have one name."""
-    names = [path.name for path in paths]
-    if len(set(names)) == len(names):
-        return names
-    return [str(Path(path.parent.name) / path.name) for path in paths]
 
 
 def _triton(variant: Variant) -> str:

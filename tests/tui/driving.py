@@ -6,6 +6,7 @@ import asyncio
 
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from irscope.tui.app import IrscopeApp
@@ -21,20 +22,26 @@ async def settled(pilot: Pilot[None]) -> None:
 
     Textual's own `pilot.pause` waits until the process uses no CPU for 20 ms; this asks the app instead.
     """
+    await idle(pilot)
+    assert not [note.message for note in pilot.app._notifications if note.severity == "error"]
+
+
+async def idle(pilot: Pilot[None], seconds: float = _PATIENCE_SECONDS) -> None:
+    """Waits until every worker has ended and the app has nothing left to do or draw, or has ended itself."""
     quiet = 0
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while quiet < 2:
+    async with asyncio.timeout(seconds):
+        while quiet < 2 and pilot.app.is_running:
             await pilot._wait_for_screen()
             pilot.app.screen._on_timer_update()
             quiet = 0 if _is_busy(pilot.app) else quiet + 1
             await asyncio.sleep(0 if quiet else 0.001)
-    assert not [note.message for note in pilot.app._notifications if note.severity == "error"]
 
 
 def _is_busy(app: App[None]) -> bool:
     screen = app.screen
     return (
-        any(not worker.is_finished for worker in app.workers)
+        # A dialog has a worker that waits for the answer.
+        (not isinstance(screen, ModalScreen) and any(not worker.is_finished for worker in app.workers))
         or (app._resize_event is not None and app._resize_timer is not None)
         or bool(app.animator._animations or app.animator._scheduled)
         or bool(screen._dirty_widgets or screen._callbacks or screen._layout_required)

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from irscope.store import CaptureReader
+from tests.tui.terminal import PATIENCE_SECONDS, Terminal
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]
-_PATIENCE_SECONDS = 30.0
-# These would be taken for the size of the terminal.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-
-
-class Terminal:
-    """A tmux server of its own with one window of 160 columns and 50 lines."""
-
-    def __init__(self, socket: Path, command: list[str]) -> None:
-        self._tmux = ["tmux", "-S", str(socket), "-f", os.devnull]
-        start = ["new-session", "-d", "-x", "160", "-y", "50", *command]
-        # `external` is tmux's default: it takes no copy from a program inside.
-        self.run("start-server", ";", "set", "-s", "set-clipboard", "on", ";", *start)
-
-    def run(self, *arguments: str) -> str:
-        """Runs a tmux command; returns its output."""
-        command = [*self._tmux, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=_ENVIRONMENT)
-        return done.stdout
-
-    def press(self, *keys: str) -> None:
-        """Sends keys by tmux's names."""
-        self.run("send-keys", *keys)
-
-    def screen(self) -> str:
-        """The terminal's contents."""
-        return self.run("capture-pane", "-p")
-
-    def wait(self, seen: Callable[[str], bool]) -> str:
-        """The screen, as soon as it shows the expected text."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not seen(shown := self.screen()):
-            assert time.monotonic() < end, shown
-            time.sleep(0.05)
-        return shown
-
-    def close(self) -> None:
-        """Ends the server and what runs in it, if it still does."""
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -90,8 +50,8 @@ def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> No
     terminal.press("q")
     terminal.wait(lambda screen: "Escape stays" in screen)
     terminal.press("q")
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while subprocess.run([*terminal._tmux, "has-session"], capture_output=True, check=False).returncode == 0:
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not terminal.ended:
         assert time.monotonic() < end
         time.sleep(0.05)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from irscope.model import UserError
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.workspace import Timeline, TimelineStep
+
+if TYPE_CHECKING:
+    from irscope.workspace import TimelineStep
 
 # The label and the changes take a while to read.
 _SECONDS = 8.0
@@ -31,6 +34,8 @@ class TimelineController:
         screen = self._screen
 
         def first() -> TimelineStep | None:
+            from irscope.workspace import Timeline  # the first paint does without it
+
             return Timeline(screen.workspace, screen.pair.a).first()
 
         self._show(await screen.background.run(first))
@@ -40,6 +45,8 @@ class TimelineController:
         a, b = screen.pair.a, screen.pair.b
 
         def step() -> TimelineStep | str:
+            from irscope.workspace import Timeline
+
             return Timeline(screen.workspace, b).step(a, b, direction)
 
         try:
@@ -48,9 +55,9 @@ class TimelineController:
             screen.notify(str(error), severity="error", markup=False)
 
     def _show(self, found: TimelineStep | str | None) -> None:
-        if isinstance(found, TimelineStep):
+        if isinstance(found, str):
+            self._screen.notify(found, markup=False)
+        elif found is not None:
             self._screen.table.go_to(found.b.id)
             self._screen.compare(found.a, found.b)
             self._screen.notify(found.text, timeout=_SECONDS, markup=False)
-        elif found:
-            self._screen.notify(found, markup=False)

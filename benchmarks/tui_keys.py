@@ -1,0 +1,281 @@
+"""Measures the terminal app against an empty Textual app, and its keys in every panel.
+
+First paint: the CPU seconds of the whole process, from its start until the main screen is on a real terminal
+(a pty of 120x40), of the app with 20 variants and of a Textual app that shows one word. Open: the CPU of the
+app until nothing is left to do, with 1,000 variants and with 20. Keys: the CPU milliseconds of a key press,
+95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other work on the machine also
+increases CPU times, so what is compared is measured alternately, and the least of --rounds runs counts.
+Linux only.
+
+    python benchmarks/tui_keys.py [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = ROOT / "tests" / "data" / "stages"
+SIZE, PAINT_SIZE = (200, 50), (120, 40)
+LINES = 54_000
+PYTHON_LINES = 40
+# The limits: first paint relative to an empty app, 1,000 variants to 20, ms per key press.
+MOST_FIRST, MOST_OPEN, MOST_KEY = 2.1, 1.5, 20.0
+EMPTY = """
+from textual.app import App
+from textual.widgets import Static
+class Empty(App):
+    def compose(self):
+        yield Static("painted")
+Empty().run()
+"""
+# A diff of two such stages takes seconds, on a loaded machine minutes.
+_PATIENCE_SECONDS = 300.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+_KERNEL = "matmul_kernel.cuda-90.{0},BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0"
+_TEXTS = [_KERNEL.format(f"BLOCK_M={size},BLOCK_N={size}") for size in (64, 128)]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """How to reach a panel from the main screen, and the keys that are measured there."""
+
+    name: str
+    reach: Sequence[str]
+    keys: Sequence[str]
+
+
+READ = (*["pagedown"] * 15, *["down"] * 25, *["pageup"] * 5, "G", "g")
+PANELS = (
+    Panel(
+        "texts", (), (*READ, *["right_square_bracket"] * 20, *["l"] * 5, "u", "u", "f", "f", "t", "t", "t")
+    ),
+    Panel("search", ("slash", *"add", "enter"), ("n",) * 20),
+    Panel("table", ("shift+tab",), (*["down"] * 3, *["up"] * 3, "l", "s", "l", "s")),
+    Panel("findings", ("i", "i"), ("j", "k") * 10),
+    Panel("Python source", ("S", "tab"), ("j",) * 20 + ("k",) * 20),
+    Panel("source outcomes", ("S", "tab", "tab"), ("j", "k") * 10),
+    Panel("layouts", ("T",), (*["l"] * 10, *["j"] * 10, "n", "N", "z", "z", "c", "j", "l", "c", "c", "c")),
+    Panel("chart", ("C",), ("l", "h", "j", "k") * 5),
+    Panel("reasons", ("W",), ("j", "k") * 10),
+    Panel("passes", ("p",), ("j", "k", "right_curly_bracket", "left_curly_bracket", "d") * 4),
+    Panel("help", ("question_mark",), ("j", "pagedown", "k") * 7),
+)
+
+
+def ptx(side: int) -> bytes:
+    """PTX of 54,000 lines with locations. B has another constant in every 50th line, and 12 more lines."""
+    lines = [".version 8.4", ".target sm_90a", ".visible .entry matmul_kernel()", "{"]
+    lines.append('.file 1 "matmul.py"')
+    for number in range(LINES - 8):
+        if number % 9 == 0:
+            lines.append(f"\t.loc\t1 {24 + number // 9 % PYTHON_LINES} 4")
+        constant = number + (side if number % 50 == 0 else 0)
+        lines.append(f"\tadd.s32 \t%r{number + 1}, %r{number}, {constant};")
+    lines += ["\tbar.sync \t0;"] * (12 * side)
+    return "\n".join([*lines, "\tret;", "}", ""]).encode()
+
+
+def write_pair(path: Path) -> None:
+    """Two variants with all that the panels show: real TTIR, TTGIR and passes, and long PTX."""
+    from irscope.backends import parse_target
+    from irscope.model import Config, SourceFunction
+    from irscope.store import CaptureWriter, NewVariant
+    from irscope.store.writer import NewPass
+
+    body = "".join(f"    x{number} = tl.load(a_ptr + {number})\n" for number in range(PYTHON_LINES - 1))
+    source = SourceFunction("matmul_kernel", "matmul.py", 24, f"def matmul_kernel(a_ptr):\n{body}")
+    with CaptureWriter.create(path, force=True) as writer:
+        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "benchmark")
+        kernel = writer.add_kernel(source, (), ("a_ptr",))
+        for side, name in enumerate(_TEXTS):
+            texts = {kind: (STAGES / f"{name}.{kind}").read_bytes() for kind in ("ttir", "ttgir")}
+            passes = (
+                NewPass("ttgir", "", 0.0, texts["ttir"]),
+                NewPass("ttgir", "convert-triton-to-tritongpu", 0.001, texts["ttgir"]),
+                NewPass("ttgir", "canonicalize", 0.001, None),
+            )
+            config = Config((("BLOCK_M", 64 << side), ("num_warps", 4)))
+            artifacts = texts | {"ptx": ptx(side)}
+            new = NewVariant(parse_target("cuda:90"), (), config, artifacts=artifacts, passes=passes)
+            writer.add_variant(kernel, toolchain, "3.9.0", new)
+
+
+def write_table(size: int, path: Path) -> None:
+    """A capture of `size` variants with all facts and one stage."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import tui_paint
+
+    tui_paint.write_table(size, path)
+
+
+# First paint.
+
+
+def first_paint(command: Sequence[str], mark: bytes) -> float:
+    """CPU seconds of a program until `mark` is on its terminal."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", PAINT_SIZE[1], PAINT_SIZE[0], 0, 0))
+    environment = os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        seen = b""
+        while mark not in seen:
+            if not select.select([master], [], [], 60)[0]:
+                raise RuntimeError(f"{command} painted nothing")
+            seen += os.read(master, 1 << 16)
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        process.kill()
+    os.close(master)
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+# Keys and opening, without a terminal.
+
+
+async def idle(pilot: Pilot[None]) -> None:
+    """Waits until nothing is left to do."""
+    sys.path.insert(0, str(ROOT))
+    from tests.tui.driving import idle as until_idle
+
+    await until_idle(pilot, _PATIENCE_SECONDS)
+
+
+async def open_cost(capture: Path) -> dict[str, float]:
+    """CPU ms until the app is idle."""
+    from irscope.tui.app import IrscopeApp
+    from irscope.workspace import Workspace
+
+    start = time.process_time()
+    app = IrscopeApp(Workspace(capture))
+    async with app.run_test(size=SIZE) as pilot:
+        await idle(pilot)
+        return {"open": 1000 * (time.process_time() - start)}
+
+
+async def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
+    """CPU ms of the keys of a panel: the 95th percentile, the median and the slowest; and of no key.
+
+    `idle` is the median of a key without a binding: what pressing and waiting costs here.
+    """
+    from irscope.tui.app import IrscopeApp
+    from irscope.workspace import Workspace
+
+    app = IrscopeApp(Workspace(capture))
+    async with app.run_test(size=SIZE) as pilot:
+        await idle(pilot)
+        choose = next(str(i) for i, name in enumerate(app.screen.pair.stages, 1) if name == "ptx")  # type: ignore[attr-defined]
+        for key in (choose, *panel.reach):
+            await pilot.press(key)
+            await idle(pilot)
+        nothing = sorted([await _cost(pilot, "f24") for _ in range(10)])
+        costs = sorted([await _cost(pilot, key) for key in panel.keys])
+    return {
+        "p95": costs[int(0.95 * len(costs))],
+        "median": costs[len(costs) // 2],
+        "most": costs[-1],
+        "idle": nothing[len(nothing) // 2],
+    }
+
+
+async def _cost(pilot: Pilot[None], key: str) -> float:
+    """CPU ms of a key until nothing is left to do."""
+    before = time.process_time()
+    await pilot.press(key)
+    await idle(pilot)
+    return 1000 * (time.process_time() - before)
+
+
+# The report.
+
+
+def in_process(*arguments: str) -> dict[str, float]:
+    """The figures that this program prints when it is started with `arguments`."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def verdict(what: str, figure: float, most: float, unit: str) -> None:
+    """A line with a figure that has a limit."""
+    word = "ok " if figure <= most else "OVER"
+    print(f"{word} {what}: {figure:.2f}{unit}, at most {most:g}{unit}", flush=True)
+
+
+def report_paint(folder: Path, rounds: int) -> None:
+    """The app's first paint relative to that of an empty app."""
+    capture = folder / "20.irscope"
+    write_table(20, capture)
+    ours, empty = [], []
+    for _ in range(rounds):
+        empty.append(first_paint([sys.executable, "-c", EMPTY], b"painted"))
+        ours.append(first_paint([sys.executable, "-m", "irscope", str(capture)], b"BLOCK_N"))
+    title = f"first paint, {min(ours):.2f} CPU s, relative to an empty app, {min(empty):.2f} CPU s"
+    verdict(title, min(ours) / min(empty), MOST_FIRST, "x")
+
+
+def report_open(folder: Path, rounds: int) -> None:
+    """1,000 variants compared with 20."""
+    captures = []
+    for size in (20, 1000):
+        captures.append(folder / f"{size}.irscope")
+        write_table(size, captures[-1])
+    costs = [[in_process("--open", str(path))["open"] for path in captures] for _ in range(rounds)]
+    few, many = (min(one) for one in zip(*costs, strict=True))
+    verdict(f"open: {many:.0f} ms with 1,000 variants, {few:.0f} ms with 20", many / few, MOST_OPEN, "x")
+
+
+def report_keys(folder: Path, rounds: int) -> None:
+    """The keys of every panel."""
+    capture = folder / "pair.irscope"
+    write_pair(capture)
+    for panel in PANELS:
+        runs = [in_process("--keys", panel.name, str(capture)) for _ in range(rounds)]
+        best = min(runs, key=lambda run: run["p95"])
+        rest = f"median {best['median']:.1f}, slowest {best['most']:.0f}, no binding {best['idle']:.1f} ms"
+        verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the least counts (3)")
+    parser.add_argument("--open", metavar="CAPTURE", type=Path, help="one measurement, as JSON")
+    parser.add_argument("--keys", nargs=2, metavar=("PANEL", "CAPTURE"), help="one measurement, as JSON")
+    args = parser.parse_args()
+    if args.open:
+        print(json.dumps(asyncio.run(open_cost(args.open))))
+    elif args.keys:
+        panel = next(one for one in PANELS if one.name == args.keys[0])
+        print(json.dumps(asyncio.run(key_costs(Path(args.keys[1]), panel))))
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            os.environ["IRSCOPE_STATE"] = os.environ["IRSCOPE_CACHE"] = name
+            report_paint(folder, args.rounds)
+            report_open(folder, args.rounds)
+            report_keys(folder, args.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The fifteen tasks (tasks.py) at three sizes in a real terminal, on real compiled kernels."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.tui.tasks import ENDED, SIZES, TASKS, Driver
+from tests.tui.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+    pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed"),
+]
+SAMPLE = Path(__file__).parents[2] / "samples" / "matmul.py"
+_ARGUMENTS = "*fp16:16, *fp16:16, *fp16:16, {0}, {0}, {0}, {0}, 1, {0}, 1, {0}, 1"
+_CONFIG = ("BLOCK_M=64", "BLOCK_K=32", "num_stages=3")
+
+
+def run(triton_cache: Path, *words: str) -> None:
+    """Runs irscope."""
+    environment = os.environ | {"TRITON_CACHE_DIR": str(triton_cache)}
+    command = [sys.executable, "-m", "irscope", *words]
+    subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def captures(triton_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The captures that tasks name. The last variant of "sweep" has strides that 16 does not divide."""
+    folder = tmp_path_factory.mktemp("captures")
+    made = {}
+    for name, divisible, more in (
+        ("registers", True, ("BLOCK_N=64,128", "num_warps=4")),
+        ("wide", True, ("BLOCK_N=64,128", "num_warps=8")),
+        ("aligned", True, ("BLOCK_N=64", "num_warps=4")),
+        ("unaligned", False, ("BLOCK_N=64", "num_warps=4")),
+    ):
+        made[name] = folder / f"{name}.irscope"
+        signature = _ARGUMENTS.format("i32:16" if divisible else "i32")
+        configs = [word for value in (*_CONFIG, *more) for word in ("--config", value)]
+        words = ["compile", str(SAMPLE), "--signature", signature, *configs, "--const", "GROUP_M=8"]
+        run(triton_cache, *words, "-o", str(made[name]))
+    for name, parts in (("narrow", ("aligned", "unaligned")), ("sweep", ("registers", "wide", "unaligned"))):
+        made[name] = folder / f"{name}.irscope"
+        run(triton_cache, "merge", *(str(made[part]) for part in parts), "-o", str(made[name]))
+    return made
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_every_task_takes_at_most_four_keys(
+    captures: dict[str, Path], tmp_path: Path, size: tuple[int, int]
+) -> None:
+    def command(capture: Path) -> list[str]:
+        program = shlex.join([sys.executable, "-m", "irscope", str(capture)])
+        return ["sh", "-c", f"cd {shlex.quote(str(tmp_path))}; {program}; echo {ENDED} $?; sleep 600"]
+
+    home = tmp_path / "home"
+    home.mkdir()
+    folders = {
+        name: str(home / name.lower()) for name in ("IRSCOPE_STATE", "IRSCOPE_CONFIG", "IRSCOPE_CACHE")
+    }
+    colors = {"COLORTERM": "truecolor", "PYTHONPATH": str(SAMPLE.parents[1])}
+    terminal = Terminal(tmp_path / "t", ["sleep", "600"], size, {**folders, **colors})
+    terminal.run("set", "-g", "remain-on-exit", "on")
+    try:
+        driver = Driver(terminal, command)
+        outcomes = [driver.run(task, captures[task.capture]) for task in TASKS]
+    finally:
+        terminal.close()
+    failed = [f"{one.task.name}: {one.problem}\n{one.screen}" for one in outcomes if one.problem]
+    assert not failed, "\n".join(failed)
