@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -86,7 +86,7 @@ class StageContents:
         with self._lock:
             return {variant.id: variant for variant in self._reader.variants()}
 
-    def facts(self, variants: Sequence[Variant]) -> dict[int, dict[str, Fact]]:
+    def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.

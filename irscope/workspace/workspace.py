@@ -227,7 +227,7 @@ class Workspace:
                 return self.find_content(variant, stage)
         return self.read(variant, stage)
 
-    def stored_facts(self) -> dict[int, dict[str, Fact]]:
+    def stored_facts(self) -> dict[int, Mapping[str, Fact]]:
         """The facts that the capture itself stores, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.

@@ -58,6 +58,9 @@ class MainScreen(Protocol):
     def go_to(self, target: StageLine | None) -> None:
         """Shows a line of a stage; nothing for None."""
 
+    def action_open(self, name: str) -> None:
+        """Opens a screen over this one: "why", "passes", "layout", "chart"."""
+
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""
 
