@@ -30,7 +30,7 @@ from irscope.workspace import (
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40
 # So many folded groups determine the width of a column.
-_MEASURED_GROUPS = 200
+_MEASURED_GROUPS = 20
 
 
 class TableModel:
@@ -51,6 +51,7 @@ class TableModel:
         self.summaries: Sequence[ColumnSummary] = ()
         self.shown: list[int] = []
         self.widths: dict[int, int] = {}
+        self._longest: dict[int, int] = {}  # the longest cell of each column
         self._workspace: Workspace | None = None
         self._scoped: list[Variant] = []
 
@@ -84,6 +85,7 @@ class TableModel:
         self.columns = columns(
             self._scoped, kinds, self.facts, workspace.in_progress, workspace.age, lambda: self.a
         )
+        self._longest.clear()
         self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]
         self.arrange()
 
@@ -93,7 +95,7 @@ class TableModel:
         if self.sort and by is not None:
             self.all = sorted_variants(self.all, by, self.sort[1])
             self._scoped = [variant for variant in self.all if variant in self.scope]
-        self.matching = matching(self.query, self.columns, self._scoped)
+        self.matching = matching(self.query, self.columns, self._scoped, self.summaries)
         self.rows = rows(self.matching, self.facts, self.folding)
         self.shown = shown_columns(self.columns, self.summaries, len(self._scoped), self.constants)
         groups = [row for row in self.rows if row.equal][:_MEASURED_GROUPS]
@@ -101,11 +103,13 @@ class TableModel:
 
     def _width(self, place: int, groups: Sequence[TableRow]) -> int:
         """The width of a column: of its title and its longest cell."""
-        column, summary = self.columns[place], self.summaries[place]
-        texts = summary.counts if column.fact is None else map(column.write, summary.counts)
-        grouped = (self.cell(row, column) for row in groups) if column.fact is None else ()
-        longest = max((len(str(text)) for text in (*texts, *grouped)), default=1)
-        return max(len(column.title), min(longest, MAX_CELL))
+        column = self.columns[place]
+        if place not in self._longest:
+            counts = self.summaries[place].counts
+            texts = counts if column.fact is None else map(column.write, counts)
+            self._longest[place] = max((len(str(text)) for text in texts), default=1)
+        grouped = (len(self.cell(row, column)) for row in groups) if column.fact is None else ()
+        return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
 
     def column_named(self, name: str) -> Column | None:
         """A column by its name; None if there is none."""

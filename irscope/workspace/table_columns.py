@@ -142,7 +142,7 @@ def summarize_column(column: Column, variants: Sequence[Variant], facts: FactTab
     """What a column has for these variants."""
     values = column.values(variants)
     if column.fact is None:
-        counts = Counter(map(column.write, values))
+        counts: Counter[ColumnValue] = Counter(map(column.write, values))
         return ColumnSummary(counts, counts.pop("", 0))
     every = Counter(values)
     missing = every.pop(None, 0)
@@ -189,7 +189,7 @@ def informative(column: Column, summary: ColumnSummary) -> bool:
     if column.fact is None:
         return True
     absent = column.fact.absent
-    empty = () if column.fact.name == "stack" else (0, absent)
+    empty = () if column.fact.name == "stack" else (0, absent, "none")
     return any(value not in empty for value in summary.counts)
 
 

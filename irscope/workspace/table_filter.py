@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from irscope.model import Variant
-from irscope.workspace.table_columns import Column, ColumnValue, sort_key
+from irscope.workspace.table_columns import DIFFERS, Column, ColumnSummary, ColumnValue, sort_key
 
 _CONDITION = re.compile(r"([\w.]+)(>=|<=|!=|=|>|<)(\S+)")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -16,19 +16,31 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 
 _Test = Callable[[ColumnValue], bool]
+_Searched = tuple[Column, Mapping[ColumnValue, int] | None]
 
 
-def matching(query: str, columns: Sequence[Column], variants: Sequence[Variant]) -> list[Variant]:
+def matching(
+    query: str,
+    columns: Sequence[Column],
+    variants: Sequence[Variant],
+    summaries: Sequence[ColumnSummary] | None = None,
+) -> list[Variant]:
     """The variants that match every word of `query`, in order.
 
     A condition names a column by its name, or by its title with or without the unit. Any other word must
-    occur in one of the columns, in any case. Each different value of a column is examined once.
+    occur in one of the columns, in any case, other than the stage that differs from A. `summaries` of the
+    columns save time: a column without a matching value is skipped.
     """
     found = list(variants)
+    searched = [
+        (column, summaries[place].counts if summaries else None)
+        for place, column in enumerate(columns)
+        if column.name != DIFFERS
+    ]
     for word in query.split():
         condition = _condition(word, columns)
         if condition is None:
-            found = _containing(word.lower(), columns, found)
+            found = _containing(word.lower(), searched, found)
         else:
             found = _passing(*condition, found)
     return found
@@ -40,22 +52,25 @@ def _passing(column: Column, test: _Test, variants: Sequence[Variant]) -> list[V
     return [variant for variant, value in zip(variants, values, strict=True) if passed[value]]
 
 
-def _containing(word: str, columns: Sequence[Column], variants: Sequence[Variant]) -> list[Variant]:
+def _containing(word: str, columns: Sequence[_Searched], variants: Sequence[Variant]) -> list[Variant]:
     """The variants with the word in any column."""
     found: set[int] = set()
     left: Sequence[Variant] = variants
-    for column in columns:
+    for column, counts in columns:
+        if not left or (counts is not None and not _occurs(word, column, counts)):
+            continue
         values = column.values(left)
         hits = {value for value in set(values) if word in column.write(value).lower()}
         if hits:
-            others = []
-            for variant, value in zip(left, values, strict=True):
-                if value in hits:
-                    found.add(variant.id)
-                else:
-                    others.append(variant)
-            left = others
+            found.update(v.id for v, value in zip(left, values, strict=True) if value in hits)
+            left = [v for v, value in zip(left, values, strict=True) if value not in hits]
     return [variant for variant in variants if variant.id in found]
+
+
+def _occurs(word: str, column: Column, values: Iterable[ColumnValue]) -> bool:
+    """Whether any value contains a word; those of a column that is no fact are texts already."""
+    texts = map(str, values) if column.fact is None else map(column.write, values)
+    return any(word in text.lower() for text in texts)
 
 
 def _condition(word: str, columns: Sequence[Column]) -> tuple[Column, _Test] | None:

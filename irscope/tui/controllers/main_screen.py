@@ -70,6 +70,9 @@ class MainScreen(Protocol):
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
 
+    def call_after_refresh(self, callback: Callable[[], None]) -> bool:
+        """Runs `callback` after the next paint."""
+
     def notify(
         self,
         message: str,

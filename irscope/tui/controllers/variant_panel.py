@@ -47,6 +47,7 @@ class VariantPanelController:
         self._warning.show(pair.comparison.mismatch)
         if pair.a not in table.model.scope and pair.b not in table.model.scope:
             table.choose(scope_of(pair.a, pair.b))
+        self._screen.call_after_refresh(self.fit)
 
     def arranged(self) -> None:
         """Updates the line below the table and its height."""
@@ -54,13 +55,20 @@ class VariantPanelController:
         self.fit()
 
     def fit(self) -> None:
-        """Gives the table the rows that are empty below the texts."""
-        screen = self._screen
-        table, texts = screen.table, screen.texts
-        empty = max(texts.size.height - HEADING - texts.line_count(), 0)
+        """Gives the table the rows that are empty below the texts, and takes back the others."""
+        table, texts = self._screen.table, self._screen.texts
+        if not table.display or not texts.size.height:
+            return
         wanted = table.line_count() + HEADING
-        extra = min(empty, max(wanted - table.size.height, 0))
-        grown = table.size.height + extra
-        if extra and texts.size.height and table.styles.height is not None:
-            table.styles.max_height = grown
-            table.styles.height = grown
+        own = min(wanted, self._default_height())
+        free = table.size.height + texts.size.height - own - HEADING - texts.line_count()
+        table.styles.max_height = min(wanted, own + free) if free > 0 and wanted > own else None
+
+    def _default_height(self) -> int:
+        """The height that the style sheet allows the table, in lines."""
+        table = self._screen.table
+        limit = table.styles.base.max_height
+        if limit is None:
+            return table.size.height
+        share = self._screen.app.size.height / 100 if limit.is_percent else 1
+        return int(limit.value * share)

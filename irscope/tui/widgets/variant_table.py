@@ -134,8 +134,8 @@ class VariantTable(LineView):
         """Marks the pair that the app opens with; of several kernels and targets, shows only theirs."""
         if a.id != b.id and len({(v.kernel.name, v.target) for v in self.model.all}) > 1:
             self.model.scope = scope_of(a, b)
+            self.model.refresh()
         self.set_pair(a, b)
-        self.model.refresh()
         self.lines_changed()
         self.go_to(b.id)
         self.go_to(a.id)
