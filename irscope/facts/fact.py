@@ -20,6 +20,9 @@ ReadStage = Callable[[str], bytes | None]
 # Units that a sentence needs after a number; the labels name the others.
 _UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 
+# Units in a heading; its title says what all other numbers count.
+_ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -77,6 +80,17 @@ class FactKind:
     measure: Callable[[VariantArtifacts], Measured] = field(default=_unmeasured, compare=False)
     backend: str | None = None
     absent: FactValue = None
+
+    @property
+    def abbreviated_unit(self) -> str:
+        """The unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
+        unit = _ABBREVIATED.get(self.unit, "")
+        return "" if self.title.endswith(f" {unit}") else unit
+
+    @property
+    def heading(self) -> str:
+        """The title with its unit: "Shared B", "Compile s"."""
+        return f"{self.title} {self.abbreviated_unit}".rstrip()
 
     def to_json(self) -> dict[str, str]:
         """The column's description in JSON documents."""

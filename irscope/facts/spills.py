@@ -20,14 +20,14 @@ from irscope.facts.registry import (
 )
 from irscope.model.text import pluralize
 
-_SPILLS = (SPILL_STORE_BYTES, SPILL_LOAD_BYTES, VECTOR_SPILLS, SCALAR_SPILLS)
+REPORTED_SPILLS = (SPILL_STORE_BYTES, SPILL_LOAD_BYTES, VECTOR_SPILLS, SCALAR_SPILLS)
 # Facts that spilling improves: fewer registers, and therefore more resident warps.
 IMPROVED_BY_SPILLS = (REGISTERS, SCALAR_REGISTERS, OCCUPANCY, BLOCKS_PER_SM)
 
 
 def reported_spills(facts: Facts) -> bool | None:
     """Whether ptxas or the AMD backend reports spills; None if that is unknown (no log of ptxas)."""
-    known = [number for kind in _SPILLS if (number := number_of(facts, kind)) is not None]
+    known = [number for kind in REPORTED_SPILLS if (number := number_of(facts, kind)) is not None]
     return any(known) if known else None
 
 

@@ -12,11 +12,12 @@ from irscope.workspace import (
     PYTHON,
     Comparison,
     Detail,
-    Finding,
+    FindingRow,
     StageDiff,
     Workspace,
     differs_materially,
     failure_lines,
+    finding_rows,
     python_rows,
     python_source,
     rows_at,
@@ -118,13 +119,13 @@ class PairState:
         """Whether a stage is one to open with: it differs in more than shapes and constants."""
         return diff is not None and differs_materially(diff) and not self.failed
 
-    def findings(self) -> tuple[tuple[Finding, ...], int]:
-        """The findings, and how many of them are shown by default.
+    def findings(self) -> tuple[list[FindingRow], int]:
+        """The findings as rows, and how many of them are shown by default.
 
         Compares all stages. Raises UserError if one is damaged.
         """
         comparison = self.workspace.compare(self.a, self.b)
-        return comparison.findings, len(comparison.main_findings)
+        return finding_rows(comparison, comparison.findings), len(comparison.main_findings)
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Notes the result of comparing a stage."""

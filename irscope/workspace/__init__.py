@@ -123,9 +123,18 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import reads_differently as reads_differently
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
+    from irscope.workspace.equal_variants import equal_text as equal_text
+    from irscope.workspace.equal_variants import joined_values as joined_values
     from irscope.workspace.fact_table import FactTable as FactTable
+    from irscope.workspace.finding_table import FindingRow as FindingRow
+    from irscope.workspace.finding_table import FindingTarget as FindingTarget
+    from irscope.workspace.finding_table import finding_rows as finding_rows
     from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
+    from irscope.workspace.kernel_scopes import Scope as Scope
+    from irscope.workspace.kernel_scopes import ScopeCount as ScopeCount
+    from irscope.workspace.kernel_scopes import scope_counts as scope_counts
+    from irscope.workspace.kernel_scopes import scope_of as scope_of
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.line_differences import LineChange as LineChange
     from irscope.workspace.line_differences import content_span as content_span
@@ -137,6 +146,7 @@ if TYPE_CHECKING:
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
+    from irscope.workspace.opening import opening_pair as opening_pair
     from irscope.workspace.pass_comparison import PassChange as PassChange
     from irscope.workspace.pass_comparison import PassComparison as PassComparison
     from irscope.workspace.pass_comparison import PassDifference as PassDifference
@@ -176,6 +186,19 @@ if TYPE_CHECKING:
     from irscope.workspace.table import ranked_pairs as ranked_pairs
     from irscope.workspace.table import table_view as table_view
     from irscope.workspace.table import varying_kinds as varying_kinds
+    from irscope.workspace.table_columns import UNMEASURED as UNMEASURED
+    from irscope.workspace.table_columns import Column as Column
+    from irscope.workspace.table_columns import ColumnSummary as ColumnSummary
+    from irscope.workspace.table_columns import columns as columns
+    from irscope.workspace.table_columns import constants_text as constants_text
+    from irscope.workspace.table_columns import informative as informative
+    from irscope.workspace.table_columns import shown_columns as shown_columns
+    from irscope.workspace.table_columns import summarize_column as summarize_column
+    from irscope.workspace.table_filter import matching as matching
+    from irscope.workspace.table_rows import Folding as Folding
+    from irscope.workspace.table_rows import TableRow as TableRow
+    from irscope.workspace.table_rows import rows as rows
+    from irscope.workspace.table_rows import sorted_variants as sorted_variants
     from irscope.workspace.texts import ERROR as ERROR
     from irscope.workspace.texts import PYTHON as PYTHON
     from irscope.workspace.texts import check_stage as check_stage
@@ -258,7 +281,16 @@ _EXPORTS = {
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
         "reads_differently row_sides source_line_counts"
     ),
+    "irscope.workspace.equal_variants": "equal_text joined_values",
     "irscope.workspace.fact_table": "FactTable",
+    "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
+    "irscope.workspace.kernel_scopes": "Scope ScopeCount scope_counts scope_of",
+    "irscope.workspace.opening": "opening_pair",
+    "irscope.workspace.table_columns": (
+        "UNMEASURED Column ColumnSummary columns constants_text informative shown_columns summarize_column"
+    ),
+    "irscope.workspace.table_filter": "matching",
+    "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",
     "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.line_differences": (
         "LineChange content_span elided_layouts first_change line_changes line_spans"

@@ -92,6 +92,16 @@ class Comparison:
             texts += [f"{of} {a or 'unset'} -> {b or 'unset'}" for of, a, b in changes]
         return ", ".join(texts)
 
+    @property
+    def mismatch(self) -> str:
+        """That A and B are different kernels or for different targets; "" if they can be compared."""
+        parts = []
+        if self.a.kernel.name != self.b.kernel.name:
+            parts.append(f"A and B are different kernels: {self.a.kernel.name} and {self.b.kernel.name}")
+        if self.a.target != self.b.target:
+            parts.append(f"A and B are for different targets: {self.a.target} and {self.b.target}")
+        return one_line("; ".join(parts))
+
     def describe(self, index: int) -> str:
         """A (0) or B (1) in one line: `#1 BLOCK_M=64  matmul_kernel  cuda:90`."""
         variant = self.variants[index]

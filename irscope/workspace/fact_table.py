@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, status_of
-from irscope.facts.registry import CODE
+from irscope.facts.fact import Fact, FactValue, status_of, value_named
+from irscope.facts.registry import CODE, LAUNCHABLE, STACK
+from irscope.facts.spills import REPORTED_SPILLS, spills
 from irscope.model import Status, Variant
+
+_NONE: Mapping[str, Fact] = {}
+# If all of these are 0 or unknown, a variant does not spill.
+_SIGNS_OF_SPILLS = tuple(kind.name for kind in (STACK, *REPORTED_SPILLS))
 
 
 class FactTable:
@@ -19,15 +24,23 @@ class FactTable:
         # which is computed for a code when it is first asked for.
         self._by_code: dict[FactValue, dict[int, Variant]] = {}
         self._firsts: dict[FactValue, dict[int, int]] = {}
+        # The variants that spill, and those that failed or cannot be launched.
+        self._spilling: set[int] = set()
+        self._with_problem: set[int] = set()
 
     def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
         """Adds the facts of a variant."""
         self.remove(variant.id)
         self._facts[variant.id] = facts
-        code = self.value(variant.id, CODE.name)
+        code = value_named(facts, CODE.name)
         if code is not None:
             self._by_code.setdefault(code, {})[variant.id] = variant
             self._firsts.pop(code, None)
+        if any(value_named(facts, name) for name in _SIGNS_OF_SPILLS) and spills(facts):
+            self._spilling.add(variant.id)
+        launch = value_named(facts, LAUNCHABLE.name)
+        if variant.failure is not None or (isinstance(launch, Status) and not launch.ok):
+            self._with_problem.add(variant.id)
 
     def remove(self, variant: int) -> None:
         """Removes the facts of a variant that changed."""
@@ -36,11 +49,23 @@ class FactTable:
             del self._by_code[code][variant]
             self._firsts.pop(code, None)
         self._facts.pop(variant, None)
+        self._spilling.discard(variant)
+        self._with_problem.discard(variant)
 
     @property
     def known(self) -> Mapping[int, Mapping[str, Fact]]:
         """The facts of the measured variants, by id and name."""
         return self._facts
+
+    @property
+    def spilling(self) -> Set[int]:
+        """The ids of the variants that spill registers."""
+        return self._spilling
+
+    @property
+    def with_problem(self) -> Set[int]:
+        """The ids of the measured variants that failed or cannot be launched."""
+        return self._with_problem
 
     def __contains__(self, variant: int) -> bool:
         return variant in self._facts
@@ -51,8 +76,12 @@ class FactTable:
 
     def value(self, variant: int, name: str) -> FactValue:
         """The value of a fact; None if it is unknown."""
-        fact = self.get(variant, name)
-        return None if fact is None else fact.value
+        return value_named(self._facts.get(variant, _NONE), name)
+
+    def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
+        """The values of a fact of several variants; None if unknown."""
+        facts = self._facts
+        return [value_named(facts.get(variant.id, _NONE), name) for variant in variants]
 
     def status(self, variant: Variant) -> Status | None:
         """Whether a variant compiled and can be launched; None if that is unknown."""

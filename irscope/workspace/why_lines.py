@@ -99,7 +99,7 @@ def evidence_line(finding: Finding) -> StageLine | None:
 def _reasons(pair: Comparison) -> Iterator[TextLine]:
     a, b = pair.variants
     if a.kernel.name != b.kernel.name:
-        yield TextLine(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
+        yield TextLine(pair.mismatch)
     yield from map(TextLine, pair.origins)
     why = pair.recompilation
     yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")

@@ -32,6 +32,7 @@ from irscope.tui.home_sections import Section
 from irscope.tui.home_visits import Start
 from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen
+from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
@@ -169,8 +170,12 @@ def fold(pilot: Pilot[None]) -> int:
 
 def proven(pilot: Pilot[None]) -> int:
     view = one(pilot, FindingsView)
-    owners = [owner for owner, _ in view._lines if owner < len(view._findings)]
-    return next(i for i, owner in enumerate(owners) if view._findings[owner].evidence_b)
+    owners = [line.owner for line in view._lines if line.owner < len(view.findings)]
+    return next(i for i, owner in enumerate(owners) if view.findings[owner].target.line)
+
+
+def selected(pilot: Pilot[None]) -> int:
+    return one(pilot, FindingsView).selected
 
 
 def of_the_product(pilot: Pilot[None]) -> int:
@@ -222,6 +227,9 @@ COMPARE = {
     "swap": Trial(pair, right=becomes((2, 1))),
     "version(1)": Trial(pair, right=becomes((2, 3)), make=captures.versions),
     "version(-1)": Trial(pair, ("}",), becomes((1, 2)), make=captures.versions),
+    "finding(1)": Trial(selected, right=becomes(1)),
+    "finding(-1)": Trial(selected, ("greater_than_sign",), becomes(0)),
+    "go_to_finding": Trial(tab, ("1",), becomes("ttgir")),
     "toggle_unified": Trial(lambda pilot: texts(pilot).unified),
     "toggle_folded": Trial(lambda pilot: texts(pilot).line_count(), ("3",), more),
     "detail": Trial(lambda pilot: "raw text" in drawn(one(pilot, StatusLine)), ("3",), becomes(True)),
@@ -239,6 +247,11 @@ TABLE = {
         VariantTable,
     ),
     "screen.filter": Trial(shown("#filter"), (), becomes(True), VariantTable),
+    "expand": Trial(lambda pilot: one(pilot, VariantTable).model.folding, (), ne, VariantTable),
+    "fold": Trial(
+        lambda pilot: one(pilot, VariantTable).model.folding.folded, (), becomes(False), VariantTable
+    ),
+    "constants": Trial(lambda pilot: one(pilot, VariantTable).model.constants, (), ne, VariantTable),
 }
 TEXTS = {
     "pan(8)": Trial(lambda pilot: texts(pilot)._x, right=becomes(8)),
@@ -251,7 +264,7 @@ TEXTS = {
 }
 PANELS = {
     "jump": Trial(tab, ("1",), becomes("ttgir"), FindingsView, proven),
-    "all_findings": Trial(lambda pilot: len(one(pilot, FindingsView)._findings), (), more, FindingsView),
+    "all_findings": Trial(lambda pilot: len(one(pilot, FindingsView).findings), (), more, FindingsView),
     "follow": Trial(row, ("3", "S"), ne, SourceView, of_the_product, captures.traced),
     "go": Trial(tab, DOT, becomes("ttir"), LineOutcomesView, None, captures.traced),
 }
@@ -293,6 +306,7 @@ SHOW = {
     "toggle_variants": Trial(shown("#variants"), right=becomes(False)),
     "toggle_source": Trial(shown("#source"), right=becomes(True)),
     "toggle_findings": Trial(shown("#findings"), right=becomes(False)),
+    "choose_kernel": Trial(screen, right=becomes(ChooseKernelScreen)),
     "layout": Trial(screen, right=becomes(LayoutScreen)),
     "chart": Trial(screen, right=becomes(ChartScreen)),
     "why": Trial(screen, right=becomes(WhyScreen)),

@@ -28,9 +28,10 @@ async def test_opens_with_the_first_two_variants_and_the_first_stage_that_differ
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         rows = drawn(app.screen.query_one(VariantTable)).splitlines()
-        assert rows[1].split()[:2] == ["A", "1"]
+        assert rows[1].split()[:2] == [">A", "1"]
         assert rows[2].split()[:2] == ["B", "2"]
-        assert "!failed" in rows[4]
+        assert rows[4].startswith("   !")
+        assert "failed: CompilationError: arange's range must be a power of 2" in rows[4]
         tabs = drawn(app.screen.query_one(StageTabs))
         assert "1 python" in tabs
         assert "ptx A only" in tabs
@@ -241,11 +242,12 @@ async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         view = app.screen.query_one(FindingsView)
-        main = view._findings
+        main = [row.finding for row in view.findings]
         view.action_all_findings()
+        every = [row.finding for row in view.findings]
     with Workspace(matmul) as workspace:
         comparison = workspace.compare(workspace.by_id(1), workspace.by_id(2))
-        assert (main, view._findings) == (comparison.main_findings, comparison.findings)
+        assert (main, every) == (list(comparison.main_findings), list(comparison.findings))
 
 
 async def test_findings_go_to_their_evidence(app: IrscopeApp) -> None:
@@ -253,23 +255,27 @@ async def test_findings_go_to_their_evidence(app: IrscopeApp) -> None:
         await press(pilot, "1", "tab")
         findings = app.screen.query_one(FindingsView)
         assert app.focused is findings
-        assert "→" in drawn(findings)
         lines = drawn(findings).splitlines()
-        proven = next(index for index, line in enumerate(lines) if "→" in line)
+        proven = next(index for index, line in enumerate(lines) if "ttgir:" in line)
         await press(pilot, *["j"] * (proven - 1), "enter")
         assert tab(pilot) == "ttgir"
         assert app.focused is texts(pilot)
+        await press(pilot, "escape")
+        assert tab(pilot) == "python"
+        assert app.focused is findings
 
 
 async def test_panels_hide_and_show(app: IrscopeApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         table, findings = app.screen.query_one(VariantTable), app.screen.query_one(FindingsView)
-        assert (table.display, findings.display) == (True, False)
+        assert (table.display, findings.display, findings.one_line) == (True, True, True)
         await press(pilot, "v", "i")
-        assert (table.display, findings.display) == (False, True)
+        assert (table.display, findings.display, findings.one_line) == (False, True, False)
         await press(pilot, "v", "i")
         assert (table.display, findings.display) == (True, False)
+        await press(pilot, "i")
+        assert (findings.display, findings.one_line) == (True, True)
 
 
 async def test_zoom(app: IrscopeApp) -> None:

@@ -7,13 +7,13 @@ import pytest
 from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
+from irscope.model.status import OK, cannot_launch
 from irscope.tui.app import IrscopeApp
-from irscope.tui.columns import Column, Heatmap, columns
-from irscope.tui.filtering import tests as filter_tests
 from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.table_bars import TableNote
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import FactTable, InProgress
+from irscope.workspace import Column, FactTable, InProgress, columns, matching, summarize_column
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)
@@ -73,13 +73,18 @@ async def test_keys_work_if_the_filter_matches_nothing(app: IrscopeApp) -> None:
         assert app.is_running
 
 
-async def test_uninformative_columns_are_hidden(app: IrscopeApp) -> None:
+async def test_columns_that_vary_are_shown_and_the_others_listed(app: IrscopeApp) -> None:
     async with app.run_test(size=(400, 50)) as pilot:
         await settled(pilot)
-        heading = drawn(app.screen.query_one(VariantTable)).splitlines()[0]
-        assert "Shared" in heading
-        assert "Registers" not in heading  # there is no machine code
-        assert "spill" not in heading.lower()
+        table, note = app.screen.query_one(VariantTable), app.screen.query_one(TableNote)
+        heading = ["#", "BLOCK_M", "warps", "Differs", "in"]
+        assert drawn(table).splitlines()[0].split()[:5] == heading
+        assert drawn(note).startswith(" all: kernel matmul_kernel, target cuda:90, ")
+        assert "Shared 24,576 B" in drawn(note)
+        assert "Regs" not in drawn(note)  # there is no machine code
+        await press(pilot, "shift+tab", "X")
+        assert "Shared B" in drawn(table).splitlines()[0]
+        assert not note.display
 
 
 REGISTERS = FactKind("registers", "regs", "registers", "low", "Registers of a thread")
@@ -118,8 +123,7 @@ def table() -> tuple[list[Variant], list[Column]]:
 )
 def test_queries_filter_rows(table: tuple[list[Variant], list[Column]], query: str, kept: list[int]) -> None:
     variants, shown = table
-    passed = filter_tests(query, shown)
-    assert [variant.id for variant in variants if all(test(variant) for test in passed)] == kept
+    assert [variant.id for variant in matching(query, shown, variants)] == kept
 
 
 def test_duplicates_are_found_as_facts_arrive() -> None:
@@ -140,22 +144,30 @@ def variant(number: int) -> Variant:
     return Variant(number, kernel, parse_target("cuda:90"), (), config, Toolchain(1, {"triton": "3.9.0"}, ""))
 
 
-def extremes(better: str, values: list[float]) -> Heatmap:
-    found = Heatmap(better)
-    for value in values:
-        found.add(value)
-    return found
+def mark(values: list[float | None], value: float, better: str = "low", failed: int = 0) -> str:
+    """How `value` is marked in a column of `values`; the variant numbered `failed` cannot be launched."""
+    kind = FactKind("stack", "Stack", "bytes", better, "")
+    launch = FactKind("launchable", "Launch", "", "", "")
+    facts, variants = FactTable(), [variant(number + 1) for number in range(len(values))]
+    for one, own in zip(variants, values, strict=True):
+        status = cannot_launch("too much") if one.id == failed else OK
+        facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
+    column = next(c for c in columns(variants, [kind], facts, InProgress()) if c.fact)
+    return summarize_column(column, variants, facts).mark(column, value)
 
 
-def test_the_highest_and_the_lowest_stand_out() -> None:
-    registers = extremes("low", [32, 64, 128, 255])
-    assert registers.mark(255) == ("▲", "heat--bad")
-    assert registers.mark(32) == ("▼", "heat--good")
-    assert registers.mark(64) == ("", "")
-    assert extremes("high", [1, 2]).mark(2) == ("▲", "heat--good")
+def test_the_best_and_the_worst_value_are_marked() -> None:
+    values: list[float | None] = [32, 64, 128, 255, None]
+    assert [mark(values, value) for value in (32, 64, 255)] == ["best", "", "worst"]
+    assert [mark([1, 2], value, "high") for value in (1, 2)] == ["worst", "best"]
+    assert mark(values, 32, better="") == ""
 
 
-def test_frequent_values_do_not_stand_out() -> None:
-    assert extremes("low", [32, 32, 32, 255]).mark(32) == ("", "")
-    assert extremes("low", [32, 32]).mark(32) == ("", "")
-    assert extremes("", [32, 64]).mark(64) == ("", "")
+def test_frequent_values_are_not_marked() -> None:
+    assert mark([32, 32, 32, 255], 32) == ""
+    assert mark([32, 32], 32) == ""
+
+
+def test_a_variant_that_cannot_be_launched_is_not_the_best() -> None:
+    assert mark([32, 64, 128], 32, failed=1) == ""
+    assert mark([32, 64, 128], 64, failed=1) == "best"

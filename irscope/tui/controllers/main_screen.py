@@ -55,8 +55,14 @@ class MainScreen(Protocol):
     def choose(self, stage: str) -> None:
         """Shows a stage that the user picked."""
 
-    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
         """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
+
+    def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
+        """Remembers where the user is, to go back to; going back then calls `reopen`."""
+
+    def action_open(self, name: str) -> None:
+        """Opens a screen over this one: "why", "passes", "layout", "chart"."""
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""
@@ -69,6 +75,9 @@ class MainScreen(Protocol):
 
     def set_interval(self, interval: float, callback: Callable[[], None]) -> object:
         """Calls `callback` again and again, after `interval` seconds each."""
+
+    def call_after_refresh(self, callback: Callable[[], None]) -> bool:
+        """Runs `callback` after the next paint."""
 
     def notify(
         self,

@@ -30,7 +30,7 @@ class _Place:
     b: Variant
     stage: str
     row: int
-    reopen: Callable[[], None] | None = None
+    reopen: Callable[[], object] | None = None
 
 
 class Search:
@@ -122,14 +122,18 @@ class NavigationController:
 
     # Lines.
 
-    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
         """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
         screen = self._screen
         if target is not None and target.stage in screen.pair.stages:
-            self._jumps.append(replace(self._place(), reopen=reopen))
+            self.remember_place(reopen)
             screen.choose(target.stage)
             screen.texts.go_to_line(target.line, target.right and screen.texts.page.right is not None)
             screen.texts.focus()
+
+    def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
+        """Remembers where the user is, to go back to; going back then calls `reopen`."""
+        self._jumps.append(replace(self._place(), reopen=reopen))
 
     def action_go_to_line(self) -> None:
         """Asks for a line number and goes there."""

@@ -48,6 +48,7 @@ class SessionController:
             a, b = (self._find(id_, index) for index, id_ in enumerate((state.a, state.b)))
             if a is not None and b is not None:
                 self._stages.restore(a, b, state.stage, _detail(state.detail))
+                screen.table.opened(a, b)
             screen.table.restore(state.sort, state.descending, state.filter)
             self._filter_bar.value, self._filter_bar.display = state.filter, bool(state.filter)
             screen.texts.restore_unified(state.unified)

@@ -7,7 +7,7 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import StageTabs
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.workspace import ERROR, Detail
+from irscope.workspace import ERROR, Detail, opening_pair
 
 _START = (0, False)
 
@@ -20,9 +20,8 @@ class StageController:
         self._tabs = tabs
         self._findings = findings
         variants = screen.workspace.variants
-        compiled = [variant for variant in variants if variant.failure is None]
-        first, *rest = compiled or variants
-        self.pair = PairState(screen.workspace, first, rest[0] if rest else first)
+        pair = opening_pair(variants, screen.table.facts) or (variants[0], variants[0])
+        self.pair = PairState(screen.workspace, *pair)
         wanted = stage in self.pair.stages
         self.stage = stage if wanted and not self.pair.failed else self.pair.first_stage()
         # The stage to return to after an error.
@@ -58,7 +57,7 @@ class StageController:
 
     def show_pair(self) -> None:
         """Marks A and B in the table and shows the stage."""
-        self._screen.table.set_pair(self.pair.a.id, self.pair.b.id)
+        self._screen.table.set_pair(self.pair.a, self.pair.b)
         self._findings.set_findings((), note="" if self.pair.single else "comparing...")
         self.show(self.stage)
 

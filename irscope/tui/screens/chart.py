@@ -53,7 +53,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
         """Charts the variants in the table of the kernel under the cursor."""
         table = main.table
         current = table.current
-        variants = [v for v in table.order if current and v.kernel.name == current.kernel.name]
+        variants = [v for v in table.matching if current and v.kernel.name == current.kernel.name]
         if current is None or not chartable_facts(variants, table.facts.known):
             main.notify("Nothing to chart: no fact of these variants is a number", severity="warning")
             return

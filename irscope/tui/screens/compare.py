@@ -18,6 +18,7 @@ from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.availability import unavailable
 from irscope.tui.controllers.export import ExportController
+from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.growth import GrowthController
 from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.line_marks import LineMarksController
@@ -28,6 +29,7 @@ from irscope.tui.controllers.session import SessionController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
 from irscope.tui.controllers.timeline import TimelineController
+from irscope.tui.controllers.variant_panel import VariantPanelController
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
@@ -40,8 +42,9 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
+from irscope.tui.widgets.table_bars import MismatchBar, TableNote
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import StageLine, Workspace, evidence_line
+from irscope.workspace import StageLine, Workspace
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
@@ -80,6 +83,9 @@ class CompareScreen(Screen[None]):
         self.set_class(pages is not None, "-lesson")
         self._title = TitleBar(workspace, id="title")
         self.table = VariantTable(id="variants")
+        self.table.load(workspace)
+        self._table_note = TableNote(self.table.model, id="table-note")
+        self._mismatch = MismatchBar(id="mismatch")
         self._filter = SearchBar("filter: words, or conditions like registers>128", id="filter")
         self._tabs = StageTabs(id="stages")
         self.texts = DiffView(id="texts")
@@ -93,6 +99,8 @@ class CompareScreen(Screen[None]):
         self._stages = StageController(self, self._tabs, self._findings, settings.stage)
         self._navigation = NavigationController(self, self._search_bar)
         self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
+        self._panel = VariantPanelController(self, self._table_note, self._mismatch)
+        self._finding_control = FindingsController(self, self._findings)
         self._marks = LineMarksController(self)
         self._live = LiveController(self, self._stages, self._title, live)
         self._recompile = RecompileController(self, self._live, live)
@@ -102,6 +110,8 @@ class CompareScreen(Screen[None]):
         self._timeline = TimelineController(self)
         self._add_actions(
             *controllers,
+            self._panel,
+            self._finding_control,
             ExportController(self),
             self._recompile,
             self._timeline,
@@ -128,6 +138,8 @@ class CompareScreen(Screen[None]):
         """The panels, from top to bottom."""
         yield self._title
         yield self.table
+        yield self._table_note
+        yield self._mismatch
         yield self._filter
         yield self._tabs
         with Container(id="main"):
@@ -143,8 +155,8 @@ class CompareScreen(Screen[None]):
         yield self._hints
 
     def on_mount(self) -> None:
-        """Shows the first two variants; slow work starts after the first paint."""
-        self.table.load(self.workspace)
+        """Shows the opening pair; slow work starts after the first paint."""
+        self.table.opened(self.pair.a, self.pair.b)
         self._session.restore()
         self.texts.focus()
         self._stages.show_pair()
@@ -186,9 +198,13 @@ class CompareScreen(Screen[None]):
         """Shows a stage that the user picked."""
         self._stages.choose(stage)
 
-    def go_to(self, target: StageLine | None, reopen: Callable[[], None] | None = None) -> None:
+    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
         """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
         self._navigation.go_to(target, reopen)
+
+    def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
+        """Remembers where the user is, to go back to; going back then calls `reopen`."""
+        self._navigation.remember_place(reopen)
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""
@@ -197,6 +213,7 @@ class CompareScreen(Screen[None]):
         self._hints.refresh()
         self._source_control.follow()
         self.call_after_refresh(self._marks.update)
+        self._panel.pair_changed()
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Runs `work` in the app's thread and cancels earlier work of the same group."""
@@ -218,7 +235,11 @@ class CompareScreen(Screen[None]):
 
     @on(FindingsView.FindingChosen)
     def _go_to_evidence(self, message: FindingsView.FindingChosen) -> None:
-        self.go_to(evidence_line(message.finding))
+        self._finding_control.go(message.row)
+
+    @on(VariantTable.Arranged)
+    def _fit_table(self) -> None:
+        self._panel.arranged()
 
     @on(LineView.CursorMoved)
     def _follow_cursor(self) -> None:
@@ -338,10 +359,6 @@ class CompareScreen(Screen[None]):
     def action_toggle_variants(self) -> None:
         """Shows or hides the table."""
         self._toggle(self.table)
-
-    def action_toggle_findings(self) -> None:
-        """Shows or hides the findings."""
-        self._toggle(self._findings)
 
     def _toggle(self, panel: Widget) -> None:
         panel.display = not panel.display

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events, work
 from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model import Variant
-from irscope.model.text import display_line, one_line, pluralize
+from irscope.model.text import one_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.columns import UNKNOWN, Column, Heatmap, columns
-from irscope.tui.filtering import tests
-from irscope.tui.paint import fitted
+from irscope.tui.table_model import TableModel
+from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import FactTable, InProgress, Workspace, kinds_for
+from irscope.workspace import (
+    FactTable,
+    Folding,
+    Scope,
+    TableRow,
+    Workspace,
+    equal_text,
+    scope_of,
+)
 
-# Longer cells are cut.
-MAX_CELL = 40
-# The number stays on screen when the columns scroll.
-_FIXED = 1
-_GAP = 2
+# While facts are measured, the columns are determined again after so many seconds.
+_REFRESH_SECONDS = 0.25
 
 
 class VariantTable(LineView):
-    """A row per variant."""
+    """A row per variant, or per group of variants with equal machine code."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
         "In the table of variants",
@@ -42,6 +44,9 @@ class VariantTable(LineView):
             key("h,left", "column(-1)", "Previous column"),
             key("s", "sort", "Sort by the column; press again to reverse", "sort"),
             key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
+            key("equals_sign", "expand", "Show the variants that equal this one, or fold them", display="="),
+            key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
+            key("X", "constants", "Show the columns that are equal in all rows, or hide them", "all columns"),
         ),
     )
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
@@ -58,165 +63,136 @@ class VariantTable(LineView):
             self.variant = variant
             self.letter = letter
 
+    class Arranged(Message):
+        """The rows or the columns changed."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._columns: Sequence[Column] = ()
-        self._facts = FactTable()
-        self._in_progress = InProgress()
-        self._widths: list[int] = []  # 0: hidden, because no cell is informative yet
-        self._heatmaps: list[Heatmap] = []
-        self._variants: list[Variant] = []
-        self._order: list[Variant] = []
-        self._query = ""
+        self.model = TableModel()
+        self._workspace: Workspace | None = None
         self._pair: tuple[int, int] = (0, 0)
         self._column = 0
-        self._sorted: tuple[int, bool] | None = None
 
     @property
     def order(self) -> Sequence[Variant]:
-        """The variants in the order of the rows."""
-        return self._order
+        """The first variant of each row."""
+        return [row.variant for row in self.model.rows]
+
+    @property
+    def matching(self) -> Sequence[Variant]:
+        """The variants of all rows, folded ones included."""
+        return self.model.matching
+
+    @property
+    def row(self) -> TableRow | None:
+        """The row under the cursor."""
+        return self.model.rows[self.cursor] if self.model.rows else None
 
     @property
     def current(self) -> Variant | None:
-        """The variant under the cursor."""
-        return self._order[self.cursor] if self._order else None
+        """The variant under the cursor, the first one of a group."""
+        return self.row.variant if self.row else None
 
     @property
     def note(self) -> str:
-        """Why the variant under the cursor failed or cannot be launched, else how many the filter shows.
+        """What the row cannot show in full: a problem, a cell, a group; else what the filter shows.
 
         Else what its kernel computes, if a framework generated it.
         """
-        problem = self._facts.problem(self.current) if self.current else ""
-        if self.current and problem:
-            return f"#{self.current.id} {problem}"
-        if not self._query:
-            origin = self.current.origin if self.current else None
-            return one_line(origin.sentence) if origin else ""
-        return f"{len(self._order):,} of {pluralize(len(self._variants), 'variant')} match {self._query}"
+        row, model = self.row, self.model
+        if row is None:
+            return model.count_text
+        variant, width = row.variant, self.scrollable_content_region.width
+        if problem := model.problem(variant):
+            return f"#{variant.id} {problem}"
+        if self._column in model.shown and table_painter.is_cut(model, row, self._column, width):
+            column = model.columns[self._column]
+            return f"#{variant.id} {column.title}: {one_line(model.cell(row, column))}"
+        if row.equal:
+            return f"#{variant.id} {equal_text(row.equal)}; = shows them"
+        if model.query:
+            return f"{len(model.matching):,} of {pluralize(len(model.all), 'variant')} match {model.query}"
+        return one_line(variant.origin.sentence) if variant.origin else ""
 
     @property
     def text_under_cursor(self) -> str:
         """The name of the fact or option in the column under the cursor."""
-        if not self._columns:
-            return ""
-        column = self._columns[self._column]
-        return column.name or column.title
+        return self.model.columns[self._column].name if self.model.columns else ""
 
     @property
     def facts(self) -> FactTable:
         """The facts of the variants measured so far."""
-        return self._facts
+        return self.model.facts
 
     @property
     def sorting(self) -> tuple[str, bool]:
-        """The title of the column that sorts the rows ("": none does), and whether it descends."""
-        return (self._columns[self._sorted[0]].title, self._sorted[1]) if self._sorted else ("", False)
+        """The name of the column that sorts the rows ("": none does), and whether it descends."""
+        return self.model.sort or ("", False)
 
-    def restore(self, title: str, descending: bool, query: str) -> None:
-        """Sorts by the column with this title, if there is one, and filters; to be called after `load`."""
-        titles = [column.title for column in self._columns]
-        if title in titles:
-            self._column = titles.index(title)
-            self._sorted = (self._column, descending)
-        self.filter(query)
+    def restore(self, name: str, descending: bool, query: str) -> None:
+        """Sorts by the column with this name, if there is one, and filters; to be called after `load`."""
+        with _Kept(self):
+            if self.model.column_named(name) is not None:
+                self.model.sort = (name, descending)
+            self.model.query = query
+            self.model.arrange()
+        if self.model.sort:
+            self.go_to_column(name)
 
     def load(self, workspace: Workspace) -> None:
         """Shows the variants with the facts that the capture stores; keeps the cursor, order and filter."""
-        here, titles = self.current, [column.title for column in self._columns]
-        self._in_progress = workspace.in_progress
-        stored = workspace.stored_facts()
-        for variant in workspace.variants:
-            if variant.id in stored:
-                self._facts.add(variant, stored[variant.id])
-        backends = dict.fromkeys(variant.target.backend for variant in workspace.variants)
-        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-        self._order = self._variants = list(workspace.variants)
-        self._columns = columns(
-            workspace.variants, list(kinds), self._facts, workspace.in_progress, workspace.age
-        )
-        self._find_columns(titles)
-        self._heatmaps = [Heatmap(column.fact.better if column.fact else "") for column in self._columns]
-        known = [variant for variant in workspace.variants if variant.id in self._facts]
-        self._add_to_heatmaps(known)
-        self.fit()
-        self._arrange()
-        if here is not None:
-            self.go_to(here.id)
+        self._workspace = workspace
+        with _Kept(self):
+            self.model.load(workspace, workspace.stored_facts())
+
+    def opened(self, a: Variant, b: Variant) -> None:
+        """Marks the pair that the app opens with; of several kernels and targets, shows only theirs."""
+        if a.id != b.id and len({(v.kernel.name, v.target) for v in self.model.all}) > 1:
+            self.model.scope = scope_of(a, b)
+            self.model.refresh()
+        self.set_pair(a, b)
+        self.lines_changed()
+        self.go_to(b.id)
+        self.go_to(a.id)
+        self.post_message(self.Arranged())
 
     def update_variants(self, workspace: Workspace, ids: Collection[int]) -> None:
         """Updates the rows of variants that changed."""
-        fresh = {variant.id: variant for variant in self._variants if variant.id in ids}
-        for id_ in fresh:
-            fresh[id_] = workspace.by_id(id_)
-            self._facts.remove(id_)
-        self._variants = [fresh.get(variant.id, variant) for variant in self._variants]
-        self._widen(list(fresh.values()))
-        self._arrange()
+        with _Kept(self):
+            self.model.replace(workspace, ids)
 
     def fit(self) -> None:
         """Makes the columns as wide as their current content."""
-        self._widths = [0] * len(self._columns)
-        self._widen(self._variants)
+        with _Kept(self):
+            self.model.refresh()
+
+    def choose(self, scope: Scope) -> None:
+        """Shows the variants of a kernel and a target."""
+        with _Kept(self):
+            self.model.scope = scope
+            self.model.refresh()
 
     @work(exclusive=True, group="facts", exit_on_error=False)
     async def measure(self, workspace: Workspace, background: Background) -> None:
         """Measures the compiled variants whose facts the capture does not store."""
+        drawn, waiting = time.monotonic(), False
         for variant in workspace.variants:
-            if variant.id not in self._facts and variant.id not in workspace.in_progress:
-                self._facts.add(variant, await background.run(workspace.facts, variant))
-                self._add_to_heatmaps([variant])
-                self._widen([variant])
-                if self._passes(variant) != (variant in self._order):
-                    self._arrange()
-        self._arrange()
-
-    def _passes(self, variant: Variant) -> bool:
-        return all(test(variant) for test in tests(self._query, self._columns))
-
-    def _find_columns(self, titles: Sequence[str]) -> None:
-        """Finds the column under the cursor and the sorted one again by their titles."""
-        now = [column.title for column in self._columns]
-
-        def place(column: int) -> int | None:
-            title = titles[column] if column < len(titles) else ""
-            return now.index(title) if title in now else None
-
-        self._column = place(self._column) or 0
-        if self._sorted is not None:
-            by = place(self._sorted[0])
-            self._sorted = None if by is None else (by, self._sorted[1])
-
-    def _add_to_heatmaps(self, variants: Sequence[Variant]) -> None:
-        """Adds the facts of newly measured variants to the heatmaps."""
-        for column, heatmap in zip(self._columns, self._heatmaps, strict=True):
-            numbers = [column.number(variant) for variant in variants] if column.fact else []
-            for number in numbers:
-                if number is not None:
-                    heatmap.add(number)
-
-    def _widen(self, variants: Sequence[Variant]) -> None:
-        """Makes the columns wide enough for the cells of these variants."""
-        for index, column in enumerate(self._columns):
-            if not self._widths[index] and not any(map(column.informative, variants)):
+            if variant.id in self.facts or variant.id in workspace.in_progress:
                 continue
-            widest = max(
-                (len(column.text(variant)) for variant in self._distinct(column, variants)), default=0
-            )
-            self._widths[index] = max(self._widths[index], len(column.title) + 1, min(widest, MAX_CELL))
-        self.refresh()
+            self.facts.add(variant, await background.run(workspace.facts, variant))
+            waiting = True
+            if time.monotonic() - drawn > _REFRESH_SECONDS:
+                self.fit()
+                drawn, waiting = time.monotonic(), False
+        if waiting:
+            self.fit()
 
-    def _distinct(self, column: Column, variants: Sequence[Variant]) -> Iterable[Variant]:
-        """One variant per text in a column: a fact has few values among 1,000 variants."""
-        if column.fact is None:
-            return variants
-        name = column.fact.name
-        return {(self._facts.value(v.id, name), v.failure is None): v for v in variants}.values()
-
-    def set_pair(self, a: int, b: int) -> None:
-        """Marks A and B, given their ids."""
-        self._pair = (a, b)
+    def set_pair(self, a: Variant, b: Variant) -> None:
+        """Marks A and B."""
+        self._pair = (a.id, b.id)
+        self.model.a = a
+        if self.model.sort and self.model.sort[0] == "differs":
+            self.fit()
         self.refresh()
 
     def neighbor(self, variant: int, step: int, without: int) -> Variant | None:
@@ -224,34 +200,33 @@ class VariantTable(LineView):
 
         Skips the one with id `without`. None if there is none.
         """
-        place = [one.id for one in self._variants].index(variant)
-        shown = {one.id for one in self._order} - {without}
-        others = self._variants[place + 1 :] if step > 0 else self._variants[:place][::-1]
+        every = self.model.all
+        place = [one.id for one in every].index(variant)
+        shown = {one.id for one in self.order} - {without}
+        others = every[place + 1 :] if step > 0 else every[:place][::-1]
         return next((one for one in others if one.id in shown), None)
 
     def go_to(self, variant: int) -> None:
         """Moves the cursor to the variant with this id."""
-        self.cursor = next((i for i, v in enumerate(self._order) if v.id == variant), self.cursor)
+        index = self.model.index_of(variant)
+        self.cursor = self.cursor if index is None else index
+
+    def go_to_column(self, name: str) -> bool:
+        """Moves to the column with this name and shows it if it is hidden; whether there is one."""
+        place = next((i for i, column in enumerate(self.model.columns) if column.name == name), None)
+        if place is None:
+            return False
+        if place not in self.model.shown:
+            self.action_constants()
+        self._column = place if place in self.model.shown else self._column
+        self.refresh()
+        return place in self.model.shown
 
     def filter(self, query: str) -> None:
-        """Shows the variants that match `query` (see `filtering.tests`)."""
-        self._query = query
-        self._arrange()
-
-    def _arrange(self) -> None:
-        """Sorts and filters by the facts known so far; the cursor stays on its variant."""
-        here = self.current
-        if self._sorted is not None:
-            column, down = self._sorted
-            sort_keys = {variant.id: self._columns[column].key(variant) for variant in self._variants}
-            known = [v for v in self._variants if sort_keys[v.id][0] < UNKNOWN[0]]
-            unknown = [v for v in self._variants if sort_keys[v.id][0] == UNKNOWN[0]]
-            self._variants = sorted(known, key=lambda v: sort_keys[v.id], reverse=down) + unknown
-        passed = tests(self._query, self._columns)
-        self._order = [variant for variant in self._variants if all(test(variant) for test in passed)]
-        self.lines_changed()
-        if here is not None:
-            self.go_to(here.id)
+        """Shows the variants that match `query`."""
+        with _Kept(self):
+            self.model.query = query
+            self.model.arrange()
 
     # Actions.
 
@@ -262,29 +237,53 @@ class VariantTable(LineView):
 
     def action_column(self, step: int) -> None:
         """Moves to another column and scrolls to it."""
-        shown = [index for index, width in enumerate(self._widths) if width]
+        shown = self.model.shown
         if shown:
-            place = bisect_left(shown, self._column) + step
-            self._column = shown[max(0, min(place, len(shown) - 1))]
+            place = shown.index(self._column) if self._column in shown else 0
+            self._column = shown[max(0, min(place + step, len(shown) - 1))]
         self.refresh()
+        self.post_message(self.CursorMoved(self))
 
     def action_sort(self) -> None:
         """Sorts by the column, or reverses the order; unknown values come last."""
-        if not self._columns:
+        if not self.model.columns:
             return
-        down = self._sorted == (self._column, False)
-        self._sorted = (self._column, down)
-        self._arrange()
+        name = self.model.columns[self._column].name
+        with _Kept(self):
+            self.model.sort = (name, self.model.sort == (name, False))
+            self.model.arrange()
         self.reveal(self.cursor)
+
+    def action_fold(self) -> None:
+        """Folds all variants with equal machine code, or shows them."""
+        with _Kept(self):
+            self.model.folding = Folding(not self.model.folding.folded)
+            self.model.arrange()
+
+    def action_expand(self) -> None:
+        """Shows the variants that equal the one under the cursor, or folds them."""
+        if self.current is None:
+            return
+        first = self.facts.duplicate_of(self.current)
+        with _Kept(self):
+            self.model.folding = self.model.folding.toggled(self.current.id if first is None else first)
+            self.model.arrange()
+
+    def action_constants(self) -> None:
+        """Shows the columns that are equal in all rows, or hides them."""
+        with _Kept(self):
+            self.model.constants = not self.model.constants
+            self.model.arrange()
 
     def on_click(self, event: events.Click) -> None:
         """A click on a title sorts, on a row moves the cursor; a double click makes the variant B."""
         super().on_click(event)
         if event.y < HEADING:
-            for index, start, end in self._visible_columns(self.size.width):
-                if start <= event.x < end:
-                    self._column = index
+            for span in table_painter.visible(self.model, self._column, self.size.width):
+                if span.start <= event.x < span.end + table_painter.GAP:
+                    self._column = span.place
                     self.action_sort()
+                    return
         elif event.chain == 2:
             self.action_mark("b")
 
@@ -292,81 +291,56 @@ class VariantTable(LineView):
 
     def line_count(self) -> int:
         """The number of rows."""
-        return len(self._order)
+        return len(self.model.rows)
 
     def draw_heading(self, width: int) -> Strip:
-        """Draws the titles; the sorted one has an arrow."""
-        style = self.style("heading")
-        segments = [Segment("    ", style)]
-        for index, start, end in self._visible_columns(width):
-            arrow = ""
-            if self._sorted and self._sorted[0] == index:
-                arrow = "▼" if self._sorted[1] else "▲"
-            column = self._columns[index]
-            title = _cell(display_line(column.title) + arrow, end - start - _GAP, column.numeric)
-            chosen = self.style("heading--column") if index == self._column else style
-            segments += [Segment(title, chosen), Segment(" " * _GAP, style)]
-        return Strip(fitted(segments, width, style), width)
+        """Draws the titles."""
+        return Strip(table_painter.heading(self.model, self._column, width, self), width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """Draws a variant."""
-        variant = self._order[index]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        if variant.failure is not None:
+        """Draws a row."""
+        row, cursor = self.model.rows[index], index == self.cursor
+        base = self.style("row--cursor") if cursor else self.base
+        if row.variant.failure is not None:
             base += self.ink("row--failed")
-        if variant.id in self._in_progress:
+        if self._compiles(row.variant):
             base += self.ink("row--in-progress")
-        segments = self._marks(variant, base)
-        for place, start, end in self._visible_columns(width):
-            column = self._columns[place]
-            text = _cell(display_line(column.text(variant)), end - start - _GAP, column.numeric)
-            sign, style = self._heat(place, variant)
-            segments.append(Segment(f"{text}{sign:{_GAP}}", base + self.ink(style) if style else base))
-        return Strip(fitted(segments, width, base), width)
+        gutter = f"{'>' if cursor else ' '}{self._letters(row)}{self._sign(row)} "
+        segments = table_painter.row_segments(self.model, row, self._column, width, base, gutter, self)
+        return Strip(segments, width)
 
-    def _heat(self, place: int, variant: Variant) -> tuple[str, str]:
-        """The sign and style class of a highlighted value."""
-        column = self._columns[place]
-        number = column.number(variant) if column.fact and variant.id in self._facts else None
-        return ("", "") if number is None else self._heatmaps[place].mark(number)
+    def _letters(self, row: TableRow) -> str:
+        ids = {variant.id for variant in row.variants}
+        return "".join(letter if id_ in ids else " " for letter, id_ in zip("AB", self._pair, strict=True))
 
-    def _marks(self, variant: Variant, base: Style) -> list[Segment]:
-        a, b = (variant.id == marked for marked in self._pair)
-        return [
-            Segment(" ", base),
-            Segment("A" if a else " ", base + self.ink("mark--a") if a else base),
-            Segment("B" if b else " ", base + self.ink("mark--b") if b else base),
-            Segment(" ", base),
-        ]
+    def _sign(self, row: TableRow) -> str:
+        """The sign of a problem, of a compilation that is not done, or of equal machine code."""
+        if self._compiles(row.variant):
+            return "…"
+        if self.model.problem(row.variant):
+            return "!"
+        return "=" if row.equal or row.expanded else " "
 
-    def _visible_columns(self, width: int) -> list[tuple[int, int, int]]:
-        """The columns on screen, as (index, start, end): the fixed ones, then as many as fit.
-
-        The column under the cursor is completely on screen.
-        """
-        spans = self._place(range(len(self._columns)))
-        first = _FIXED
-        while first < self._column and spans and _end_of(spans, self._column) > width:
-            first += 1
-            spans = self._place([*range(_FIXED), *range(first, len(self._columns))])
-        return [span for span in spans if span[1] < width]
-
-    def _place(self, indices: Sequence[int]) -> list[tuple[int, int, int]]:
-        spans = []
-        start = 4
-        for index in indices:
-            if not self._widths[index]:
-                continue
-            end = start + self._widths[index] + _GAP
-            spans.append((index, start, end))
-            start = end
-        return spans
+    def _compiles(self, variant: Variant) -> bool:
+        return self._workspace is not None and variant.id in self._workspace.in_progress
 
 
-def _end_of(spans: Sequence[tuple[int, int, int]], column: int) -> int:
-    return next(end for index, _, end in spans if index == column)
+class _Kept:
+    """While the rows or columns change, keeps the cursor on its variant and its column."""
 
+    def __init__(self, table: VariantTable) -> None:
+        self._table = table
 
-def _cell(text: str, width: int, numeric: bool) -> str:
-    text = text if len(text) <= width else f"{text[: width - 1]}…"
-    return text.rjust(width) if numeric else text.ljust(width)
+    def __enter__(self) -> None:
+        table = self._table
+        self._variant = table.current
+        self._name = table.text_under_cursor
+
+    def __exit__(self, *_: object) -> None:
+        table, columns = self._table, self._table.model.columns
+        place = next((i for i, column in enumerate(columns) if column.name == self._name), 0)
+        table._column = place if place in table.model.shown else 0
+        table.lines_changed()
+        if self._variant is not None:
+            table.go_to(self._variant.id)
+        table.post_message(table.Arranged())

@@ -1,0 +1,80 @@
+"""The findings: stepping through them, going to what one is about, and back."""
+
+from __future__ import annotations
+
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.widgets.findings_view import FindingsView
+from irscope.workspace import FindingRow, FindingTarget
+
+# The classes of the panel if the user chose its size; without one, the size of the screen decides.
+STRIP, PANEL = "-as-strip", "-as-panel"
+
+
+class FindingsController:
+    """Goes from a finding to the line, the column or the screen that shows it, and back."""
+
+    def __init__(self, screen: MainScreen, view: FindingsView) -> None:
+        self._screen = screen
+        self._view = view
+
+    def action_finding(self, direction: int) -> None:
+        """Steps to the next or previous finding, without leaving the panel that has the focus."""
+        self._view.display = True
+        self._view.step(direction)
+
+    def action_go_to_finding(self) -> None:
+        """Goes to what the finding under the cursor of the findings is about."""
+        if self._view.findings:
+            self._view.action_jump()
+        else:
+            self._screen.notify("There is no finding about A and B")
+
+    def action_toggle_findings(self) -> None:
+        """Shows the findings in a line, in a panel, or not at all."""
+        view = self._view
+        if not view.display:
+            view.display = True
+            self._resize(STRIP)
+        elif view.one_line:
+            self._resize(PANEL)
+            view.focus()
+        else:
+            view.display = False
+            self._screen.texts.focus()
+
+    def _resize(self, chosen: str) -> None:
+        for name in (STRIP, PANEL):
+            self._view.set_class(name == chosen, name)
+
+    def go(self, row: FindingRow) -> None:
+        """Goes to what a finding is about."""
+        screen, target = self._screen, row.target
+        from_panel = screen.focused or screen.texts
+        if target.line is not None:
+            screen.go_to(target.line, from_panel.focus)
+            return
+        screen.remember_place(from_panel.focus)
+        if target.variant is not None:
+            self._show_problem(target)
+        elif target.column:
+            self._show_column(target.column, screen.pair.b.id)
+        else:
+            screen.action_open(target.screen)
+
+    def _show_problem(self, target: FindingTarget) -> None:
+        """Shows the message of a variant that failed; in the table, why one cannot be launched."""
+        screen = self._screen
+        variant = screen.workspace.by_id(target.variant or 0)
+        if variant.failure is None:
+            self._show_column("shared", variant.id)
+            return
+        stage = next((s for s in screen.pair.stages if screen.pair.only_variant(s) is variant), screen.stage)
+        screen.choose(stage)
+        screen.texts.focus()
+
+    def _show_column(self, column: str, variant: int) -> None:
+        table = self._screen.table
+        table.display = True
+        table.go_to(variant)
+        table.go_to_column(column)
+        table.focus()

@@ -1,0 +1,74 @@
+"""The table's surroundings: the choice of kernel and target, the lines below it, and its height."""
+
+from __future__ import annotations
+
+from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.screens.choose_kernel import ChooseKernelScreen
+from irscope.tui.widgets.line_view import HEADING
+from irscope.tui.widgets.table_bars import MismatchBar, TableNote
+from irscope.workspace import Scope, opening_pair, scope_counts, scope_of
+
+
+class VariantPanelController:
+    """Chooses what the table shows, and gives it the rows that the texts do not need."""
+
+    def __init__(self, screen: MainScreen, note: TableNote, warning: MismatchBar) -> None:
+        self._screen = screen
+        self._note = note
+        self._warning = warning
+
+    def action_choose_kernel(self) -> None:
+        """Asks for a kernel and a target, and shows only their variants."""
+        screen = self._screen
+        counts = scope_counts(screen.workspace.variants)
+
+        def choose(scope: Scope | None) -> None:
+            if scope is not None:
+                screen.table.choose(scope)
+                screen.table.display = True
+                screen.table.focus()
+
+        screen.app.push_screen(ChooseKernelScreen(counts, screen.table.model.scope), choose)
+
+    def action_show_constants(self) -> None:
+        """Shows the columns that are equal in all rows."""
+        self._screen.table.action_constants()
+
+    def action_compare_in_scope(self) -> None:
+        """Compares the most telling pair of the variants in the table."""
+        table = self._screen.table
+        pair = opening_pair(table.matching, table.facts)
+        if pair is not None:
+            self._screen.compare(*pair)
+
+    def pair_changed(self) -> None:
+        """Shows a warning if A and B should not be compared; the table shows the kernel of A and B."""
+        pair, table = self._screen.pair, self._screen.table
+        self._warning.show(pair.comparison.mismatch)
+        if pair.a not in table.model.scope and pair.b not in table.model.scope:
+            table.choose(scope_of(pair.a, pair.b))
+        self._screen.call_after_refresh(self.fit)
+
+    def arranged(self) -> None:
+        """Updates the line below the table and its height."""
+        self._note.update()
+        self.fit()
+
+    def fit(self) -> None:
+        """Gives the table the rows that are empty below the texts, and takes back the others."""
+        table, texts = self._screen.table, self._screen.texts
+        if not table.display or not texts.size.height:
+            return
+        wanted = table.line_count() + HEADING
+        own = min(wanted, self._default_height())
+        free = table.size.height + texts.size.height - own - HEADING - texts.line_count()
+        table.styles.max_height = min(wanted, own + free) if free > 0 and wanted > own else None
+
+    def _default_height(self) -> int:
+        """The height that the style sheet allows the table, in lines."""
+        table = self._screen.table
+        limit = table.styles.base.max_height
+        if limit is None:
+            return table.size.height
+        share = self._screen.app.size.height / 100 if limit.is_percent else 1
+        return int(limit.value * share)

@@ -1,0 +1,133 @@
+"""A dialog that chooses a kernel and a target: the table then shows only their variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.strip import Strip
+from textual.widgets import Input
+
+from irscope.model.text import display_line, pluralize
+from irscope.tui.paint import fitted
+from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.table_painter import cell
+from irscope.workspace import Scope, ScopeCount
+
+# A blank, the sign of the cursor, a blank.
+_LEAD = 3
+
+
+class ScopeView(LineView):
+    """The kernels and targets, each with its number of variants."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"scope--failed"}
+
+    class Chosen(Message):
+        """The user chose the line under the cursor."""
+
+    def __init__(self, counts: Sequence[ScopeCount], current: Scope) -> None:
+        super().__init__()
+        self._all = counts
+        self.shown: Sequence[ScopeCount] = counts
+        self._current = current
+
+    def on_mount(self) -> None:
+        """Puts the cursor on what is chosen now."""
+        self.lines_changed()
+        self.cursor = next((i for i, one in enumerate(self.shown) if one.scope == self._current), 0)
+
+    def filter(self, query: str) -> None:
+        """Shows the kernels and targets that contain every word, in any case."""
+        words = query.lower().split()
+        self.shown = [one for one in self._all if all(word in str(one.scope).lower() for word in words)]
+        self.lines_changed()
+        self.refresh()
+
+    def line_count(self) -> int:
+        """The number of kernels and targets."""
+        return len(self.shown)
+
+    def draw_heading(self, width: int) -> Strip:
+        """The titles of the columns."""
+        count = "" if len(self.shown) == len(self._all) else f" ({len(self.shown)} of {len(self._all)})"
+        return self.bar(f"   Kernel and target{count}".ljust(max(width - 12, 0)) + "variants", width)
+
+    def draw_line(self, index: int, width: int) -> Strip:
+        """A kernel and a target."""
+        one = self.shown[index]
+        base = self.style("row--cursor") if index == self.cursor else self.base
+        failed = f"  {one.failed:,} failed" if one.failed else ""
+        number = f"{one.variants:,}"
+        sign = ">" if index == self.cursor else "*" if one.scope == self._current else " "
+        room = max(width - _LEAD - len(failed) - 10, 1)
+        segments = [
+            Segment(f" {sign} {cell(display_line(str(one.scope)), room, right=False)}", base),
+            Segment(failed, base + self.ink("scope--failed")),
+            Segment(f"{number:>9}", base),
+        ]
+        return Strip(fitted(segments, width, base), width)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses the line."""
+        super().on_click(event)
+        if event.y:
+            self.post_message(self.Chosen())
+
+
+class ChooseKernelScreen(ModalScreen[Scope | None]):
+    """Returns what the user chose; None if nothing. Typing filters the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel", show=False),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "page(1)", "Page down", show=False, priority=True),
+        Binding("pageup", "page(-1)", "Page up", show=False, priority=True),
+    ]
+
+    def __init__(self, counts: Sequence[ScopeCount], current: Scope) -> None:
+        super().__init__()
+        self._view = ScopeView(counts, current)
+        self._total = counts[0].variants if counts else 0
+
+    def compose(self) -> ComposeResult:
+        """The filter and the list."""
+        placeholder = f"type to filter, Enter shows these of {pluralize(self._total, 'variant')}"
+        with Vertical():
+            yield Input(placeholder=placeholder, compact=True)
+            yield self._view
+
+    def on_mount(self) -> None:
+        """Focuses the filter; the arrows move in the list."""
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _filter(self, message: Input.Changed) -> None:
+        self._view.filter(message.value)
+
+    @on(Input.Submitted)
+    @on(ScopeView.Chosen)
+    def _choose(self) -> None:
+        shown = self._view.shown
+        if shown:
+            self.dismiss(shown[self._view.cursor].scope)
+
+    def action_move(self, step: int) -> None:
+        """Moves in the list."""
+        self._view.cursor += step
+
+    def action_page(self, step: int) -> None:
+        """Moves by a page in the list."""
+        self._view.cursor += step * max(self._view.page_lines - 1, 1)
+
+    def action_cancel(self) -> None:
+        """Closes the dialog; the table stays as it is."""
+        self.dismiss(None)

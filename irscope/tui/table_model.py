@@ -1,0 +1,167 @@
+"""What the table of variants shows: columns, rows and cells, before any drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from irscope.model import Variant
+from irscope.workspace import (
+    UNMEASURED,
+    Column,
+    ColumnSummary,
+    Fact,
+    FactTable,
+    Folding,
+    Scope,
+    TableRow,
+    Workspace,
+    columns,
+    constants_text,
+    equal_text,
+    joined_values,
+    kinds_for,
+    matching,
+    rows,
+    shown_columns,
+    sorted_variants,
+    summarize_column,
+)
+
+# Longer cells are cut; the status line has them in full.
+MAX_CELL = 40
+# So many folded groups determine the width of a column.
+_MEASURED_GROUPS = 20
+
+
+class TableModel:
+    """The variants of the chosen kernel and target, sorted, filtered and folded."""
+
+    def __init__(self) -> None:
+        self.facts = FactTable()
+        self.scope = Scope()
+        self.folding = Folding()
+        self.constants = False
+        self.query = ""
+        self.sort: tuple[str, bool] | None = None  # the name of a column, descending
+        self.a: Variant | None = None
+        self.all: list[Variant] = []  # every variant, in the chosen order
+        self.matching: list[Variant] = []
+        self.rows: list[TableRow] = []
+        self.columns: Sequence[Column] = ()
+        self.summaries: Sequence[ColumnSummary] = ()
+        self.shown: list[int] = []
+        self.widths: dict[int, int] = {}
+        self._longest: dict[int, int] = {}  # the longest cell of each column
+        self._workspace: Workspace | None = None
+        self._scoped: list[Variant] = []
+
+    def load(self, workspace: Workspace, stored: Mapping[int, Mapping[str, Fact]]) -> None:
+        """Takes the variants of a capture and the facts that it stores."""
+        self._workspace = workspace
+        self.all = list(workspace.variants)
+        for variant in self.all:
+            if variant.id in stored:
+                self.facts.add(variant, stored[variant.id])
+        if not any(variant in self.scope for variant in self.all):
+            self.scope = Scope()
+        self.refresh()
+
+    def replace(self, workspace: Workspace, ids: Collection[int]) -> None:
+        """Takes variants that changed."""
+        fresh = {variant.id: workspace.by_id(variant.id) for variant in self.all if variant.id in ids}
+        for id_ in fresh:
+            self.facts.remove(id_)
+        self.all = [fresh.get(variant.id, variant) for variant in self.all]
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Determines the columns and the rows again, after variants, facts or the scope changed."""
+        workspace = self._workspace
+        if workspace is None:
+            return
+        self._scoped = [variant for variant in self.all if variant in self.scope]
+        backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
+        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
+        self.columns = columns(
+            self._scoped, kinds, self.facts, workspace.in_progress, workspace.age, lambda: self.a
+        )
+        self._longest.clear()
+        self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Sorts, filters and folds the rows, and determines which columns are shown, and their widths."""
+        by = self.column_named(self.sort[0]) if self.sort else None
+        if self.sort and by is not None:
+            self.all = sorted_variants(self.all, by, self.sort[1])
+            self._scoped = [variant for variant in self.all if variant in self.scope]
+        self.matching = matching(self.query, self.columns, self._scoped, self.summaries)
+        self.rows = rows(self.matching, self.facts, self.folding)
+        self.shown = shown_columns(self.columns, self.summaries, len(self._scoped), self.constants)
+        groups = [row for row in self.rows if row.equal][:_MEASURED_GROUPS]
+        self.widths = {place: self._width(place, groups) for place in self.shown}
+
+    def _width(self, place: int, groups: Sequence[TableRow]) -> int:
+        """The width of a column: of its title and its longest cell."""
+        column = self.columns[place]
+        if place not in self._longest:
+            counts = self.summaries[place].counts
+            texts = counts if column.fact is None else map(column.write, counts)
+            self._longest[place] = max((len(str(text)) for text in texts), default=1)
+        grouped = (len(self.cell(row, column)) for row in groups) if column.fact is None else ()
+        return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
+
+    def column_named(self, name: str) -> Column | None:
+        """A column by its name; None if there is none."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def index_of(self, variant: int) -> int | None:
+        """The row that has the variant with this id; None if it is hidden."""
+        found = (i for i, row in enumerate(self.rows) if any(v.id == variant for v in row.variants))
+        return next(found, None)
+
+    def cell(self, row: TableRow, column: Column) -> str:
+        """The text of a cell: of a folded row, all values of its variants."""
+        variant = row.variant
+        if column.name == "state" and row.equal:
+            return equal_text(row.equal)
+        if column.fact is None:
+            return (row.equal and joined_values(row.equal, column.name)) or column.text(variant)
+        measured = variant.id in self.facts or variant.failure is not None
+        return column.text(variant) if measured else UNMEASURED
+
+    def problem(self, variant: Variant) -> str:
+        """Why a variant has no facts to compare: its error, or how far its compilation is; "" if it has."""
+        workspace = self._workspace
+        if workspace is not None and variant.id in workspace.in_progress:
+            return workspace.in_progress.status(variant.id)
+        return self.facts.problem(variant)
+
+    def mark(self, place: int, variant: Variant) -> str:
+        """`best` or `worst` if the value of a variant is that of its column; else ""."""
+        if variant.id not in self.facts:
+            return ""
+        column = self.columns[place]
+        return self.summaries[place].mark(column, column.value(variant)) if column.fact else ""
+
+    @property
+    def duplicates_folded(self) -> int:
+        """How many variants are folded into the row of an equal one."""
+        return len(self.matching) - len(self.rows)
+
+    @property
+    def count_text(self) -> str:
+        """How many variants are shown of how many: `3 of 10 match warps=8  matmul_kernel cuda:90`."""
+        parts = []
+        if self.query:
+            parts.append(f"{len(self.matching):,} of {len(self._scoped):,} match {self.query}")
+        if self.scope != Scope():
+            parts.append(f"{self.scope}: {len(self._scoped):,} of {len(self.all):,} variants")
+        if self.duplicates_folded:
+            parts.append(f"{self.duplicates_folded:,} equal folded")
+        return ", ".join(parts)
+
+    @property
+    def constants_text(self) -> str:
+        """What the variants have in common; "" while these columns are shown too."""
+        return "" if self.constants else constants_text(self.columns, self.summaries, len(self._scoped))

@@ -1,0 +1,68 @@
+"""The kernels and targets of a capture, to choose what the table shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irscope.model import Variant
+from irscope.model.text import one_line
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A kernel and a target; None: all of them."""
+
+    kernel: str | None = None
+    target: str | None = None
+
+    def __contains__(self, variant: Variant) -> bool:
+        return self.kernel in (None, variant.kernel.name) and self.target in (None, str(variant.target))
+
+    def __str__(self) -> str:
+        """The scope in one line: `matmul_kernel cuda:90`."""
+        if self.kernel is None:
+            return "all kernels" if self.target is None else f"all kernels {self.target}"
+        return one_line(self.kernel if self.target is None else f"{self.kernel} {self.target}")
+
+
+@dataclass(frozen=True)
+class ScopeCount:
+    """A scope, and how many variants it has: in all, and failed."""
+
+    scope: Scope
+    variants: int
+    failed: int
+
+
+def scope_counts(variants: Sequence[Variant]) -> list[ScopeCount]:
+    """Everything that can be chosen: all, then each kernel with its targets, in the order of the capture."""
+    if not variants:
+        return []
+    found: dict[Scope, list[int]] = {}
+    targets = {str(variant.target) for variant in variants}
+    several = len({variant.kernel.name for variant in variants}) > 1
+    pairs = dict.fromkeys((variant.kernel.name, str(variant.target)) for variant in variants)
+    order = [Scope()]
+    if several and len(targets) > 1:
+        order += [Scope(None, target) for target in dict.fromkeys(target for _, target in pairs)]
+    for kernel in dict.fromkeys(name for name, _ in pairs):
+        own = [target for name, target in pairs if name == kernel]
+        order += [Scope(kernel)] if len(own) > 1 else []
+        order += [Scope(kernel, target) for target in own]
+    found = {scope: [0, 0] for scope in order}
+    for variant in variants:
+        kernel, target = variant.kernel.name, str(variant.target)
+        for scope in (Scope(), Scope(None, target), Scope(kernel), Scope(kernel, target)):
+            if scope in found:
+                found[scope][0] += 1
+                found[scope][1] += variant.failure is not None
+    return [ScopeCount(scope, *counts) for scope, counts in found.items()]
+
+
+def scope_of(a: Variant, b: Variant) -> Scope:
+    """The kernel and target that two variants share; of what they do not share, all."""
+    return Scope(
+        a.kernel.name if a.kernel.name == b.kernel.name else None,
+        str(a.target) if a.target == b.target else None,
+    )

@@ -1,0 +1,272 @@
+"""The columns of the table of variants: which vary, which come first, and what all variants have in common.
+
+num_warps  Regs  Occupancy  Differs in       the columns that vary, most telling first
+all: num_stages=3, target cuda:90, Stack 0   `constants_text` lists the others
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irscope.facts.fact import FactKind, FactValue
+from irscope.facts.spills import IMPROVED_BY_SPILLS
+from irscope.model import Status, Value, Variant, format_value
+from irscope.workspace.equal_variants import state
+from irscope.workspace.fact_table import FactTable
+from irscope.workspace.first_difference import first_difference
+from irscope.workspace.in_progress import InProgress
+
+# For sorting: numbers, then text, then unknown values.
+SortKey = tuple[int, float, str]
+
+UNKNOWN_KEY: SortKey = (2, 0.0, "")
+_ZERO: SortKey = (0, 0.0, "")
+# The cell of a fact that is still to be measured.
+UNMEASURED = "·"
+# A value is marked if at most one in this many variants has it.
+_RARE = 4
+# Every table has Triton's options, so their columns have short titles.
+_SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
+# The facts of most interest come first: before the stage that differs, then after it. Those of least interest
+# come last: the time and size of each stage. The column `state` shows the others.
+_BEFORE = ("ms", "registers", "stack", "occupancy")
+_AFTER = (
+    "shared", "load_width", "matrix", "conversions", "pipeline_depth", "loop_instructions", "loop_spills",
+    "instructions", "limiter", "store_width", "seconds",
+)  # fmt: skip
+_LAST = ("_seconds", "_size", "_key")
+_IN_STATE = ("launchable", "code")
+# The names of the columns that are neither a fact nor a config value.
+NUMBER, STATE, DIFFERS = "#", "state", "differs"
+_ALWAYS = (NUMBER, DIFFERS)
+_VERSIONS = ("triton", "source")
+_NOUNS = ("kernel", "target", *_VERSIONS)
+
+ColumnValue = FactValue | Value
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: a heading, and a value for each variant.
+
+    `name` is the full name of the fact or option, `fact` its kind if it is a fact. `values` returns the
+    values of variants, None if unknown; `write` makes text of one.
+    """
+
+    title: str
+    name: str
+    values: Callable[[Sequence[Variant]], Sequence[ColumnValue]]
+    write: Callable[[ColumnValue], str] = lambda value: "" if value is None else str(value)
+    numeric: bool = False
+    fact: FactKind | None = None
+
+    def value(self, variant: Variant) -> ColumnValue:
+        """The value of one variant; None if it is unknown."""
+        return self.values((variant,))[0]
+
+    def text(self, variant: Variant) -> str:
+        """The cell of a variant, without a mark; "" if the value is unknown."""
+        return self.write(self.value(variant))
+
+    def key(self, variant: Variant) -> SortKey:
+        """Sorts by the value: numbers, then text, then unknown values."""
+        return sort_key(self.value(variant))
+
+    def constant_text(self, value: ColumnValue) -> str:
+        """How the column is written if all variants have this value: `num_ctas=1`, `Stack 0 B`."""
+        if self.fact is not None:
+            return " ".join(filter(None, (self.fact.title, self.write(value), self.fact.abbreviated_unit)))
+        return f"{self.name} {value}" if self.name in _NOUNS else f"{self.name}={value}"
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a column has in a table: how many variants have each value.
+
+    `unknown` is how many variants that compiled and were measured have none. `ranked` counts only the
+    values that can be the best or the worst: those of variants that can be launched, and without those
+    that spilling improves.
+    """
+
+    counts: Mapping[ColumnValue, int]
+    unknown: int = 0
+    ranked: Mapping[ColumnValue, int] = field(default_factory=dict)
+
+    def constant(self, variants: int) -> bool:
+        """Whether all of so many variants have the same value, or none of them has a known one."""
+        return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
+
+    def mark(self, column: Column, value: ColumnValue) -> str:
+        """`best` or `worst` if few variants have this value and others have another; "" if not."""
+        better = column.fact.better if column.fact else ""
+        numbers = [number for number in self.ranked if isinstance(number, int | float)]
+        if not better or not isinstance(value, int | float) or len(numbers) < 2:
+            return ""
+        if self.ranked.get(value, 0) > max(1, sum(self.ranked.values()) // _RARE):
+            return ""
+        low, high = min(numbers), max(numbers)
+        best, worst = (low, high) if better == "low" else (high, low)
+        return "best" if value == best else "worst" if value == worst else ""
+
+
+def columns(
+    variants: Sequence[Variant],
+    kinds: Sequence[FactKind],
+    facts: FactTable,
+    in_progress: InProgress,
+    age: Callable[[Variant], str] = lambda _: "",
+    a: Callable[[], Variant | None] = lambda: None,
+) -> list[Column]:
+    """The columns for `variants`, most telling first: number, what was chosen, facts, state.
+
+    `facts` and `in_progress` may change later. `age` is how old a variant's source is, `a` the variant
+    that the others are compared with.
+    """
+    before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
+    after = [kind for name in _AFTER for kind in kinds if kind.name == name]
+    rest = [k for k in kinds if k not in before and k not in after and k.name not in _IN_STATE]
+    rest.sort(key=lambda kind: kind.name.endswith(_LAST))
+    return [
+        Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
+        *_chosen(variants, age),
+        *(_fact(kind, facts) for kind in before),
+        _per_variant("Differs in", DIFFERS, lambda variant: first_difference(a(), variant)),
+        _per_variant("state", STATE, lambda variant: state(variant, facts, in_progress)),
+        *(_fact(kind, facts) for kind in (*after, *rest)),
+    ]
+
+
+def summarize_column(column: Column, variants: Sequence[Variant], facts: FactTable) -> ColumnSummary:
+    """What a column has for these variants."""
+    values = column.values(variants)
+    if column.fact is None:
+        counts: Counter[ColumnValue] = Counter(map(column.write, values))
+        return ColumnSummary(counts, counts.pop("", 0))
+    every = Counter(values)
+    missing = every.pop(None, 0)
+    without = (
+        sum(variant.failure is not None or variant.id not in facts for variant in variants) if missing else 0
+    )
+    unknown = max(missing - without, 0)
+    if not column.fact.better or len(every) < 2:
+        return ColumnSummary(every, unknown)
+    excluded = facts.with_problem | (facts.spilling if column.fact in IMPROVED_BY_SPILLS else frozenset())
+    if not excluded:
+        return ColumnSummary(every, unknown, every)
+    ranked = Counter(v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded)
+    del ranked[None]
+    return ColumnSummary(every, unknown, ranked)
+
+
+def shown_columns(
+    columns: Sequence[Column], summaries: Sequence[ColumnSummary], variants: int, constants: bool = False
+) -> list[int]:
+    """The places of the columns to show: those that vary, and the constant ones if `constants`.
+
+    The state is shown if some variants have equal machine code; problems have their own text in the row.
+    If nothing varies (one variant), all columns are shown that say something.
+    """
+    found = []
+    for place, (column, summary) in enumerate(zip(columns, summaries, strict=True)):
+        if column.name == STATE:
+            if any(str(text).startswith("=") for text in summary.counts):
+                found.append(place)
+        elif column.name in _ALWAYS or not summary.constant(variants):
+            if informative(column, summary):
+                found.append(place)
+        elif constants and informative(column, summary):
+            found.append(place)
+    return found
+
+
+def informative(column: Column, summary: ColumnSummary) -> bool:
+    """Whether a column says something: a fact must be known and not 0 or absent for some variant.
+
+    A stack of 0 is informative, because registers without it mislead.
+    """
+    if column.fact is None:
+        return True
+    absent = column.fact.absent
+    empty = () if column.fact.name == "stack" else (0, absent, "none")
+    return any(value not in empty for value in summary.counts)
+
+
+def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary], variants: int) -> str:
+    """What all variants have in common: `all: num_ctas=1, target cuda:90, Stack 0`; "" if nothing."""
+    parts: list[tuple[int, str]] = []
+    for column, summary in zip(columns, summaries, strict=True):
+        if column.name in (STATE, *_ALWAYS) or not summary.constant(variants) or not summary.counts:
+            continue
+        if informative(column, summary):
+            # What was chosen first, then what came out of it; the versions, which rarely matter, last.
+            rank = 3 if column.name in _VERSIONS else 2 if column.fact else 1 if column.name in _NOUNS else 0
+            parts.append((rank, column.constant_text(next(iter(summary.counts)))))
+    texts = [text for _, text in sorted(parts, key=lambda part: part[0])]
+    return f"all: {', '.join(texts)}" if texts else ""
+
+
+def sort_key(value: ColumnValue) -> SortKey:
+    """Sorts numbers, then text, then unknown values."""
+    if value is None:
+        return UNKNOWN_KEY
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
+
+
+def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
+    """What was chosen for each variant: kernel, target, versions, config values, argument types."""
+    settings = {variant.id: variant.settings for variant in variants}
+    names = dict.fromkeys(name for chosen in settings.values() for name in chosen)
+    found = [
+        _per_variant("kernel", "kernel", lambda variant: variant.kernel.name),
+        _per_variant("target", "target", lambda variant: str(variant.target)),
+        _per_variant("triton", "triton", lambda variant: variant.toolchain.versions.get("triton", "?")),
+        _per_variant("source", "source", age),
+        *(_setting(name, settings) for name in names),
+    ]
+    specializations = {variant.specialization for variant in variants}
+    if len(specializations) > 1:
+        arguments = dict.fromkeys(one.name for arguments in specializations for one in arguments)
+        found += [_argument(name) for name in arguments if name not in names]
+    return found
+
+
+def _per_variant(title: str, name: str, text: Callable[[Variant], str]) -> Column:
+    return Column(title, name, lambda some: [text(variant) for variant in some])
+
+
+def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
+    def values(some: Sequence[Variant]) -> Sequence[ColumnValue]:
+        own = [settings.get(variant.id) or variant.settings for variant in some]
+        return [_known(chosen[name]) if name in chosen else None for chosen in own]
+
+    numeric = not any(isinstance(chosen.get(name), str) for chosen in settings.values())
+    return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric)
+
+
+def _known(value: Value) -> ColumnValue:
+    """A config value; None is a value too, and not an unknown one."""
+    return "None" if value is None else value
+
+
+def _setting_text(value: ColumnValue) -> str:
+    if value is None or isinstance(value, Status):
+        return ""
+    return "None" if value == "None" else format_value(value)
+
+
+def _argument(name: str) -> Column:
+    def text(variant: Variant) -> str:
+        return next((str(argument) for argument in variant.specialization if argument.name == name), "")
+
+    return _per_variant(name, name, text)
+
+
+def _fact(kind: FactKind, facts: FactTable) -> Column:
+    def write(value: ColumnValue) -> str:
+        return kind.format(value) if isinstance(value, int | float | str | Status) else ""
+
+    return Column(
+        kind.heading, kind.name, lambda some: facts.column(kind.name, some), write, bool(kind.unit), kind
+    )
