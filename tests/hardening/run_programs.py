@@ -182,4 +182,5 @@ def _outcome(
     )  # fmt: skip
     error = _OWN_LINES.sub("", done.stderr.decode(errors="replace"))
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    return done.stdout, re.sub(r"0x[0-9a-f]+|refcount : \d+", "*", error), code
+    output = re.sub(rb"0x[0-9a-f]{6,}", b"*", done.stdout)
+    return output, re.sub(r"0x[0-9a-f]+|refcount : \d+", "*", error), code
