@@ -101,6 +101,7 @@ def kill(case: Killed, words: list[str], folder: Path) -> Killed:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # no terminal: the signal reaches only irscope
+            preexec_fn=heed_signals,  # noqa: PLW1509 - no threads here
         )
         while case.written and process.poll() is None and _written(capture) < case.written:
             time.sleep(0.02)
@@ -119,6 +120,12 @@ def kill(case: Killed, words: list[str], folder: Path) -> Killed:
     names = {path.name for path in folder.iterdir()}
     assert names <= {"product.irscope", "product.py", "tmp", "cache", "__pycache__"}, names
     return case
+
+
+def heed_signals() -> None:
+    """Undoes what nohup and shells do to background jobs."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _written(path: Path) -> int:

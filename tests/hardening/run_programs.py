@@ -106,7 +106,11 @@ SHADOWS = (
     "platformdirs", "pygments", "select", "string", "copy", "types", "subprocess", "pathlib", "logging",
 )  # fmt: skip
 _CLOSING, _MULTIPROCESSING = {"close_range", "close_each"}, {"spawn", "forkserver", "fork_pool"}
-_OWN_LINES = re.compile(r"^irscope: .*\n", re.MULTILINE)
+# irscope's messages, and its frames in what faulthandler prints, which nothing can hide.
+_OWN_LINES = re.compile(
+    r"^(irscope: .*|  File \".*/irscope/(capturing|toolchain)/.*, line \d+ in \w+|  File \".*/irscope/toolchain/child_process.py\", line \d+ in <module>)\n",
+    re.MULTILINE,
+)
 
 
 def as_plain_python(rng: random.Random, folder: Path) -> None:
@@ -178,4 +182,5 @@ def _outcome(
     )  # fmt: skip
     error = _OWN_LINES.sub("", done.stderr.decode(errors="replace"))
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    return done.stdout, re.sub(r"0x[0-9a-f]+|refcount : \d+", "*", error), code
+    output = re.sub(rb"0x[0-9a-f]{6,}", b"*", done.stdout)
+    return output, re.sub(r"0x[0-9a-f]+|refcount : \d+", "*", error), code

@@ -14,6 +14,7 @@ import pytest
 from irscope.capturing.record.shadowed_modules import ShadowedModules
 from tests.conftest import Irscope
 from tests.hardening.leftovers import nothing_left
+from tests.hardening.parent_kills import heed_signals
 from tests.hardening.run_programs import check_program
 from tests.hardening.worker_faults import check_mix, kernel_file
 
@@ -62,7 +63,7 @@ def test_a_hanging_ptxas_ends_with_irscope(tmp_path: Path, number: signal.Signal
         process = subprocess.Popen(
             [sys.executable, "-m", "irscope", *words, "-o", str(tmp_path / "k.irscope"), "-j", "1"],
             env=environment | {f"TRITON_{name}_PATH": str(ptxas) for name in ("PTXAS", "PTXAS_BLACKWELL")},
-            start_new_session=True,
+            start_new_session=True, preexec_fn=heed_signals,  # noqa: PLW1509
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while not started.exists():
@@ -81,7 +82,7 @@ def test_the_program_of_a_killed_run_ends(tmp_path: Path):
         with nothing_left(folder) as environment:
             process = subprocess.Popen(
                 [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", str(tmp_path / "waits.py")],
-                env=environment, cwd=folder, start_new_session=True,
+                env=environment, cwd=folder, start_new_session=True, preexec_fn=heed_signals,  # noqa: PLW1509
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             assert process.stdout is not None
