@@ -26,12 +26,12 @@ _GRACE = 2.0
 
 
 class End(Enum):
-    """Why a session ended: the websocket's close code, and the text that the page shows."""
+    """Why a session ended: the websocket's close code, and what the page says (123 bytes at most)."""
 
     QUIT = 4000, "You quit the app."
     FAILED = 4001, "The app ended with an error, which the server printed."
     IDLE = 4002, "The session ended because nothing was typed for too long."
-    FULL = 4003, "All sessions are in use."
+    FULL = 4003, "All sessions are in use. Close another page, or start the server with a larger --sessions."
     STOPPED = 4004, "The server was stopped."
     MALFORMED = 4005, "The server refused a message."
     LOST = 1000, ""
