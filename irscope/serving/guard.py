@@ -7,6 +7,7 @@ sandbox for hostile code, and none runs: opening a capture executes nothing.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -48,7 +49,9 @@ def install(capture: Path) -> None:
     from irscope.workspace.derived_cache import default_folder
 
     own = os.path.realpath(capture)
-    written = [*_real([default_folder(), tempfile.gettempdir(), "/dev/null"])]
+    with contextlib.suppress(OSError):
+        default_folder().mkdir(parents=True, exist_ok=True)  # its parents could not be made later
+    written = _real([default_folder(), tempfile.gettempdir(), "/dev/null"])
     read = [
         *written, own, *(own + suffix for suffix in ("-wal", "-shm", "-journal")),
         *_real([*_libraries(), config_path(), *_SYSTEM]), f"/proc/{os.getpid()}",

@@ -53,13 +53,6 @@ def token_page(refused: bool) -> str:
     return message_page(text, form)
 
 
-def full_page(count: int) -> str:
-    """The page shown if all sessions are in use."""
-    sessions = "The only session is" if count == 1 else f"All {count} sessions are"
-    text = f"{sessions} in use. Close the app in another tab, or start the server with a larger --sessions."
-    return message_page(text, '<p><a href="./">Try again</a></p>')
-
-
 def redirect_page() -> str:
     """A page that opens the app from our own site, because a browser sends our cookie only then."""
     head = '<meta http-equiv="refresh" content="0; url=./">'

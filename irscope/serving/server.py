@@ -23,8 +23,8 @@ from irscope.serving.session import End, Session, first_of, read_input
 
 _STATIC = Path(__file__).with_name("static")
 _TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-# A page that is reloaded needs the session that its websocket has not left yet.
-_WAIT_FOR_SESSION = 4.0
+# A page that is reloaded needs the session that its last websocket has just left.
+_WAIT_FOR_SESSION = 6.0
 _HEARTBEAT = 20.0
 _SHUTDOWN = 10.0
 _YEAR = 365 * 86400
@@ -88,9 +88,6 @@ class Server:
             return self._move_token(request, given)
         if not self._access.is_valid(request.cookies.get(self._cookie)):
             return _answer(pages.token_page(refused=False), 403)
-        if not await self._take_session():
-            return _answer(pages.full_page(self._options.sessions), 503)
-        self._free.release()
         return _answer(pages.app_page(self._options.capture.name))
 
     def _move_token(self, request: Any, given: str) -> Any:

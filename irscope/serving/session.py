@@ -22,15 +22,16 @@ from typing import Any
 from irscope.serving import packets, policy
 
 _MAX_ERRORS = 4000
+_GRACE = 2.0
 
 
 class End(Enum):
-    """Why a session ended: the websocket's close code, and the text that the page shows."""
+    """Why a session ended: the websocket's close code, and what the page says (123 bytes at most)."""
 
     QUIT = 4000, "You quit the app."
     FAILED = 4001, "The app ended with an error, which the server printed."
     IDLE = 4002, "The session ended because nothing was typed for too long."
-    FULL = 4003, "All sessions are in use."
+    FULL = 4003, "All sessions are in use. Close another page, or start the server with a larger --sessions."
     STOPPED = 4004, "The server was stopped."
     MALFORMED = 4005, "The server refused a message."
     LOST = 1000, ""
@@ -59,11 +60,21 @@ class Session:
         return cls(process, *streams)
 
     async def close(self) -> None:
-        """Kills the app and whatever it started. It has nothing to save, and writes its cache atomically."""
+        """Ends the app, which then stores what it derived; kills it, and whatever it started, after 2 s."""
+        self._stdin.close()
+        read = asyncio.ensure_future(self._discard_output())  # it cannot end while it waits for a reader
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _GRACE)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._stdin.close()
         await self._process.wait()
+        await asyncio.wait([read], timeout=1)
+
+    async def _discard_output(self) -> None:
+        """Reads stdout to its end, which closes the pipe."""
+        with contextlib.suppress(OSError, ValueError):
+            while await self._stdout.read(1 << 16):
+                pass
 
     async def errors(self) -> str:
         """The end of what the app printed to stderr, once it has ended."""

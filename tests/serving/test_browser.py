@@ -135,6 +135,18 @@ def test_a_page_says_why_it_ended_and_starts_again(browser: Any, served: Served,
     shown.context.close()
 
 
+def test_the_only_session_survives_a_reload_and_a_second_page_says_so(browser: Any, capture: Path):
+    served = Served(capture, sessions=1)
+    shown = Shown(browser, served)
+    shown.page.reload()
+    shown.wait_for_app()
+    other = shown.context.new_page()
+    other.goto(f"http://127.0.0.1:{served.port}/")
+    other.wait_for_selector("text=All sessions are in use.")
+    shown.context.close()
+    served.stop()
+
+
 def test_a_page_connects_again(browser: Any, served: Served):
     routes: list[Any] = []
     shown = Shown(browser, served, routes)

@@ -127,12 +127,10 @@ def test_a_malformed_message_or_a_silent_user_ends_the_session(capture: Path):
     assert app_processes(capture) == {}
 
 
-def test_a_page_says_that_all_sessions_are_in_use(capture: Path, monkeypatch: pytest.MonkeyPatch):
+def test_no_more_sessions_than_allowed(capture: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server_module, "_WAIT_FOR_SESSION", 0.1)
     served = Served(capture, sessions=1)
     first = served.websocket()
-    status, _, body = served.get("/", Cookie=served.cookie)
-    assert (status, "The only session is in use" in body) == (503, True)
     assert served.websocket().close_code() == End.FULL.value[0]
     served.stop()
     assert first.close_code() == End.STOPPED.value[0]
@@ -163,3 +161,28 @@ def test_no_process_is_left_when_the_server_ends(capture: Path, number: signal.S
     process.stdout.close()
     wait_until_none_left(own)
     assert process.returncode == (-9 if number is signal.SIGKILL else 0)
+
+
+@pytest.mark.slow
+def test_without_a_token_on_a_public_address_there_is_a_warning(capture: Path):
+    command = [
+        sys.executable,
+        "-m",
+        "irscope",
+        "serve",
+        str(capture),
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+        "--no-token",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    process.terminate()
+    _, errors = process.communicate(timeout=20)
+    assert "token" not in url
+    assert (
+        errors == f"irscope: without a token, everyone who can reach {url.rstrip('/')} can see the capture\n"
+    )
