@@ -65,8 +65,8 @@ def _correct_matches_and_compare_operands(
 ) -> dict[int, Change]:
     """Updates `matches` in place, then compares operands: left operation -> change.
 
-    Without `lines`, operations that moved are not looked for. All of it needs the definitions of the
-    operands, which are large and freed on return.
+    Without `lines`, operations that moved are not looked for. The definitions of all operands, which are
+    large, are freed on return.
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
