@@ -317,6 +317,8 @@ TURNED = {
 }
 LEAVE = {"close": Trial(screen, ("C",), becomes(CompareScreen))}
 APP = {
+    "what_if": Trial(messages, right=lambda _, notes: "Nothing can be compiled here" in notes),
+    "toggle_recompile": Trial(messages, right=lambda _, notes: "Only irscope tui FILE.py" in notes),
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
     "app.quit": Trial(lambda pilot: pilot.app.is_running, right=becomes(False)),
