@@ -383,6 +383,8 @@ ASK = {
     "stay": Trial(screen, ("q",), becomes(CompareScreen)),
 }
 APP = {
+    "what_if": Trial(messages, right=lambda _, notes: "Nothing can be compiled here" in notes),
+    "toggle_recompile": Trial(messages, right=lambda _, notes: "Only irscope tui FILE.py" in notes),
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),
     "home": Trial(screen, right=becomes(HomeScreen)),
