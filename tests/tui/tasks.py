@@ -23,6 +23,8 @@ _PATIENCE_SECONDS = 15.0
 _ANSWER_SECONDS = 1.5
 # So long a screen stays as it is if nothing more comes.
 _STILL_SECONDS = 0.4
+# The findings come so long after the last stage was compared.
+_FINDINGS_SECONDS = 0.7
 _POLL_SECONDS = 0.03
 _MOST_ESCAPES = 4
 
@@ -78,8 +80,9 @@ def shows(*patterns: str) -> Seen:
 
 
 def ready(screen: str) -> bool:
-    """Whether the main screen shows two compared variants."""
-    return "? help" in screen and re.search(r"change \d+/\d+", screen) is not None
+    """Whether the main screen shows two variants whose stages are compared."""
+    comparing = "comparing" in screen or re.search(r"\b(ttir|ttgir|llir|ptx) ·", screen)
+    return "? help" in screen and re.search(r"change \d+/\d+", screen) is not None and not comparing
 
 
 def on_main_screen(screen: str) -> bool:
@@ -146,7 +149,7 @@ class Driver:
         """Does a task; the terminal is left as the task leaves it."""
         self._terminal.restart(self._command(capture))
         self._terminal.wait(ready, _PATIENCE_SECONDS)
-        self._settled(lambda _: False)
+        self._settled(lambda _: False, _FINDINGS_SECONDS)
         keys, screen = self._press_all(task)
         if not task.seen(screen):
             return Outcome(task, keys, "the answer is not on screen", screen)
@@ -167,6 +170,8 @@ class Driver:
                     before = screen
                     self._terminal.press(step.key)
                     screen = self._answer(task.seen, before)
+                    if task.leaves:  # ending takes longer than drawing
+                        screen = self._wait_for(task.seen, _ANSWER_SECONDS)
                     if screen == before:
                         break
                 continue
@@ -185,10 +190,10 @@ class Driver:
         self._wait_for(lambda now: now != before or seen(now), _ANSWER_SECONDS)
         return self._settled(seen)
 
-    def _settled(self, seen: Seen) -> str:
+    def _settled(self, seen: Seen, seconds: float = _STILL_SECONDS) -> str:
         """The screen asked for, or one that stays as it is."""
         screen, since = self._terminal.screen(), time.monotonic()
-        while not seen(screen) and time.monotonic() - since < _STILL_SECONDS:
+        while not seen(screen) and time.monotonic() - since < seconds:
             time.sleep(_POLL_SECONDS)
             now = self._terminal.screen()
             since = since if now == screen else time.monotonic()
