@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.model import Variant
@@ -66,8 +66,3 @@ def rows(variants: Sequence[Variant], facts: FactTable, folding: Folding) -> lis
         else:
             found += [TableRow(variant, expanded=place > 0) for place, variant in enumerate(group)]
     return found
-
-
-def duplicated(variants: Sequence[Variant], facts: FactTable) -> Set[int]:
-    """The ids of the first variants of groups of duplicates."""
-    return {first for variant in variants if (first := facts.duplicate_of(variant)) is not None}

@@ -6,7 +6,7 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.table_bars import MismatchBar, TableNote
-from irscope.workspace import Scope, opening_pair, scope_counts, scope_of
+from irscope.workspace import Scope, scope_counts, scope_of
 
 
 class VariantPanelController:
@@ -34,13 +34,6 @@ class VariantPanelController:
         """Shows the columns that are equal in all rows."""
         self._screen.table.action_constants()
 
-    def action_compare_in_scope(self) -> None:
-        """Compares the most telling pair of the variants in the table."""
-        table = self._screen.table
-        pair = opening_pair(table.matching, table.facts)
-        if pair is not None:
-            self._screen.compare(*pair)
-
     def pair_changed(self) -> None:
         """Shows a warning if A and B should not be compared; the table shows the kernel of A and B."""
         pair, table = self._screen.pair, self._screen.table
@@ -51,7 +44,7 @@ class VariantPanelController:
 
     def arranged(self) -> None:
         """Updates the line below the table and its height."""
-        self._note.update()
+        self._note.update(self._screen.table.display)
         self.fit()
 
     def fit(self) -> None:

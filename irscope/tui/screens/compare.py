@@ -359,6 +359,7 @@ class CompareScreen(Screen[None]):
     def action_toggle_variants(self) -> None:
         """Shows or hides the table."""
         self._toggle(self.table)
+        self._panel.arranged()
 
     def _toggle(self, panel: Widget) -> None:
         panel.display = not panel.display

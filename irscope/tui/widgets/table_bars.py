@@ -30,9 +30,9 @@ class TableNote(Bar):
             Label(f" {cell(constants, room, right=False)}", "constants", "screen.show_constants"),
         ]
 
-    def update(self) -> None:
-        """Shows the current state; hidden if there is nothing to say."""
-        self.display = bool(self._model.count_text or self._model.constants_text)
+    def update(self, visible: bool) -> None:
+        """Shows the current state; hidden with the table, and if there is nothing to say."""
+        self.display = visible and bool(self._model.count_text or self._model.constants_text)
         self.refresh()
 
 
