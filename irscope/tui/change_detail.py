@@ -46,7 +46,8 @@ def pieces(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
 
 
 def _content(text: str) -> str:
-    return text[slice(*content_span(text))]
+    """A line without its indentation and address, and with single blanks."""
+    return " ".join(text[slice(*content_span(text))].split())
 
 
 def _changed(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:

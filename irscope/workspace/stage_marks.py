@@ -67,14 +67,18 @@ _LLVM_MATRIX = re.compile(
 # ptxas allocates no more registers per thread. On CDNA, accumulation registers count too; RDNA has none.
 _MOST = {"cuda": 255}
 _CDNA_LANES = 512
+# Parsing a longer stage for its marks would take minutes.
+_MOST_LINES = 200_000
 
 
 def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
-    """The marks of a stage, as far as they can be known.
+    """The marks of a stage, as far as they can be known; none of a stage with more than 200,000 lines.
 
     Takes 10 to 100 ms, and seconds for 50,000 lines. Raises UserError if the capture is damaged.
     """
     if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+        return NO_MARKS
+    if len(workspace.lines(variant, stage)) > _MOST_LINES:
         return NO_MARKS
     document = workspace.document(variant, stage)
     hot = _hot_loop(workspace, variant, stage)
