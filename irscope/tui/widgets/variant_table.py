@@ -301,10 +301,10 @@ class VariantTable(LineView):
         """Draws a row."""
         row, cursor = self.model.rows[index], index == self.cursor
         base = self.style("row--cursor") if cursor else self.base
-        if row.variant.failure is not None:
-            base += self.ink("row--failed")
         if self._compiles(row.variant):
             base += self.ink("row--in-progress")
+        elif self.model.problem(row.variant):
+            base += self.ink("row--failed")
         gutter = f"{'>' if cursor else ' '}{self._letters(row)}{self._sign(row)} "
         segments = table_painter.row_segments(self.model, row, self._column, width, base, gutter, self)
         return Strip(segments, width)
