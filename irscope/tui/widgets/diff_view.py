@@ -47,7 +47,7 @@ class DiffView(LineView):
                 "minimap",
                 "Show or hide the minimap: ~ changes, ! spills, * matrix, ▌ hot loop, ▐ here",
             ),
-            key("R", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
+            key("V", "gauge", "Show or hide the register pressure of each line (SASS, PTX, AMDGCN)"),
             key("enter", "open_fold", "Unfold the lines under the cursor, or show a long change in full"),
         ),
     )
