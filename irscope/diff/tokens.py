@@ -12,8 +12,6 @@ import re
 from functools import cache, lru_cache
 from itertools import accumulate
 
-from rapidfuzz.distance import Indel
-
 from irscope.languages.language_registry import known_languages, language_named
 
 # A stage has a few thousand distinct tokens.
@@ -42,6 +40,8 @@ def changed_spans(left: str, right: str) -> tuple[list[Span], list[Span]]:
     left_spans: list[Span] = []
     right_spans: list[Span] = []
     if left_tokens.keys != right_tokens.keys:
+        from rapidfuzz.distance import Indel  # the app opens without a diff
+
         for op in Indel.opcodes(left_tokens.keys, right_tokens.keys):
             if op.tag != "equal":
                 left_tokens.extend(left_spans, op.src_start, op.src_end)
@@ -56,6 +56,8 @@ def changed_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
     """
     if left == right or (_NO_CONTENT.match(left) and _NO_CONTENT.match(right)):
         return []
+    from rapidfuzz.distance import Indel  # the app opens without a diff
+
     left_tokens, right_tokens = _Tokens(left), _Tokens(right)
     found = []
     start = (0, 0)  # the first tokens after the last equal ones

@@ -16,16 +16,10 @@ from irscope.model import Artifact, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.connection import sidecars
 from irscope.store.encoding import Blob
+from irscope.store.identity import identity, kernel_digest
 from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
-from irscope.store.writer import (
-    CaptureWriter,
-    NewPass,
-    NewVariant,
-    identity,
-    kernel_digest,
-    remove_capture,
-)
+from irscope.store.writer import CaptureWriter, NewPass, NewVariant, remove_capture
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ CREATE TABLE kernel (
 );
 CREATE TABLE variant (
     id INTEGER PRIMARY KEY,
-    identity TEXT NOT NULL UNIQUE,       -- sha256 of what names a variant; writer.identity
+    identity TEXT NOT NULL UNIQUE,       -- sha256 of what names a variant; identity.py
     kernel INTEGER NOT NULL REFERENCES kernel,
     toolchain INTEGER NOT NULL REFERENCES toolchain,
     target TEXT NOT NULL,

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,16 @@ from irscope.model import (
     Benchmark,
     Config,
     Failure,
-    Kernel,
     Launch,
     SourceFunction,
     Target,
     UserError,
-    Variant,
 )
-from irscope.model.environment import environment_of
 from irscope.model.files import cannot_write, output_target, unfinished
 from irscope.store import encoding
 from irscope.store.connection import connect_writer, sidecars
 from irscope.store.encoding import Blob
+from irscope.store.identity import identity, identity_with_environment, joined_digest, kernel_columns
 from irscope.store.output_lock import OutputLock, lock_file
 from irscope.store.reader import CaptureReader
 from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
@@ -155,8 +153,8 @@ class CaptureWriter:
         parameters: tuple[str, ...],
     ) -> int:
         """The id of the kernel with this source and these helpers; adds it if it is new."""
-        columns = _kernel_columns(source, helpers, parameters)
-        digest = _joined_digest(*columns)
+        columns = kernel_columns(source, helpers, parameters)
+        digest = joined_digest(*columns)
         with self._db:
             self._db.execute(
                 "INSERT OR IGNORE INTO kernel (digest, name, source, helpers, parameters)"
@@ -276,33 +274,6 @@ class CaptureWriter:
         return int(self._db.execute(query, parameters).fetchone()[0])
 
 
-def kernel_digest(kernel: Kernel) -> str:
-    """sha256 of the identity of a kernel: its source, the sources of its helpers, its parameters."""
-    columns = _kernel_columns(kernel.source, kernel.helpers, kernel.parameters)
-    return _joined_digest(*columns)
-
-
-def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
-    """sha256 of the identity of a variant: kernel, specialization, config, target, Triton, environment."""
-    specialization = encoding.specialization_to_json(new.specialization)
-    config = encoding.config_to_json(new.config)
-    if isinstance(new, Variant):
-        environment = new.environment
-    else:
-        environment = environment_of(new.cache_key, (name for name, _ in new.config.values))
-    return _identity((kernel_digest, specialization, config, str(new.target), triton_version), environment)
-
-
-def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
-    # An unset environment is not a part, so that variants whose environment is unknown have that identity.
-    more = (encoding.dumps(dict(environment)),) if environment else ()
-    return _joined_digest(*parts, *more)
-
-
-def _joined_digest(*parts: str) -> str:
-    return encoding.digest("\0".join(parts).encode("utf-8", "surrogatepass"))
-
-
 def holds_nothing(path: Path) -> bool:
     """Whether the file is a capture without variants that nobody is writing."""
     if any(leftover.exists() for leftover in sidecars(path)):
@@ -354,17 +325,6 @@ def _create(target: Path) -> None:
         remove_capture(part)
 
 
-def _kernel_columns(
-    source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
-) -> tuple[str, ...]:
-    return (
-        encoding.storable(source.name) or "",
-        encoding.dumps(asdict(source)),
-        encoding.functions_to_json(helpers),
-        encoding.dumps(parameters),
-    )
-
-
 def _upgrade(db: sqlite3.Connection) -> None:
     """Adds the tables that an older version lacks, or all or none of them if the process is killed."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -384,18 +344,6 @@ def _add_environments(db: sqlite3.Connection) -> None:
     for id_, old, *columns in rows:
         # A damaged row keeps its identity; whoever reads the variant reports it.
         with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
-            new = _identity_with_environment(*columns)
+            new = identity_with_environment(*columns)
             if new not in (None, old):
                 db.execute("UPDATE OR IGNORE variant SET identity = ? WHERE id = ?", (new, id_))
-
-
-def _identity_with_environment(
-    digest: str, specialization: str, config: str, target: str, versions: str, cache_key: str
-) -> str | None:
-    """The identity of a variant from its columns; None if its environment is unset or unknown."""
-    names = (name for name, _ in encoding.config_from_json(config).values)
-    environment = environment_of(encoding.strings_from_json(cache_key), names)
-    if not environment:
-        return None
-    triton = encoding.strings_from_json(versions).get("triton", "")
-    return _identity((digest, specialization, config, target, triton), environment)

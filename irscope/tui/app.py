@@ -181,7 +181,7 @@ class IrscopeApp(HomeVisits):
             self.theme = theme
         elif theme:
             problems.append(f"no theme '{theme}'; known: {', '.join(self.available_themes)}")
-        known = {binding.id for group in keys.SECTIONS for binding in group.bindings}
+        known = {binding.id for group in keys.sections() for binding in group.bindings} if keymap else set()
         problems += [f"keys: no action '{action}'" for action in keymap if action not in known]
         problems += keys.conflicts(keymap)
         self.set_keymap({action: pressed for action, pressed in keymap.items() if action in known})

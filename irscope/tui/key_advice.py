@@ -28,7 +28,7 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
     if active is not None:
         return "" if active.enabled else reason(app, active.binding.action)
     pressed = character if character and character.isprintable() else key
-    for group in keys.SECTIONS:
+    for group in keys.sections():
         for binding in group.bindings:
             if any(one.key == key for one in Binding.make_bindings([keys.as_mapped(binding, keymap)])):
                 meaning = binding.tooltip.partition(";")[0].lower()

@@ -1,6 +1,6 @@
 """Every key of the app: the main screen's own, and those that the panels and the other screens declare.
 
-The help, the palette and the docs list SECTIONS. A binding's `id` is the action's name in the config file.
+The help, the palette and the docs list `sections`. A binding's `id` is the action's name in the config file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from irscope.tui.bindings import (
     KeyGroup,
     key,
 )
-from irscope.tui.screens import OVERLAYS, Overlay
+from irscope.tui.screens import OPENING_KEYS, Overlay, overlays
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
@@ -104,7 +104,7 @@ PANELS = KeyGroup(
         *(key(str(n), f"stage({n})", f"Show stage {n}") for n in range(1, 10)),
         key("v", "toggle_variants", "Show or hide the table of variants", "table"),
         key("at", "choose_kernel", "Choose the kernel and target that the table shows", display="@"),
-        *(overlay.OPENED_BY for overlay in OVERLAYS),
+        *OPENING_KEYS,
         key("S", "toggle_source", "Show or hide the Python source next to the stage", "source"),
         key("i", "toggle_findings", "Findings: in one line, in a panel, hidden", "findings"),
         key("z", "zoom", "Show only this panel, or all panels"),
@@ -135,22 +135,24 @@ _MAIN_PANELS: tuple[type[LineView], ...] = (
     VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
 )  # fmt: skip
 
-# The groups in the order of the help.
-SECTIONS: Sequence[KeyGroup] = (
-    COMPARE,
-    *(panel.KEYS for panel in _MAIN_PANELS),
-    LESSON,
-    *(group for overlay in OVERLAYS for group in overlay.KEYS),
-    IN_HOME,
-    LEAVE,
-    READ,
-    MOVE,
-    FIND,
-    EXPORT,
-    PANELS,
-    APP,
-    ASK,
-)
+
+def sections() -> Sequence[KeyGroup]:
+    """The groups of all keys in the order of the help."""
+    return (
+        COMPARE,
+        *(panel.KEYS for panel in _MAIN_PANELS),
+        LESSON,
+        *(group for overlay in overlays() for group in overlay.KEYS),
+        IN_HOME,
+        LEAVE,
+        READ,
+        MOVE,
+        FIND,
+        EXPORT,
+        PANELS,
+        APP,
+        ASK,
+    )
 
 
 def help_groups(screen: Screen[object]) -> list[KeyGroup]:
@@ -158,17 +160,19 @@ def help_groups(screen: Screen[object]) -> list[KeyGroup]:
     first: list[KeyGroup] = []
     if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
         first.append(screen.focused.KEYS)
-    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
+    if isinstance(screen, (*overlays(), ReadingScreen)):
         first += [*screen.KEYS, READ, LEAVE, MOVE, APP]
     else:
         first += [LESSON] if screen.query("#lesson") else []
         first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
-    return list({group.title: group for group in (*first, *SECTIONS)}.values())
+    return list({group.title: group for group in (*first, *sections())}.values())
 
 
 def conflicts(keymap: Mapping[str, str]) -> list[str]:
     """Messages about keys that `keymap` gives to an action while another one active there has them."""
     found: dict[str, None] = {}
+    if not keymap:
+        return []
     for scope in _scopes():
         owners: dict[str, dict[str, None]] = {}
         for binding in scope:
@@ -191,7 +195,7 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
 
     An action runs in the panel that owns it, which gets the focus.
     """
-    if isinstance(screen, (*OVERLAYS, ReadingScreen)):
+    if isinstance(screen, (*overlays(), ReadingScreen)):
         yield from _commands(screen, _own_groups(screen), keymap)
         panels: Sequence[type[LineView]] = screen.PANELS
     elif screen.query("#variants"):
@@ -217,7 +221,7 @@ def _scopes() -> Iterator[Sequence[Binding]]:
     for panel in _MAIN_PANELS:
         yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
     yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
-    for overlay in OVERLAYS:
+    for overlay in overlays():
         own = [binding for group in _own_groups(overlay) for binding in group.bindings]
         yield own
         for panel in overlay.PANELS:

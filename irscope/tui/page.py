@@ -69,7 +69,7 @@ class Page:
         found: list[tuple[int, int]] = []
         first = -1
         for index, row in enumerate(self.rows):
-            if row.change:
+            if row.change is not Change.EQUAL:  # faster than the truth of a flag
                 first = index if first < 0 else first
             elif first >= 0:
                 found.append((first, index))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from irscope.model import Variant
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.workspace import (
     ERROR,
     PYTHON,
-    Comparison,
     Detail,
-    FindingRow,
-    StageDiff,
     Workspace,
     differs_materially,
     failure_lines,
-    finding_rows,
     python_rows,
     python_source,
     rows_at,
@@ -28,6 +25,9 @@ from irscope.workspace import (
     variant_names,
     version_name,
 )
+
+if TYPE_CHECKING:
+    from irscope.workspace import Comparison, FindingRow, StageDiff
 
 EQUAL = "="
 UNKNOWN = "·"
@@ -47,10 +47,11 @@ class PairState:
         self.workspace = workspace
         self.a = a
         self.b = b
-        self.comparison: Comparison = workspace.compare(a, b)
         self.stages = _tabs(workspace, a, b)
         self.notes = {stage: self._initial_note(stage) for stage in self.stages}
         self.keys = {stage: (self._key(a, stage), self._key(b, stage)) for stage in self.stages}
+        # The compared pages of one stage, each with the diff that it shows.
+        self._pages: dict[tuple[str, Detail], tuple[StageDiff, Page]] = {}
 
     def renewed(self) -> PairState:
         """The same pair in its current state; notes are kept if a stage's texts did not change."""
@@ -59,6 +60,11 @@ class PairState:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
                 fresh.notes[stage] = self.notes[stage]
         return fresh
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Everything about how B differs from A, computed when it is asked for."""
+        return self.workspace.compare(self.a, self.b)
 
     @property
     def single(self) -> bool:
@@ -124,6 +130,8 @@ class PairState:
 
         Compares all stages. Raises UserError if one is damaged.
         """
+        from irscope.workspace import finding_rows  # after the first paint
+
         comparison = self.workspace.compare(self.a, self.b)
         return finding_rows(comparison, comparison.findings), len(comparison.main_findings)
 
@@ -137,9 +145,7 @@ class PairState:
             return self._error_page()
         diff = None if self.single else self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
-            left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
-            rows = rows_at(detail, diff.rows, left.lines, right.lines)
-            return Page(left, right, rows, compared=True, raw=detail is Detail.RAW, layouts=diff.layouts)
+            return self._compared_page(stage, detail, diff)
         only = self.only_variant(stage)
         if only is not None:
             return plain_page(side_of(self.workspace, only, stage), None)
@@ -150,6 +156,24 @@ class PairState:
             return plain_page(left, None)
         rows = python_rows(python_source(self.a), python_source(self.b))
         return Page(left, right, rows, compared=True, raw=True)
+
+    def prepare_details(self, stage: str) -> None:
+        """Makes the pages of a stage for every level of detail, so that switching takes no time."""
+        if not self.single and (diff := self.workspace.known_diff(self.a, self.b, stage)) is not None:
+            for detail in Detail:
+                _ = self._compared_page(stage, detail, diff).runs
+
+    def _compared_page(self, stage: str, detail: Detail, diff: StageDiff) -> Page:
+        known = self._pages.get((stage, detail))
+        if known is not None and known[0] is diff:
+            return known[1]
+        left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
+        rows = rows_at(detail, diff.rows, left.lines, right.lines)
+        page = Page(left, right, rows, compared=True, raw=detail is Detail.RAW, layouts=diff.layouts)
+        # Pages of 50,000 lines take MB, and users change the detail of the stage that they are reading.
+        pages = {key: kept for key, kept in self._pages.items() if key[0] == stage}
+        self._pages = {**pages, (stage, detail): (diff, page)}
+        return page
 
     def _error_page(self) -> Page:
         """The errors, with the stages that A and B have."""

@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.kernel_scopes import Scope as Scope
     from irscope.workspace.kernel_scopes import ScopeCount as ScopeCount
+    from irscope.workspace.kernel_scopes import mismatch as mismatch
     from irscope.workspace.kernel_scopes import scope_counts as scope_counts
     from irscope.workspace.kernel_scopes import scope_of as scope_of
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
@@ -284,7 +285,7 @@ _EXPORTS = {
     "irscope.workspace.equal_variants": "equal_text joined_values",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
-    "irscope.workspace.kernel_scopes": "Scope ScopeCount scope_counts scope_of",
+    "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
     "irscope.workspace.opening": "opening_pair",
     "irscope.workspace.table_columns": (
         "UNMEASURED Column ColumnSummary columns constants_text informative shown_columns summarize_column"

@@ -20,6 +20,7 @@ from irscope.facts.fact import Fact
 from irscope.model import Variant, format_value
 from irscope.model.object_values import changed_parameters
 from irscope.model.text import one_line
+from irscope.workspace.kernel_scopes import mismatch
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
@@ -95,12 +96,7 @@ class Comparison:
     @property
     def mismatch(self) -> str:
         """That A and B are different kernels or for different targets; "" if they can be compared."""
-        parts = []
-        if self.a.kernel.name != self.b.kernel.name:
-            parts.append(f"A and B are different kernels: {self.a.kernel.name} and {self.b.kernel.name}")
-        if self.a.target != self.b.target:
-            parts.append(f"A and B are for different targets: {self.a.target} and {self.b.target}")
-        return one_line("; ".join(parts))
+        return mismatch(self.a, self.b)
 
     def describe(self, index: int) -> str:
         """A (0) or B (1) in one line: `#1 BLOCK_M=64  matmul_kernel  cuda:90`."""

@@ -66,3 +66,13 @@ def scope_of(a: Variant, b: Variant) -> Scope:
         a.kernel.name if a.kernel.name == b.kernel.name else None,
         str(a.target) if a.target == b.target else None,
     )
+
+
+def mismatch(a: Variant, b: Variant) -> str:
+    """That A and B are different kernels or for different targets; "" if they can be compared."""
+    parts = []
+    if a.kernel.name != b.kernel.name:
+        parts.append(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
+    if a.target != b.target:
+        parts.append(f"A and B are for different targets: {a.target} and {b.target}")
+    return one_line("; ".join(parts))

@@ -10,8 +10,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice, pairwise
 
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.findings import findings
-from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.facts.fact import value_named
 from irscope.facts.registry import (
     CODE,
@@ -97,7 +95,9 @@ def _importance(pair: _Pair, facts: FactTable) -> float:
     ours, theirs = (facts.known[variant.id] for variant in pair)
     if are_duplicates(*pair, ours, theirs):
         return 0.0
-    found: list[Finding] = findings(PairContext(*pair, ours, theirs))
+    from irscope.analysis.findings import PairContext, findings  # many modules, for this pair only
+
+    found = findings(PairContext(*pair, ours, theirs))
     return max((finding.weight for finding in found), default=0.0)
 
 

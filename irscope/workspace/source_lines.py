@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, origin_lines, python_lines
 from irscope.backends import backend_with_assembly
 from irscope.backends.instructions import InstructionKind, scan
-from irscope.diff.build_rows import text_rows
-from irscope.diff.rows import Row
-from irscope.languages.document import Document
 from irscope.model import UserError, Variant
 from irscope.workspace.texts import TEXTS
 
 if TYPE_CHECKING:
+    from irscope.diff.rows import Row
+    from irscope.languages.document import Document
     from irscope.workspace.comparison import Comparison
 
 
@@ -72,6 +71,8 @@ def python_source(variant: Variant) -> PythonSource:
 
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
     """The lines of two sources, aligned."""
+    from irscope.diff.build_rows import text_rows  # the app opens without a diff
+
     return text_rows(a.texts, b.texts)
 
 

@@ -168,10 +168,13 @@ class StageContents:
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant in order."""
-        from irscope.analysis.pass_history import steps
-
         with self._lock:
-            return steps(self._home(variant).passes(variant))
+            recorded = self._home(variant).passes(variant)
+            if not recorded:
+                return []
+            from irscope.analysis.pass_history import steps
+
+            return steps(recorded)
 
     def artifact(self, artifact: Artifact) -> bytes:
         """The content of an artifact. Raises UserError if it is damaged."""

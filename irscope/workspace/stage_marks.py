@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.analysis.kernel_loops import Loop, loop_lines
 from irscope.backends import (
     backend_of,
     backend_with_assembly,
@@ -17,12 +16,13 @@ from irscope.backends import (
 )
 from irscope.backends.instructions import scan
 from irscope.facts.occupancy import count
-from irscope.languages.document import Document
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.texts import PYTHON
 
 if TYPE_CHECKING:
+    from irscope.analysis.kernel_loops import Loop
+    from irscope.languages.document import Document
     from irscope.workspace.workspace import Workspace
 
 
@@ -120,6 +120,8 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
     document = workspace.document(variant, stage)
     if document.language == "mlir":
         return ()
+    from irscope.analysis.kernel_loops import loop_lines  # the app opens without marks
+
     return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +18,7 @@ from irscope.model import Kernel, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.workspace.growth import Growth
 from irscope.workspace.in_progress import InProgress, SourceAges
+from irscope.workspace.measured_facts import MeasuredFacts
 from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.texts import text_stages
@@ -73,7 +73,7 @@ class Workspace:
             self._contents.close()
             raise
         self._names: dict[int, str] | None = None
-        self._facts: dict[int, Mapping[str, Fact]] = {}
+        self._facts = MeasuredFacts(self)
         self._ages = SourceAges(kernels)
 
     def __repr__(self) -> str:
@@ -238,18 +238,7 @@ class Workspace:
 
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
         """The facts of a variant with the lines that prove them, by name in table order."""
-        from irscope.facts.measure import measure
-
-        if variant.id not in self._facts or variant.id in self.in_progress:
-            self._facts[variant.id] = measure(variant, partial(self._read_for_facts, variant))
-        return self._facts[variant.id]
-
-    def _read_for_facts(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage that is stored; an assembly that only a disassembler has (SPIR-V) is derived."""
-        if stage == backend_of(variant.target).assembly and self.derivable(variant, stage):
-            with suppress(UserError):
-                return self.find_content(variant, stage)
-        return self.read(variant, stage)
+        return self._facts.of(variant)
 
     def stored_facts(self) -> dict[int, Mapping[str, Fact]]:
         """The facts that the capture itself stores, by variant id and name; without evidence.
@@ -272,19 +261,9 @@ class Workspace:
 
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
-        from irscope.facts.measure import FACTS_VERSION, to_json
-        from irscope.store import CaptureWriter
+        from irscope.workspace.measured_facts import store_facts
 
-        stored = self.stored_facts()
-        missing = [variant for variant in self.variants if variant.id not in stored]
-        measured = {}
-        for variant in missing:
-            measured[variant.id] = to_json(self.facts(variant))
-            report(len(measured), len(missing))
-        self.close()
-        with CaptureWriter.resume(self.path) as writer:
-            for id_, values in measured.items():
-                writer.add_facts(id_, FACTS_VERSION, values)
+        store_facts(self, report)
 
     # The table.
 
@@ -385,7 +364,7 @@ class Workspace:
         if path is not None:
             self._contents.add_capture(path, variant.id)
         self._variants[variant.id] = variant
-        self._facts.pop(variant.id, None)
+        self._facts.forget([variant.id])
         self._names = None
 
     def drop(self, ids: Collection[int]) -> None:
@@ -393,7 +372,7 @@ class Workspace:
         for id_ in ids:
             self.in_progress.remove(id_)
             del self._variants[id_]
-            self._facts.pop(id_, None)
+            self._facts.forget([id_])
         self._names = None
         self._ages.keep(variant.kernel for variant in self._variants.values())
 
@@ -407,7 +386,7 @@ class Workspace:
         added = current.keys() - self._variants.keys() if whole else current.keys()
         for id_ in sorted(added):
             self.renew_source(current[id_].kernel)
-        self._facts = {id_: facts for id_, facts in self._facts.items() if id_ not in current}
+        self._facts.forget(current)
         self._loaded = dict(sorted((self._variants | current).items()))
         self._names = None
         return set(added)

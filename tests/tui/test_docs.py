@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands" / "tui.md"
 def key_table(app: IrscopeApp) -> str:
     """The expected table: keys, the action's name for the keymap, its description."""
     lines = []
-    for group in keys.SECTIONS:
+    for group in keys.sections():
         lines += [f"| **{group.title}** | | |"]
         for binding in group.bindings:
             shown = f"`{keys.shown(app, binding, {})}`"
@@ -33,7 +33,7 @@ async def test_the_key_table_is_up_to_date(app: IrscopeApp) -> None:
 
 def test_every_action_has_a_name_and_one_set_of_keys() -> None:
     named: dict[str, str] = {}
-    for group in keys.SECTIONS:
+    for group in keys.sections():
         for binding in group.bindings:
             assert binding.id is not None
             assert re.fullmatch(r"[\w.]+(\(.*\))?", binding.id)
@@ -45,7 +45,7 @@ def test_the_example_config_file_is_valid(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(example[0])
     settings = load(tmp_path / "config.toml")
     assert (settings.theme, settings.stage) == ("nord", "ptx")
-    known = {binding.id for group in keys.SECTIONS for binding in group.bindings}
+    known = {binding.id for group in keys.sections() for binding in group.bindings}
     assert settings.keys.keys() <= known
 
 

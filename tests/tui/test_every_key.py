@@ -392,7 +392,7 @@ APP = {
     "suspend": Trial(started, right=becomes([["suspend"]])),
     "app.quit": Trial(screen, right=becomes(QuitScreen)),
 }
-# By the title of the group in keys.SECTIONS.
+# By the title of the group in keys.sections().
 TRIALS: dict[str, dict[str, Trial]] = {
     "Compare": COMPARE,
     "In the table of variants": TABLE,
@@ -418,7 +418,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
 }
 EVERY = [
     pytest.param(group.title, binding.id, key.key, id=f"{group.title}: {key.key}")
-    for group in keys.SECTIONS
+    for group in keys.sections()
     for binding in group.bindings
     for key in Binding.make_bindings([binding])
 ]

@@ -11,7 +11,7 @@ from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
-from irscope.tui.screens import OVERLAYS
+from irscope.tui.screens import overlays
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.quit import QuitScreen
@@ -323,7 +323,7 @@ async def test_help_has_every_key(app: IrscopeApp) -> None:
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = drawn(app.screen.query_one("HelpView"))
-        for group in keys.SECTIONS:
+        for group in keys.sections():
             for binding in group.bindings:
                 assert binding.tooltip in shown
         await press(pilot, "q")
@@ -335,11 +335,11 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         await settled(pilot)
         await press(pilot, "S")
         commands = {command.title: command for command in app.get_system_commands(app.screen)}
-        screens = [*OVERLAYS, HomeScreen]
+        screens = [*overlays(), HomeScreen]
         others = [keys.LESSON, LEAVE, READ, ASK, *(group for one in screens for group in one.KEYS)]
         elsewhere = {binding.tooltip for group in others for binding in group.bindings}
         elsewhere |= {binding.tooltip for binding in (keys.HOME, keys.RETURN, keys.BACK)}
-        for group in keys.SECTIONS:
+        for group in keys.sections():
             for binding in group.bindings:
                 assert binding.tooltip in commands.keys() | elsewhere
         for _, words in keys.EXPORT_A:

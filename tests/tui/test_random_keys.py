@@ -35,7 +35,7 @@ _SIZES = ((80, 24), (120, 40), (200, 50), (40, 12), (20, 5), (1, 1), (300, 90))
 # The ends of a terminal's life, which the app does not survive or cannot have without a terminal.
 _LEFT_OUT = {"ctrl+z", "ctrl+c", "ctrl+q"}
 _EVERY = sorted(
-    {one.key for group in keys.SECTIONS for each in group.bindings for one in Binding.make_bindings([each])}
+    {one.key for group in keys.sections() for each in group.bindings for one in Binding.make_bindings([each])}
     | {"enter", "escape", "tab", "shift+tab", "ctrl+p", "backspace", "1", "x", "%", "left", "right"}
 )
 _PRESSED = [key for key in _EVERY if key not in _LEFT_OUT]

@@ -14,7 +14,7 @@ from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
-from irscope.store.writer import identity, kernel_digest
+from irscope.store.identity import identity, kernel_digest
 from irscope.toolchain.job import Job
 
 # The default time limit of importing a kernel file and planning, in seconds.

@@ -17,7 +17,6 @@ from irscope.model.files import write_output
 from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import side_of
-from irscope.tui.screens.prompt import PromptScreen
 from irscope.workspace import PYTHON
 
 _PAGER = "less"
@@ -120,6 +119,8 @@ class ExportController:
                 StringIO(text, newline=""), save_filename=name, save_directory=Path(), mime_type="text/plain"
             )
             return
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
         prompt = PromptScreen("Save to (existing files are not overwritten):", name)
         answer = await screen.app.push_screen_wait(prompt)
         if answer is None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.workspace import FindingRow, FindingTarget
+
+if TYPE_CHECKING:
+    from irscope.workspace import FindingRow, FindingTarget
 
 # The classes of the panel if the user chose its size; without one, the size of the screen decides.
 STRIP, PANEL = "-as-strip", "-as-panel"

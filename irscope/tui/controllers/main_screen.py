@@ -11,12 +11,12 @@ from textual.worker import Worker
 
 from irscope.model import Variant
 from irscope.tui.background import Background
-from irscope.workspace import StageLine, Workspace
 
 if TYPE_CHECKING:
     from irscope.tui.pair_state import PairState
     from irscope.tui.widgets.diff_view import DiffView
     from irscope.tui.widgets.variant_table import VariantTable
+    from irscope.workspace import StageLine, Workspace
 
 
 class MainScreen(Protocol):

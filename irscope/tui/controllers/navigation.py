@@ -7,16 +7,17 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.screens.explain import explain_line
-from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import StageLine
+
+if TYPE_CHECKING:
+    from irscope.workspace import StageLine
 
 _MAX_JUMPS = 100
 _LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
@@ -140,6 +141,8 @@ class NavigationController:
         self._screen.run_exclusive(self._go_to_line, "ask")
 
     async def _go_to_line(self) -> None:
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
         texts = self._screen.texts
         answer = await self._screen.app.push_screen_wait(
             PromptScreen("Go to line (of B; a12 is line 12 of A):")
@@ -189,6 +192,8 @@ class NavigationController:
 
     def action_explain(self) -> None:
         """Explains the terms on the line under the cursor; in the table, the column."""
+        from irscope.tui.screens.explain import explain_line  # after the first paint
+
         explain_line(self._screen.app, self._text_under_cursor())
 
     def _text_under_cursor(self) -> str:

@@ -167,6 +167,7 @@ class StageController:
             self._findings.set_findings((), note=str(error))
             return
         self._findings.set_findings(findings, main, f"{len(findings)} so far" if pair.growing else "")
+        await background.run(pair.prepare_details, self.stage)
 
     def _may_switch(self) -> bool:
         """Whether another stage may be shown: until the user picks one, or moves the cursor."""

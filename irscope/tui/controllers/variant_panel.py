@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.table_bars import MismatchBar, TableNote
-from irscope.workspace import Scope, scope_counts, scope_of
+from irscope.workspace import Scope, mismatch, scope_counts, scope_of
 
 
 class VariantPanelController:
@@ -21,6 +20,8 @@ class VariantPanelController:
         """Asks for a kernel and a target, and shows only their variants."""
         screen = self._screen
         counts = scope_counts(screen.workspace.variants)
+
+        from irscope.tui.screens.choose_kernel import ChooseKernelScreen  # after the first paint
 
         def choose(scope: Scope | None) -> None:
             if scope is not None:
@@ -37,7 +38,7 @@ class VariantPanelController:
     def pair_changed(self) -> None:
         """Shows a warning if A and B should not be compared; the table shows the kernel of A and B."""
         pair, table = self._screen.pair, self._screen.table
-        self._warning.show(pair.comparison.mismatch)
+        self._warning.show(mismatch(pair.a, pair.b))
         if pair.a not in table.model.scope and pair.b not in table.model.scope:
             table.choose(scope_of(pair.a, pair.b))
         self._screen.call_after_refresh(self.fit)

@@ -10,8 +10,6 @@ from irscope.model import UserError, Variant
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.live_connection import VariantCompiler
-from irscope.tui.screens.confirm import ConfirmScreen
-from irscope.tui.screens.prompt import PromptScreen
 from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
 
 _EXECUTE, _OTHER = "y", "o"
@@ -40,6 +38,8 @@ class WhatIfController:
             self._screen.run_exclusive(partial(self._ask, self._compiler, variant, column), "ask")
 
     async def _ask(self, compiler: VariantCompiler, variant: Variant, column: str) -> None:
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
         screen, answer = self._screen, suggested_values(variant, column)
         loading = asyncio.ensure_future(screen.background.run(compiler.prepare))  # while the user types
         while True:
@@ -74,6 +74,8 @@ class WhatIfController:
 
     async def _file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
         """The file with the kernel, which the user agrees to execute; None if not."""
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
         if compiler.trusted is not None:
             return compiler.trusted
         named = variant.kernel.source.file
@@ -90,6 +92,8 @@ class WhatIfController:
 
     async def _consent(self, file: Path, variant: Variant) -> str:
         """What the user answers to the question whether a file may be executed."""
+        from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
+
         state = await self._screen.background.run(source_state, file, variant.kernel)
         lines = [
             "To compile the kernel, this file is executed, as python would execute it:",

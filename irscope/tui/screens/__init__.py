@@ -1,14 +1,49 @@
-"""The screens, one per file. To add one over the main screen, write its file and add it to OVERLAYS.
+"""The screens, one per file. To add one over the main screen, write its file and add it to `overlays`.
 
-Each has OPENED_BY (its key in the main screen), `open` (what that key does), KEYS (its groups of keys) and
-PANELS (its panels with keys of their own). The help, the palette and the config file follow from these. A
-screen of text is a ReadingScreen, which can search and explain.
+Each has OPENED_BY (its key in the main screen, one of OPENING_KEYS), `open` (what that key does), KEYS (its
+groups of keys) and PANELS (its panels with keys of their own). The help, the palette and the config file
+follow from these. A screen of text is a ReadingScreen, which can search and explain.
 """
 
-from irscope.tui.screens.chart import ChartScreen
-from irscope.tui.screens.layout import LayoutScreen
-from irscope.tui.screens.passes import PassesScreen
-from irscope.tui.screens.why import WhyScreen
+from __future__ import annotations
 
-OVERLAYS = (LayoutScreen, ChartScreen, WhyScreen, PassesScreen)
-Overlay = LayoutScreen | ChartScreen | WhyScreen | PassesScreen
+from typing import TYPE_CHECKING, TypeAlias
+
+from irscope.tui.bindings import key
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.chart import ChartScreen
+    from irscope.tui.screens.layout import LayoutScreen
+    from irscope.tui.screens.passes import PassesScreen
+    from irscope.tui.screens.why import WhyScreen
+
+Overlay: TypeAlias = "LayoutScreen | ChartScreen | WhyScreen | PassesScreen"
+
+# The main screen has the keys when it is painted first; the screens themselves are imported later.
+OPEN_LAYOUTS = key(
+    "T", "open('layout')", "Tensor layouts: threads, registers and memory", "layouts", name="layout"
+)
+OPEN_CHART = key(
+    "C", "open('chart')", "Chart a fact (the table's column) over the configs", "chart", name="chart"
+)
+OPEN_REASONS = key(
+    "W", "open('why')", "Why it was compiled again, what changed, was it worth it", "why", name="why"
+)
+OPEN_PASSES = key(
+    "p",
+    "open('passes')",
+    "Compiler passes, and the one in which A and B diverge",
+    "passes",
+    name="passes",
+)
+OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_REASONS, OPEN_PASSES)
+
+
+def overlays() -> tuple[type[LayoutScreen], type[ChartScreen], type[WhyScreen], type[PassesScreen]]:
+    """The screens that open over the main one, in the order of their keys."""
+    from irscope.tui.screens.chart import ChartScreen
+    from irscope.tui.screens.layout import LayoutScreen
+    from irscope.tui.screens.passes import PassesScreen
+    from irscope.tui.screens.why import WhyScreen
+
+    return LayoutScreen, ChartScreen, WhyScreen, PassesScreen

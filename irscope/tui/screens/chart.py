@@ -14,6 +14,7 @@ from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.plot import COLORS, MARKS
+from irscope.tui.screens import OPEN_CHART
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.chart_view import ChartBar, ChartView
@@ -27,9 +28,7 @@ _FIRST = ("ms", "registers", "seconds")
 class ChartScreen(Screen[tuple[Variant, Variant]]):
     """Returns A and B, which the user may have changed. `fact` is the name of the fact to start with."""
 
-    OPENED_BY: ClassVar[Binding] = key(
-        "C", "open('chart')", "Chart a fact (the table's column) over the configs", "chart", name="chart"
-    )
+    OPENED_BY: ClassVar[Binding] = OPEN_CHART
     KEYS: ClassVar[Sequence[KeyGroup]] = (
         KeyGroup(
             "In the chart",

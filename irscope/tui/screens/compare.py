@@ -33,7 +33,7 @@ from irscope.tui.controllers.variant_panel import VariantPanelController
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
-from irscope.tui.screens import OVERLAYS
+from irscope.tui.screens import overlays
 from irscope.tui.settings import Settings
 from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import KeyHints, StageTabs, StatusLine, TitleBar
@@ -44,11 +44,11 @@ from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.table_bars import MismatchBar, TableNote
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import StageLine, Workspace
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
     from irscope.tui.widgets.lesson_view import LessonView
+    from irscope.workspace import StageLine, Workspace
 
 # Style classes of the screen by the minimum number of columns and lines.
 _WIDTHS = [(0, "-narrow"), (120, "-wide")]
@@ -177,6 +177,7 @@ class CompareScreen(Screen[None]):
         self._timeline.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
+        self.background.later(overlays)  # so that their keys need not wait for the import
 
     # The interface for controllers and other screens: see MainScreen.
 
@@ -336,7 +337,7 @@ class CompareScreen(Screen[None]):
 
     def action_open(self, name: str) -> None:
         """Opens a screen over this one."""
-        next(overlay for overlay in OVERLAYS if overlay.OPENED_BY.id == name).open(self)
+        next(overlay for overlay in overlays() if overlay.OPENED_BY.id == name).open(self)
 
     def action_filter(self) -> None:
         """Opens the filter of the table."""

@@ -18,6 +18,7 @@ from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens import OPEN_LAYOUTS
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
@@ -44,9 +45,7 @@ class LayoutScreen(Screen[None]):
     `written`: the layouts as a Gluon kernel writes them.
     """
 
-    OPENED_BY: ClassVar[Binding] = key(
-        "T", "open('layout')", "Tensor layouts: threads, registers and memory", "layouts", name="layout"
-    )
+    OPENED_BY: ClassVar[Binding] = OPEN_LAYOUTS
     KEYS: ClassVar[Sequence[KeyGroup]] = (
         KeyGroup(
             "In the layouts",

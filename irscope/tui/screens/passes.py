@@ -17,6 +17,7 @@ from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens import OPEN_PASSES
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints, Label
@@ -40,13 +41,7 @@ class PassBar(WrappedBar):
 class PassesScreen(ReadingScreen[None]):
     """The list of passes, and the diff of the one under the cursor."""
 
-    OPENED_BY: ClassVar[Binding] = key(
-        "p",
-        "open('passes')",
-        "Compiler passes, and the one in which A and B diverge",
-        "passes",
-        name="passes",
-    )
+    OPENED_BY: ClassVar[Binding] = OPEN_PASSES
     KEYS: ClassVar[Sequence[KeyGroup]] = (
         PassView.KEYS,
         KeyGroup(

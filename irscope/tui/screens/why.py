@@ -21,6 +21,7 @@ from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.paint import fitted
 from irscope.tui.pair_state import PairState
+from irscope.tui.screens import OPEN_REASONS
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints
 from irscope.tui.widgets.line_view import LineView
@@ -127,9 +128,7 @@ class WhyView(LineView):
 class WhyScreen(ReadingScreen[StageLine]):
     """Returns the line that the user wants to see, if any."""
 
-    OPENED_BY: ClassVar[Binding] = key(
-        "W", "open('why')", "Why it was compiled again, what changed, was it worth it", "why", name="why"
-    )
+    OPENED_BY: ClassVar[Binding] = OPEN_REASONS
     KEYS: ClassVar[Sequence[KeyGroup]] = (WhyView.KEYS,)
     PANELS: ClassVar[Sequence[type[LineView]]] = (WhyView,)
     BINDINGS: ClassVar[list[BindingType]] = [*READ.bindings, *LEAVE.bindings]

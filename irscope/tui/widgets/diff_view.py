@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from typing import ClassVar
 
@@ -14,25 +13,24 @@ from textual.strip import Strip
 
 from irscope.model.text import display_line
 from irscope.tui import change_detail, gauge, minimap, paint, row_painter
-from irscope.tui.aim import Target, aimed
+from irscope.tui.aim import Target, aimed, change_targets, match_targets
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.line_flags import NO_FLAGS, LineFlags
 from irscope.tui.minimap import Minimap
-from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.page import Page
 from irscope.tui.paint import fitted
 from irscope.tui.row_painter import Columns, RowPainter
-from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import LineMarks, content_span, first_change
+from irscope.tui.widgets.line_view import HEADING
+from irscope.tui.widgets.page_view import PageView
+from irscope.workspace import LineMarks
 
-# In fewer cells, two columns would show less than 40 characters of each line.
-UNIFIED_BELOW = 100
 # The heights from which on the change under the cursor has a line, and two lines.
 _FOOTER_FROM, _TWO_FROM = 6, 20
 # After a change that is too long for its lines.
 _MORE = " Enter: all"
 
 
-class DiffView(LineView):
+class DiffView(PageView):
     """Draws a Page."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
@@ -61,7 +59,6 @@ class DiffView(LineView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
-        self._page = plain_page(PageSide([]), None)
         self._headings = ("", "")
         self._query = ""
         self._x = 0
@@ -70,39 +67,16 @@ class DiffView(LineView):
         self._wrapped = False
         # The screen lines of the change under the cursor if it is shown in full, else 0.
         self._whole_change = 0
-        self._wanted: bool | None = None
-        self._folded = True
-        self._opened: set[int] = set()
         self._located = False
-        self._layout = ScreenLayout(self._page, False, False)
         self._strips: dict[tuple[int, int, bool, str], Strip] = {}
+        # What the painter of the lines was made for, and the painter.
+        self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
         # Whether the minimap and the gauge are shown; None: if there is room.
         self._wants_map: bool | None = None
         self._wants_gauge: bool | None = None
         self._map = Minimap(self._layout, (NO_FLAGS.marks, NO_FLAGS.marks), 1)
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
-
-    # The visible rows and the position of the cursor.
-
-    @property
-    def page(self) -> Page:
-        """The page on screen."""
-        return self._page
-
-    @property
-    def unified(self) -> bool:
-        """Whether there is one column: as the user chose, else if the panel is narrow."""
-        return self.outer_size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
-
-    @property
-    def chosen_unified(self) -> bool | None:
-        """Whether the user chose one column (True) or two; None: the width of the panel decides."""
-        return self._wanted
-
-    def restore_unified(self, wanted: bool | None) -> None:
-        """Shows the number of columns that the user chose earlier."""
-        self._wanted = wanted
 
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Shows a page, with the cursor on `place`: a line, and whether it is B's."""
@@ -146,75 +120,7 @@ class DiffView(LineView):
         """Whether source locations are on screen."""
         return self._located or self._page.raw
 
-    @property
-    def row(self) -> int:
-        """The row under the cursor."""
-        lines = self._layout.lines
-        return lines[self.cursor].row if self.cursor < len(lines) else 0
-
-    @property
-    def place(self) -> tuple[int, bool]:
-        """The line under the cursor, and whether it is B's; A's if both sides have one."""
-        if not self._page.rows:
-            return 0, False
-        row = self._page.rows[self.row]
-        return (row.left, False) if row.left is not None else (row.right or 0, True)
-
-    def go_to_row(self, row: int) -> None:
-        """Moves the cursor to a row, and unfolds it."""
-        index = self._layout.find(row)
-        if self._at_fold(index):
-            self._open(index)
-            index = self._layout.find(row)
-        self.reveal_centered(index)
-        self.cursor = index
-        self._panned = False
-        self._aim()
-
-    def go_to_line(self, line: int, right: bool) -> None:
-        """Moves the cursor to a line of one side."""
-        self.go_to_row(self._page.row_of(line, right))
-
-    def go_to_change(self, direction: int) -> bool:
-        """Moves the cursor to the next (1) or previous (-1) change; False if there is none."""
-        firsts = [first for first, _ in self._page.runs]
-        place = bisect_right(firsts, self.row) if direction > 0 else bisect_left(firsts, self.row) - 1
-        if not 0 <= place < len(firsts):
-            return False
-        self.go_to_row(firsts[place])
-        return True
-
-    def change_number(self) -> int:
-        """The number of changes that start at the cursor or above it."""
-        return bisect_right([first for first, _ in self._page.runs], self.row)
-
-    def line_of(self, right: bool) -> int | None:
-        """The line (from 0) of B, or of A, under the cursor; None if it has none."""
-        if not self._page.rows:
-            return None
-        row = self._page.rows[self.row]
-        return row.right if right else row.left
-
-    def line_text(self, right: bool) -> str | None:
-        """The text under the cursor: B's, or A's; the other one if that side has none."""
-        if not self._page.rows:
-            return None
-        row = self._page.rows[self.row]
-        mine, other = (self._page.text(row, side) for side in (right, not right))
-        return other if mine is None else mine
-
     # Actions.
-
-    def toggle_unified(self) -> None:
-        """Switches between two columns and one."""
-        self._wanted = not self.unified
-        self._lay_out(*self.place)
-
-    def toggle_folded(self) -> None:
-        """Folds or shows equal rows."""
-        self._folded = not self._folded
-        self._opened.clear()
-        self._lay_out(*self.place)
 
     def toggle_locations(self) -> None:
         """Shows or hides source locations."""
@@ -312,36 +218,36 @@ class DiffView(LineView):
         row = self._page.rows[self.row]
         texts = self._painter().texts(row)
         rooms = [self._columns.room(bool(right)) for right in range(2)]
-        if match and self._query:
-            found = [paint.occurrences(text, self._query, 0, len(text))[:1] for text in texts]
-            if any(found):
-                return [
-                    Target(*spans[0], len(text), room)
-                    for spans, text, room in zip(found, texts, rooms, strict=True)
-                    if spans
-                ]
-        if not row.change or not self._page.compared:
-            return []
-        if row.left is None or row.right is None:
-            right = row.left is None
-            start, end = content_span(texts[right])
-            # A whole line can be read from its start unless that is far to the right.
-            return [Target(start, end, len(texts[right]), rooms[right])] if start >= rooms[right] // 2 else []
-        change = first_change(*texts, self._page.raw)
-        return [Target(*change[side], len(texts[side]), rooms[side]) for side in range(2)] if change else []
+        found = match_targets(self._query, texts, rooms) if match and self._query else []
+        return found or (change_targets(row, texts, rooms, self._page.raw) if self._page.compared else [])
 
     # Layout.
 
+    def _forget(self) -> None:
+        """Drops what is drawn from cached state."""
+        self._strips.clear()
+        self._known_painter = None
+
     def redraw(self) -> None:
         """Redraws everything."""
-        self._strips.clear()
+        self._forget()
         self._placed = None
         self.refresh()
+
+    def laid_out(self) -> None:
+        """Drops cached lines, and makes the minimap of the new layout."""
+        self._forget()
+        self._map = self._new_map()
+
+    def moved(self) -> None:
+        """Shows the match or the change under the cursor after a jump."""
+        self._panned = False
+        self._aim()
 
     def notify_style_update(self) -> None:
         """Drops cached lines after a change of theme or focus."""
         super().notify_style_update()
-        self._strips.clear()
+        self._forget()
 
     def on_resize(self) -> None:
         """Switches to one column if the panel is narrow."""
@@ -349,31 +255,16 @@ class DiffView(LineView):
         self._aim()
         super().on_resize()
 
-    def _lay_out(self, line: int, right: bool) -> None:
-        """Lays the page out, with the cursor on a line at its previous height on the screen."""
-        below = self.cursor - self.scroll_offset.y
-        self._layout = ScreenLayout(self._page, self.unified, self._folded, self._opened)
-        self._strips.clear()
-        self._map = self._new_map()
-        cursor = self._layout.find(self._page.row_of(line, right))
-        self.set_reactive(DiffView.cursor, cursor)
-        self.lines_changed()
-        self._scroll(cursor - below)
-        self.reveal(cursor)
-        self.post_message(self.CursorMoved(self))
+    @property
+    def wraps(self) -> bool:
+        """Whether long lines are wrapped."""
+        return self._wrapped
 
-    def _at_fold(self, index: int) -> bool:
-        return index < self.line_count() and self._layout.lines[index].kind is Kind.FOLD
-
-    def _open(self, index: int) -> None:
-        self._opened.add(self._layout.lines[index].row)
-        self._lay_out(*self.place)
+    def line_height(self, index: int) -> int:
+        """The number of screen lines that a line takes."""
+        return self._painter().height(self._layout.lines[index])
 
     # Drawing.
-
-    def line_count(self) -> int:
-        """The number of screen lines; a fold is one."""
-        return len(self._layout.lines)
 
     def draw_heading(self, width: int) -> Strip:
         """The names of A and B above their columns."""
@@ -444,6 +335,12 @@ class DiffView(LineView):
         return columns
 
     def _painter(self) -> RowPainter:
+        state = (self._x, self._panned, self._wrapped, self._located, self._query, self.area, self.page_lines)
+        if self._known_painter is None or self._known_painter[0] != state:
+            self._known_painter = state, self._new_painter()
+        return self._known_painter[1]
+
+    def _new_painter(self) -> RowPainter:
         return RowPainter(
             self._page,
             self,
@@ -458,17 +355,6 @@ class DiffView(LineView):
             tallest=self.page_lines,
             flags=self._flags,
         )
-
-    # Wrapped lines.
-
-    @property
-    def wraps(self) -> bool:
-        """Whether long lines are wrapped."""
-        return self._wrapped
-
-    def line_height(self, index: int) -> int:
-        """The number of screen lines that a line takes."""
-        return self._painter().height(self._layout.lines[index])
 
     # The change under the cursor.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events
@@ -17,7 +17,9 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.table_painter import cell
-from irscope.workspace import FindingRow
+
+if TYPE_CHECKING:
+    from irscope.workspace import FindingRow
 
 _GAP = "  "
 # A blank, the sign, a blank.

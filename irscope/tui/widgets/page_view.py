@@ -1,0 +1,148 @@
+"""The position in a page: the screen lines of its rows, folds, one column or two, and the cursor."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.widgets.line_view import LineView
+
+# In fewer cells, two columns would show less than 40 characters of each line.
+UNIFIED_BELOW = 100
+
+
+class PageView(LineView):
+    """Lays out a Page and moves the cursor in it; a subclass draws it."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._page = plain_page(PageSide([]), None)
+        # Whether the user chose one column; None: the width decides.
+        self._wanted: bool | None = None
+        self._folded = True
+        # The first rows of the folds that the user opened.
+        self._opened: set[int] = set()
+        self._layout = ScreenLayout(self._page, False, False)
+
+    # For subclasses.
+
+    def laid_out(self) -> None:
+        """Drops what depends on the layout, which has changed."""
+
+    def moved(self) -> None:
+        """Follows a jump of the cursor."""
+
+    # The page.
+
+    @property
+    def page(self) -> Page:
+        """The page on screen."""
+        return self._page
+
+    @property
+    def unified(self) -> bool:
+        """Whether there is one column: as the user chose, else if the panel is narrow."""
+        return self.outer_size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
+
+    @property
+    def chosen_unified(self) -> bool | None:
+        """Whether the user chose one column (True) or two; None: the width of the panel decides."""
+        return self._wanted
+
+    def restore_unified(self, wanted: bool | None) -> None:
+        """Shows the number of columns that the user chose earlier."""
+        self._wanted = wanted
+
+    # The cursor.
+
+    @property
+    def row(self) -> int:
+        """The row under the cursor."""
+        lines = self._layout.lines
+        return lines[self.cursor].row if self.cursor < len(lines) else 0
+
+    @property
+    def place(self) -> tuple[int, bool]:
+        """The line under the cursor, and whether it is B's; A's if both sides have one."""
+        if not self._page.rows:
+            return 0, False
+        row = self._page.rows[self.row]
+        return (row.left, False) if row.left is not None else (row.right or 0, True)
+
+    def go_to_row(self, row: int) -> None:
+        """Moves the cursor to a row, and unfolds it."""
+        index = self._layout.find(row)
+        if self._at_fold(index):
+            self._open(index)
+            index = self._layout.find(row)
+        self.reveal_centered(index)
+        self.cursor = index
+        self.moved()
+
+    def go_to_line(self, line: int, right: bool) -> None:
+        """Moves the cursor to a line of one side."""
+        self.go_to_row(self._page.row_of(line, right))
+
+    def go_to_change(self, direction: int) -> bool:
+        """Moves the cursor to the next (1) or previous (-1) change; False if there is none."""
+        firsts = [first for first, _ in self._page.runs]
+        place = bisect_right(firsts, self.row) if direction > 0 else bisect_left(firsts, self.row) - 1
+        if not 0 <= place < len(firsts):
+            return False
+        self.go_to_row(firsts[place])
+        return True
+
+    def change_number(self) -> int:
+        """The number of changes that start at the cursor or above it."""
+        return bisect_right([first for first, _ in self._page.runs], self.row)
+
+    def line_of(self, right: bool) -> int | None:
+        """The line (from 0) of B, or of A, under the cursor; None if it has none."""
+        if not self._page.rows:
+            return None
+        row = self._page.rows[self.row]
+        return row.right if right else row.left
+
+    def line_text(self, right: bool) -> str | None:
+        """The text under the cursor: B's, or A's; the other one if that side has none."""
+        if not self._page.rows:
+            return None
+        row = self._page.rows[self.row]
+        mine, other = (self._page.text(row, side) for side in (right, not right))
+        return other if mine is None else mine
+
+    # Layout.
+
+    def line_count(self) -> int:
+        """The number of screen lines; a fold is one."""
+        return len(self._layout.lines)
+
+    def toggle_unified(self) -> None:
+        """Switches between two columns and one."""
+        self._wanted = not self.unified
+        self._lay_out(*self.place)
+
+    def toggle_folded(self) -> None:
+        """Folds or shows equal rows."""
+        self._folded = not self._folded
+        self._opened.clear()
+        self._lay_out(*self.place)
+
+    def _lay_out(self, line: int, right: bool) -> None:
+        """Lays the page out, with the cursor on a line at its previous height on the screen."""
+        below = self.cursor - self.scroll_offset.y
+        self._layout = ScreenLayout(self._page, self.unified, self._folded, self._opened)
+        self.laid_out()
+        cursor = self._layout.find(self._page.row_of(line, right))
+        self.set_reactive(PageView.cursor, cursor)
+        self.lines_changed()
+        self._scroll(cursor - below)
+        self.reveal(cursor)
+        self.post_message(self.CursorMoved(self))
+
+    def _at_fold(self, index: int) -> bool:
+        return index < self.line_count() and self._layout.lines[index].kind is Kind.FOLD
+
+    def _open(self, index: int) -> None:
+        self._opened.add(self._layout.lines[index].row)
+        self._lay_out(*self.place)
