@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from irscope.model import Variant
@@ -25,6 +26,7 @@ from irscope.workspace import (
     shown_columns,
     sorted_variants,
     summarize_column,
+    version_name,
 )
 
 # Longer cells are cut; the status line has them in full.
@@ -84,7 +86,12 @@ class TableModel:
         backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
         kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
         self.columns = columns(
-            self._scoped, kinds, self.facts, workspace.in_progress, workspace.age, lambda: self.a
+            self._scoped,
+            kinds,
+            self.facts,
+            workspace.in_progress,
+            partial(version_name, workspace),
+            lambda: self.a,
         )
         self._longest.clear()
         self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]

@@ -134,8 +134,8 @@ def columns(
 ) -> list[Column]:
     """The columns for `variants`, most telling first: number, what was chosen, facts, state.
 
-    `facts` and `in_progress` may change later. `age` is how old a variant's source is, `a` the variant
-    that the others are compared with.
+    `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which file
+    has it; `a` is the variant that the others are compared with.
     """
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]

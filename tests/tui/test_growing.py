@@ -50,7 +50,7 @@ async def test_rows_appear_and_what_the_user_chose_stays(tmp_path: Path) -> None
             await press(pilot, "F", *"BLOCK<100", "enter")
             chosen = app.screen.pair.a.id, app.screen.pair.b.id
             writer.add(32, 128)
-            await until(pilot, lambda: len(_table(app)._variants) == 4)
+            await until(pilot, lambda: len(_table(app).model.all) == 4)
             assert [variant.config.get("BLOCK") for variant in _table(app).order] == [16, 32, 64]
             assert (app.screen.pair.a.id, app.screen.pair.b.id) == chosen
             current = _table(app).current
