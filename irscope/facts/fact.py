@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -145,6 +145,22 @@ class FactRow(Mapping[str, Fact]):
         """The value of a fact; None if it is unknown."""
         place = self._places.get(name)
         return None if place is None else self._values[place]
+
+
+def column_of(rows: Iterable[Facts], name: str) -> list[FactValue]:
+    """The values of a fact in several rows, None where it is unknown; `value_named` of each, but faster."""
+    found: list[FactValue] = []
+    places: Mapping[str, int] | None = None
+    place = None
+    for facts in rows:
+        if not isinstance(facts, FactRow):
+            found.append(value_named(facts, name))
+            continue
+        if facts._places is not places:  # the rows of a capture share it
+            places = facts._places
+            place = places.get(name)
+        found.append(None if place is None else facts._values[place])
+    return found
 
 
 def value_of(facts: Facts, kind: FactKind) -> FactValue:

@@ -20,6 +20,7 @@ FACTS_VERSION = 4
 
 # Built once: a capture of 1,000 variants has 50,000 facts to check before the first paint.
 _VALUE_TYPES = (int, float, str, type(None))
+_EXACT_TYPES = frozenset((*_VALUE_TYPES, bool))
 
 
 def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
@@ -62,14 +63,14 @@ def from_json(values: Mapping[str, Any], backend: str | None = None) -> dict[str
 
 def row_from_json(values: Mapping[str, Any], columns: FactColumns) -> Mapping[str, Fact] | None:
     """The facts that `to_json` wrote as a row of `columns`; None if one of them was not measured."""
-    found = []
-    for kind in columns.kinds:
-        value = values.get(kind.name, values)
-        if value is values:
-            return None
-        if not isinstance(value, _VALUE_TYPES):
-            return from_json(values, columns.backend)  # a damaged value
-        if kind is LAUNCHABLE:
-            value = parse_status(value) if isinstance(value, str) else None
-        found.append(value)
+    try:
+        found = [values[name] for name in columns.names]
+    except KeyError:
+        return None
+    if not _EXACT_TYPES.issuperset(map(type, found)):
+        return from_json(values, columns.backend)  # a damaged value
+    place = columns.launchable
+    if place is not None:
+        text = found[place]
+        found[place] = parse_status(text) if isinstance(text, str) else None
     return columns.row(found)

@@ -20,6 +20,13 @@ OPTION_VARIABLES = {
     "instrumentation_mode": ("TRITON_INSTRUMENTATION_MODE", ""),
 }
 _OPTIONS = frozenset(OPTION + name for name in (*CHECKS, *OPTION_VARIABLES))
+# Each of these options, its component of Triton's key, the name that users set, and the default.
+_DEFAULTS = tuple(
+    (option, OPTION + option, name, default)
+    for option, (name, default) in (
+        {name: (name, default) for name, default in CHECKS.items()} | OPTION_VARIABLES
+    ).items()
+)
 # Triton's key has the meaning of a variable that is a switch; as users set it.
 _SWITCHES = {"true": "1", "false": "0"}
 
@@ -46,11 +53,10 @@ def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> d
     found = {
         name.removeprefix(ENVIRONMENT): variable_value(value)
         for name, value in cache_key.items()
-        if name.startswith(ENVIRONMENT) and value
+        if value and name.startswith(ENVIRONMENT)
     }
-    defaults = {name: (name, default) for name, default in CHECKS.items()} | OPTION_VARIABLES
-    for option, (name, default) in defaults.items():
-        value = cache_key.get(OPTION + option, default)
+    for option, component, name, default in _DEFAULTS:
+        value = cache_key.get(component, default)
         if value not in (default, "None", "") and option not in configured:
             found[name] = value
     return dict(sorted(found.items()))

@@ -53,7 +53,7 @@ def install(capture: Path) -> None:
         default_folder().mkdir(parents=True, exist_ok=True)  # its parents could not be made later
     written = _real([default_folder(), tempfile.gettempdir(), "/dev/null"])
     read = [
-        *written, own, *(own + suffix for suffix in ("-wal", "-shm", "-journal")),
+        *written, own, *(own + suffix for suffix in ("-wal", "-shm", "-journal", "-lock")),
         *_real([*_libraries(), config_path(), *_SYSTEM]), f"/proc/{os.getpid()}",
     ]  # fmt: skip
     sys.addaudithook(_hook(own, read, written))

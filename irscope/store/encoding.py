@@ -128,10 +128,16 @@ def dumps(value: Any) -> str:
 
 def loads(text: str) -> Any:
     """The JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
-    return _DECODER.decode(text)
+    return {} if text == "{}" else _DECODER.decode(text)
+
+
+# A number with fewer characters has at most 64 bits.
+_SHORT = 20
 
 
 def _integer(text: str) -> int:
+    if len(text) < _SHORT:
+        return int(text)
     value = int(text) if len(text) <= _MAX_BITS // 3 else 1 << _MAX_BITS
     if value.bit_length() > _MAX_BITS:
         raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}...")

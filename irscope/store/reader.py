@@ -37,6 +37,7 @@ class CaptureReader:
         self._second: CaptureReader | None = None
         self._closed = False
         self._specializations: dict[str, tuple[Argument, ...]] = {}
+        self._targets: dict[str, Target] = {}
 
     def __enter__(self) -> CaptureReader:
         return self
@@ -154,7 +155,6 @@ class CaptureReader:
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
         toolchains = self._toolchains()
-        targets: dict[str, Target] = {}
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         metadata: dict[str, dict[str, Any]] = {}
         shared: dict[str, tuple[str, Value]] = {}
@@ -163,8 +163,6 @@ class CaptureReader:
             " FROM variant ORDER BY id"
         ):
             with self._damage():
-                if target not in targets:
-                    targets[target] = target_named(target)
                 environment = environment_components(encoding.strings_from_json(cache_key))
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
                 values = encoding.object_from_json(whole)
@@ -172,7 +170,7 @@ class CaptureReader:
                 yield Variant(
                     id=id_,
                     kernel=self.kernels[kernel],
-                    target=targets[target],
+                    target=self._target(target),
                     specialization=self._specialization(specialization),
                     config=_shared_config(config, shared),
                     toolchain=toolchains[toolchain],
@@ -262,7 +260,7 @@ class CaptureReader:
         return Variant(
             id=row["id"],
             kernel=kernel,
-            target=target_named(row["target"]),
+            target=self._target(row["target"]),
             specialization=self._specialization(row["specialization"]),
             config=encoding.config_from_json(row["config"]),
             toolchain=toolchains[row["toolchain"]],
@@ -287,6 +285,12 @@ class CaptureReader:
             if len(self._specializations) < _MOST_SHARED:
                 self._specializations[text] = found
         return found
+
+    def _target(self, name: str) -> Target:
+        """A target, held once for all variants that have it."""
+        if name not in self._targets:
+            self._targets[name] = target_named(name)
+        return self._targets[name]
 
     def _toolchains(self) -> dict[int, Toolchain]:
         found = self._rows("SELECT id, versions, command FROM toolchain")

@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from irscope.model import UserError
 from irscope.tui import keys
+from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
@@ -23,7 +24,7 @@ from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace, apply_events
-from irscope.workspace.growth import GrowthWatch
+from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
@@ -65,7 +66,7 @@ class IrscopeApp(HomeVisits):
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if workspace is not None and producer is None and _is_abandoned(workspace):
+        if workspace is not None and producer is None and is_abandoned(workspace):
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer
@@ -84,9 +85,11 @@ class IrscopeApp(HomeVisits):
         return self._main_screen(self._workspace)
 
     @on(WaitingScreen.Ready)
-    def _show_first_variant(self) -> None:
-        if self._workspace is not None:
-            self.push_screen(self._main_screen(self._workspace))
+    def _show_first_variant(self, message: WaitingScreen.Ready) -> None:
+        if message.workspace is self._workspace:
+            self.push_screen(self._main_screen(message.workspace))
+        elif isinstance(self.screen, WaitingScreen):
+            self.switch_screen(self.visited(message.workspace))
 
     def _main_screen(self, workspace: Workspace, live: LiveConnection | None = None) -> CompareScreen:
         """The main screen; it is restored unless it is about a lesson or a compilation."""
@@ -144,13 +147,13 @@ class IrscopeApp(HomeVisits):
             self.exit()
             return
 
-        from irscope.tui.screens.quit import QuitScreen  # after the first paint
+        from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
 
-        def answered(quits: bool | None) -> None:
-            if quits:
+        def answered(answer: str | None) -> None:
+            if answer:
                 self.exit()
 
-        self.push_screen(QuitScreen("Quit irscope?"), answered)
+        self.push_screen(ConfirmScreen(["Quit irscope?"], ASK.bindings), answered)
 
     def action_help_quit(self) -> None:
         """Quits at once: Ctrl+C, unless a text is selected."""
@@ -202,11 +205,6 @@ class IrscopeApp(HomeVisits):
         """Ends the background thread."""
         self._background.close()
         self.close_opened()
-
-
-def _is_abandoned(workspace: Workspace) -> bool:
-    """Whether a capture is empty and no other process compiles into it."""
-    return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def run(

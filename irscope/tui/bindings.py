@@ -78,5 +78,8 @@ IN_HOME = KeyGroup(
 )
 ASK = KeyGroup(
     "When irscope asks whether to quit",
-    (key("q,enter,y", "confirm", "Quit", "quit"), key("escape,n", "stay", "Stay", "stay")),
+    (
+        key("q,enter,y", "answer('quit')", "Quit", "quit", name="confirm"),
+        key("escape,n", "answer('')", "Stay", "stay", name="stay"),
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,12 @@ from irscope.model import UserError
 from irscope.tui.background import Background
 from irscope.tui.home_sections import EntryOpened, HomeEntry, Section
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings
 from irscope.tui.state_file import StateFolder
 from irscope.tui.theme_preview import ThemePreview
 from irscope.workspace import Workspace
+from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.tui.screens.home import HomeScreen
@@ -71,10 +74,16 @@ class HomeVisits(ThemePreview):
         states = self._states or StateFolder()
         return HomeScreen(self._background, states, start.section, bottom, start.message, start.entry)
 
+    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Why an action cannot act: a visitor of `irscope serve` does not see the captures of its owner."""
+        return "The home screen is off in a browser" if action == "home" and self.is_web else ""
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A visitor of `irscope serve` does not see the captures of its owner."""
+        """Disables the home screen in a browser; without a folder of states there is none."""
+        if self.unavailable(action, parameters):
+            return None
         if action == "home":
-            return self._states is not None and not self.is_web
+            return self._states is not None
         return super().check_action(action, parameters)
 
     def action_home(self) -> None:
@@ -104,23 +113,29 @@ class HomeVisits(ThemePreview):
         """Opens a capture over the home screen."""
         try:
             workspace = Workspace(path)
-            if not workspace.variants:
+            if is_abandoned(workspace):
                 workspace.close()
                 raise UserError(f"{path} has no variants yet; `irscope compile` adds some")
         except UserError as error:
             self.notify(str(error), severity="warning", markup=False)
             return
         self._opened.append(workspace)
+        if workspace.variants:
+            self.push_screen(self.visited(workspace))
+        else:
+            self.push_screen(WaitingScreen(workspace, self._background, partial(self._leave, workspace)))
 
-        def go_home() -> None:
-            self.pop_screen()
-            self._opened.remove(workspace)
-            self._background.later(workspace.close)
-
+    def visited(self, workspace: Workspace) -> CompareScreen:
+        """The main screen of a capture that was opened from the home screen."""
         states = self._states if self._settings.restore else None
-        self.push_screen(
-            CompareScreen(workspace, self._background, self._settings, states=states, go_home=go_home)
-        )
+        leave = partial(self._leave, workspace)
+        return CompareScreen(workspace, self._background, self._settings, states=states, go_home=leave)
+
+    def _leave(self, workspace: Workspace) -> None:
+        """Returns to the home screen and closes the capture."""
+        self.pop_screen()
+        self._opened.remove(workspace)
+        self._background.later(workspace.close)
 
     def return_home(self) -> None:
         """Ends the app; its caller shows the home screen."""

@@ -15,7 +15,7 @@ from irscope.tui import keys
 
 @runtime_checkable
 class Explaining(Protocol):
-    """A screen that knows why some of its actions cannot act now."""
+    """A screen or an app that knows why some of its actions cannot act now."""
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
         """Why the action cannot act now, in one line; "" if it can."""
@@ -37,9 +37,7 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
 
 
 def reason(app: App[None], action: str) -> str:
-    """Why `action` of the screen cannot act now; "" if it can or nobody knows."""
-    screen: Screen[object] = app.screen
-    if not isinstance(screen, Explaining):
-        return ""
+    """Why `action` of the screen or the app cannot act now; "" if it can or nobody knows."""
     namespace, name, parameters = parse(action)
-    return "" if namespace == "app" else screen.unavailable(name, parameters)
+    owner: App[None] | Screen[object] = app if namespace == "app" else app.screen
+    return owner.unavailable(name, parameters) if isinstance(owner, Explaining) else ""

@@ -29,8 +29,9 @@ class CaptureState:
     """What the home screen lists of a capture, and how the main screen was when it closed.
 
     `opened` is a time in seconds since 1970. `a` and `b` are ids, with a fingerprint each: a capture that was
-    written anew may have another variant of that id. `sort` is the title of a column, "" for none;
-    `opened_panels` are ids of panels that the user opened. Fields that are "" or None are not restored.
+    written anew may have another variant of that id. `sort` is the name of a column, "" for none;
+    `opened_panels` are ids of panels that the user opened; `scope` is the kernel and the target
+    that the table shows, "" for all. Fields that are "" or None are not restored.
     """
 
     path: str
@@ -48,6 +49,7 @@ class CaptureState:
     filter: str = ""
     unified: bool | None = None
     opened_panels: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
     theme: str = ""
 
 
@@ -110,6 +112,7 @@ def _bounded(state: CaptureState) -> CaptureState:
     return replace(
         state,
         kernels=_clip(state.kernels),
+        scope=_clip(state.scope),
         targets=_clip(state.targets),
         sort=state.sort[:_MAX_TEXT],
         filter="" if len(state.filter) > _MAX_TEXT else state.filter,

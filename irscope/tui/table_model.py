@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 from irscope.model import Variant
 from irscope.workspace import (
@@ -18,13 +20,13 @@ from irscope.workspace import (
     columns,
     constants_text,
     equal_text,
-    joined_values,
     kinds_for,
     matching,
     rows,
     shown_columns,
     sorted_variants,
     summarize_column,
+    version_name,
 )
 
 # Longer cells are cut; the status line has them in full.
@@ -50,7 +52,8 @@ class TableModel:
         self.columns: Sequence[Column] = ()
         self.summaries: Sequence[ColumnSummary] = ()
         self.shown: list[int] = []
-        self.widths: dict[int, int] = {}
+        self._widths: dict[int, int] = {}
+        self._groups: list[TableRow] = []
         self._longest: dict[int, int] = {}  # the longest cell of each column
         self._workspace: Workspace | None = None
         self._scoped: list[Variant] = []
@@ -83,7 +86,12 @@ class TableModel:
         backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
         kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
         self.columns = columns(
-            self._scoped, kinds, self.facts, workspace.in_progress, workspace.age, lambda: self.a
+            self._scoped,
+            kinds,
+            self.facts,
+            workspace.in_progress,
+            partial(version_name, workspace),
+            lambda: self.a,
         )
         self._longest.clear()
         self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]
@@ -98,17 +106,22 @@ class TableModel:
         self.matching = matching(self.query, self.columns, self._scoped, self.summaries)
         self.rows = rows(self.matching, self.facts, self.folding)
         self.shown = shown_columns(self.columns, self.summaries, len(self._scoped), self.constants)
-        groups = [row for row in self.rows if row.equal][:_MEASURED_GROUPS]
-        self.widths = {place: self._width(place, groups) for place in self.shown}
+        self._groups = list(islice((row for row in self.rows if row.equal), _MEASURED_GROUPS))
+        self._widths.clear()
 
-    def _width(self, place: int, groups: Sequence[TableRow]) -> int:
-        """The width of a column: of its title and its longest cell."""
+    def width(self, place: int) -> int:
+        """The width of a column: of its title and its longest cell. Measured when it is first on screen."""
+        if place not in self._widths:
+            self._widths[place] = self._measured_width(place)
+        return self._widths[place]
+
+    def _measured_width(self, place: int) -> int:
         column = self.columns[place]
         if place not in self._longest:
             counts = self.summaries[place].counts
             texts = counts if column.fact is None else map(column.write, counts)
             self._longest[place] = max((len(str(text)) for text in texts), default=1)
-        grouped = (len(self.cell(row, column)) for row in groups) if column.fact is None else ()
+        grouped = (len(self.cell(row, column)) for row in self._groups) if column.fact is None else ()
         return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
 
     def column_named(self, name: str) -> Column | None:
@@ -126,7 +139,7 @@ class TableModel:
         if column.name == "state" and row.equal:
             return equal_text(row.equal)
         if column.fact is None:
-            return (row.equal and joined_values(row.equal, column.name)) or column.text(variant)
+            return column.joined_text(row.variants)
         measured = variant.id in self.facts or variant.failure is not None
         return column.text(variant) if measured else UNMEASURED
 

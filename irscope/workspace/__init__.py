@@ -124,7 +124,6 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.equal_variants import equal_text as equal_text
-    from irscope.workspace.equal_variants import joined_values as joined_values
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
@@ -282,7 +281,7 @@ _EXPORTS = {
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
         "reads_differently row_sides source_line_counts"
     ),
-    "irscope.workspace.equal_variants": "equal_text joined_values",
+    "irscope.workspace.equal_variants": "equal_text",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from irscope.model import Value, Variant, format_value
+from irscope.model import Variant, format_value
 from irscope.model.varying import varying
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.in_progress import InProgress
+
+_T = TypeVar("_T")
 
 
 def equal_text(variants: Sequence[Variant]) -> str:
@@ -16,19 +19,21 @@ def equal_text(variants: Sequence[Variant]) -> str:
     By their numbers if they do not differ in their configs.
     """
     settings = [variant.settings for variant in variants]
-    parts = [f"{name}={joined_values(variants, name)}" for name in varying(settings)]
+    parts = [
+        f"{name}={joined((chosen[name] for chosen in settings if name in chosen), format_value)}"
+        for name in varying(settings)
+    ]
     numbers = ", ".join(f"#{variant.id}" for variant in variants)
     return f"{len(variants):,} equal: {' '.join(parts) or numbers}"
 
 
-def joined_values(variants: Sequence[Variant], name: str) -> str:
-    """The different values of a config value among variants, in ascending order: `2,3,4`."""
-    values: dict[str, Value] = {}
-    for chosen in (variant.settings for variant in variants):
-        if name in chosen:
-            values.setdefault(format_value(chosen[name]), chosen[name])
-    numbers = all(isinstance(value, int | float) for value in values.values())
-    return ",".join(sorted(values, key=lambda text: float(str(values[text])) if numbers else 0.0))
+def joined(values: Iterable[_T], write: Callable[[_T], str]) -> str:
+    """The texts of the different values, in ascending order if they are numbers: `2,3,4`."""
+    texts: dict[str, _T] = {}
+    for value in values:
+        texts.setdefault(write(value), value)
+    numbers = all(isinstance(value, int | float) for value in texts.values())
+    return ",".join(sorted(texts, key=lambda text: float(str(texts[text])) if numbers else 0.0))
 
 
 def state(variant: Variant, facts: FactTable, in_progress: InProgress) -> str:

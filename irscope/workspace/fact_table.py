@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, status_of, value_named
+from irscope.facts.fact import Fact, FactValue, column_of, status_of, value_named
 from irscope.facts.registry import CODE, LAUNCHABLE, STACK
 from irscope.facts.spills import REPORTED_SPILLS, spills
 from irscope.model import Status, Variant
@@ -81,7 +81,7 @@ class FactTable:
     def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
         """The values of a fact of several variants; None if unknown."""
         facts = self._facts
-        return [value_named(facts.get(variant.id, _NONE), name) for variant in variants]
+        return column_of([facts.get(variant.id, _NONE) for variant in variants], name)
 
     def status(self, variant: Variant) -> Status | None:
         """Whether a variant compiled and can be launched; None if that is unknown."""

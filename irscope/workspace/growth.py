@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.model.text import pluralize
 from irscope.store.connection import sidecars
 from irscope.store.output_lock import FoundWriter, find_writer
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
 
 # Commands that take --resume.
 _RESUMING = ("compile", "run")
@@ -78,6 +82,11 @@ class GrowthWatch:
 
     def _state(self) -> tuple[tuple[int, int, int], ...]:
         return tuple(map(_file_state, self._files))
+
+
+def is_abandoned(workspace: Workspace) -> bool:
+    """Whether a capture is empty and no other process compiles into it."""
+    return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def _file_state(path: Path) -> tuple[int, int, int]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from irscope.facts.fact import FactKind, FactValue
 from irscope.facts.spills import IMPROVED_BY_SPILLS
 from irscope.model import Status, Value, Variant, format_value
-from irscope.workspace.equal_variants import state
+from irscope.workspace.equal_variants import joined, state
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.first_difference import first_difference
 from irscope.workspace.in_progress import InProgress
@@ -51,8 +52,8 @@ ColumnValue = FactValue | Value
 class Column:
     """A column: a heading, and a value for each variant.
 
-    `name` is the full name of the fact or option, `fact` its kind if it is a fact. `values` returns the
-    values of variants, None if unknown; `write` makes text of one.
+    `name` is the full name of the fact or option, `fact` its kind if it is a fact; `setting`: it is a value
+    that the user chose. `values` returns the values of variants, None if unknown; `write` makes text of one.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Column:
     write: Callable[[ColumnValue], str] = lambda value: "" if value is None else str(value)
     numeric: bool = False
     fact: FactKind | None = None
+    setting: bool = False
 
     def value(self, variant: Variant) -> ColumnValue:
         """The value of one variant; None if it is unknown."""
@@ -69,6 +71,12 @@ class Column:
     def text(self, variant: Variant) -> str:
         """The cell of a variant, without a mark; "" if the value is unknown."""
         return self.write(self.value(variant))
+
+    def joined_text(self, variants: Sequence[Variant]) -> str:
+        """The cell of variants that share a row: every setting, else the value of the first one."""
+        if not self.setting:
+            return self.text(variants[0])
+        return joined((value for value in self.values(variants) if value is not None), self.write)
 
     def key(self, variant: Variant) -> SortKey:
         """Sorts by the value: numbers, then text, then unknown values."""
@@ -94,6 +102,12 @@ class ColumnSummary:
     unknown: int = 0
     ranked: Mapping[ColumnValue, int] = field(default_factory=dict)
 
+    @cached_property
+    def _extremes(self) -> tuple[float, float, int]:
+        """The least and the greatest number, and how many variants may have a value that is marked."""
+        numbers = [number for number in self.ranked if isinstance(number, int | float)]
+        return min(numbers, default=0), max(numbers, default=0), max(1, sum(self.ranked.values()) // _RARE)
+
     def constant(self, variants: int) -> bool:
         """Whether all of so many variants have the same value, or none of them has a known one."""
         return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
@@ -101,12 +115,11 @@ class ColumnSummary:
     def mark(self, column: Column, value: ColumnValue) -> str:
         """`best` or `worst` if few variants have this value and others have another; "" if not."""
         better = column.fact.better if column.fact else ""
-        numbers = [number for number in self.ranked if isinstance(number, int | float)]
-        if not better or not isinstance(value, int | float) or len(numbers) < 2:
+        if not better or not isinstance(value, int | float):
             return ""
-        if self.ranked.get(value, 0) > max(1, sum(self.ranked.values()) // _RARE):
+        low, high, common = self._extremes
+        if low == high or self.ranked.get(value, 0) > common:
             return ""
-        low, high = min(numbers), max(numbers)
         best, worst = (low, high) if better == "low" else (high, low)
         return "best" if value == best else "worst" if value == worst else ""
 
@@ -121,8 +134,8 @@ def columns(
 ) -> list[Column]:
     """The columns for `variants`, most telling first: number, what was chosen, facts, state.
 
-    `facts` and `in_progress` may change later. `age` is how old a variant's source is, `a` the variant
-    that the others are compared with.
+    `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which file
+    has it; `a` is the variant that the others are compared with.
     """
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]
@@ -139,7 +152,9 @@ def columns(
 
 
 def summarize_column(column: Column, variants: Sequence[Variant], facts: FactTable) -> ColumnSummary:
-    """What a column has for these variants."""
+    """What a column has for these variants; nothing for the stages that differ, which are shown anyway."""
+    if column.name == DIFFERS:
+        return ColumnSummary({})
     values = column.values(variants)
     if column.fact is None:
         counts: Counter[ColumnValue] = Counter(map(column.write, values))
@@ -242,7 +257,7 @@ def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
         return [_known(chosen[name]) if name in chosen else None for chosen in own]
 
     numeric = not any(isinstance(chosen.get(name), str) for chosen in settings.values())
-    return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric)
+    return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, setting=True)
 
 
 def _known(value: Value) -> ColumnValue:

@@ -27,6 +27,8 @@ Values = Mapping[str, tuple[Value | Expression, ...]]
 _NEXT = re.compile(r"\s+(?=[A-Za-z_]\w*\s*=(?!=))")
 # More variants than this are a sweep.
 _MOST = 32
+# Captures have at most some 100,000 variants.
+_FIRST_SEPARATE = 1_000_001
 # The largest file that is searched for a kernel's source.
 _MAX_BYTES = 10_000_000
 
@@ -96,10 +98,14 @@ def _check_name(name: str, variant: Variant) -> None:
         raise UserError(f"no constexpr or option '{name}'; {hint}")
 
 
-def free_id(variants: tuple[Variant, ...], growing: bool) -> int:
-    """The first id for variants outside of the capture; far from the others if the capture may grow."""
-    highest = max((variant.id for variant in variants), default=0)
-    return (highest // 1000 + 1) * 1000 + 1 if growing else highest + 1
+def free_id(variants: tuple[Variant, ...], separate: bool) -> int:
+    """The first id for new variants.
+
+    `separate`: they are stored in a capture of their own, so another process may add variants to the one on
+    screen, which get the next ids there. No capture has so many that they reach the ids of what-ifs.
+    """
+    following = max((variant.id for variant in variants), default=0) + 1
+    return max(following, _FIRST_SEPARATE) if separate else following
 
 
 def source_state(file: Path, kernel: Kernel) -> str:

@@ -34,13 +34,13 @@ from irscope.tui.page import Kind
 from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.confirm import ConfirmScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.prompt import PromptScreen
-from irscope.tui.screens.quit import QuitScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import Bar, StatusLine
@@ -390,7 +390,7 @@ APP = {
     "home": Trial(screen, right=becomes(HomeScreen)),
     "return_home": Trial(lambda pilot: pilot.app.is_running, right=becomes(False), from_home=True),
     "suspend": Trial(started, right=becomes([["suspend"]])),
-    "app.quit": Trial(screen, right=becomes(QuitScreen)),
+    "app.quit": Trial(screen, right=becomes(ConfirmScreen)),
 }
 # By the title of the group in keys.sections().
 TRIALS: dict[str, dict[str, Trial]] = {

@@ -9,14 +9,17 @@ import pytest
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import growth
+from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.waiting import WaitingScreen
+from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import StatusLine, TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
 from tests.growing import OtherWriter
 from tests.tui.compiling import until
-from tests.tui.driving import drawn, press
+from tests.tui.driving import drawn, press, settled
 
 _STAGES = Path(__file__).parent.parent / "data" / "stages"
 _TTIR = next(_STAGES.glob("matmul_kernel.*.ttir"))
@@ -50,7 +53,7 @@ async def test_rows_appear_and_what_the_user_chose_stays(tmp_path: Path) -> None
             await press(pilot, "F", *"BLOCK<100", "enter")
             chosen = app.screen.pair.a.id, app.screen.pair.b.id
             writer.add(32, 128)
-            await until(pilot, lambda: len(_table(app)._variants) == 4)
+            await until(pilot, lambda: len(_table(app).model.all) == 4)
             assert [variant.config.get("BLOCK") for variant in _table(app).order] == [16, 32, 64]
             assert (app.screen.pair.a.id, app.screen.pair.b.id) == chosen
             current = _table(app).current
@@ -95,6 +98,24 @@ async def test_an_empty_capture_is_shown_once_it_has_a_variant(tmp_path: Path) -
             writer.add(64)
             await until(pilot, lambda: isinstance(app.screen, CompareScreen))
             await until(pilot, lambda: "1 of 2 variants, still compiling" in _title(app))
+
+
+async def test_from_the_home_screen_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "k.irscope"
+    with OtherWriter(path, 2, {"ttir": _TTIR}) as writer:
+        app = IrscopeApp(None, start=Start(StateFolder(tmp_path / "state")))
+        async with app.run_test(size=WIDE) as pilot:
+            await settled(pilot)
+            app._open_capture(path)
+            await until(pilot, lambda: isinstance(app.screen, WaitingScreen))
+            await press(pilot, "q")
+            assert isinstance(app.screen, HomeScreen) and not app._opened
+            app._open_capture(path)
+            writer.add(64)
+            await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+            await press(pilot, "q")
+            assert isinstance(app.screen, HomeScreen) and not app._opened
 
 
 async def test_an_empty_capture_that_nobody_writes_is_refused(tmp_path: Path) -> None:

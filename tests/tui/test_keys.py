@@ -12,9 +12,9 @@ from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
 from irscope.tui.screens import overlays
+from irscope.tui.screens.confirm import ConfirmScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
-from irscope.tui.screens.quit import QuitScreen
 from irscope.tui.widgets.bars import StageTabs, StatusLine
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
@@ -354,9 +354,9 @@ async def test_quit_asks_first(app: IrscopeApp, confirmed: str) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "q", "j", "escape")
         assert app.is_running
-        assert not isinstance(app.screen, QuitScreen)
+        assert not isinstance(app.screen, ConfirmScreen)
         await press(pilot, "q")
-        assert isinstance(app.screen, QuitScreen)
+        assert isinstance(app.screen, ConfirmScreen)
         await pilot.press(confirmed)
         await pilot.pause()
         assert not app.is_running

@@ -11,7 +11,7 @@ from irscope.tui.home_visits import Start
 from irscope.tui.state_file import CaptureState, StateFolder, now
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Workspace
+from irscope.workspace import Scope, Workspace
 from tests.tui import captures
 from tests.tui.driving import press, settled, tab, texts
 
@@ -103,3 +103,15 @@ def test_a_folder_that_cannot_be_written_is_ignored(tmp_path: Path) -> None:
     states.save(CaptureState("/x.irscope", now()))
     assert states.load(Path("/x.irscope")) is None
     assert states.recent() == []
+
+
+async def test_the_kernel_and_the_target_are_restored(matmul: Path, tmp_path: Path) -> None:
+    chosen = Scope("matmul_kernel", "cuda:90")
+    app = opened(matmul, tmp_path / "s")
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        app.screen.query_one(VariantTable).choose(chosen)
+    app = opened(matmul, tmp_path / "s")
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        assert app.screen.query_one(VariantTable).model.scope == chosen

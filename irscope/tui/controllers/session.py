@@ -13,16 +13,16 @@ from irscope.tui.controllers.stages import StageController
 from irscope.tui.state_file import CaptureState, StateFolder, fingerprint, now
 from irscope.tui.theme_preview import ThemePreview
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.workspace import Detail
+from irscope.workspace import Detail, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 class SessionController:
-    """Restores A, B, the stage, sort, filter and open panels. Without a `folder` it does nothing.
+    """Restores A, B, the stage, the kernel and target, sort, filter and open panels.
 
-    `fresh`: opens the capture as if for the first time.
+    Without a `folder` it does nothing. `fresh`: opens the capture as if for the first time.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class SessionController:
             if a is not None and b is not None:
                 self._stages.restore(a, b, state.stage, _detail(state.detail))
                 screen.table.opened(a, b)
+            self._restore_scope(state.scope)
             screen.table.restore(state.sort, state.descending, state.filter)
             self._filter_bar.value, self._filter_bar.display = state.filter, bool(state.filter)
             screen.texts.restore_unified(state.unified)
@@ -65,7 +66,7 @@ class SessionController:
         screen, workspace, pair = self._screen, self._screen.workspace, self._screen.pair
         variants = workspace.variants
         column, descending = screen.table.sorting
-        app = screen.app
+        scope, app = screen.table.model.scope, screen.app
         self._folder.save(
             CaptureState(
                 path=os.path.realpath(workspace.path),
@@ -82,10 +83,19 @@ class SessionController:
                 descending=descending,
                 filter=self._filter_bar.value,
                 unified=screen.texts.chosen_unified,
+                scope=(scope.kernel or "", scope.target or ""),
                 opened_panels=tuple(panel.id or "" for panel in self._panels if _opened(panel)),
                 theme=app.chosen_theme if isinstance(app, ThemePreview) else "",
             )
         )
+
+    def _restore_scope(self, names: Sequence[str]) -> None:
+        """Shows the variants of the kernel and the target with these names, if there are some."""
+        table = self._screen.table
+        if len(names) == 2:
+            scope = Scope(names[0] or None, names[1] or None)
+            if scope != table.model.scope and any(variant in scope for variant in table.model.all):
+                table.choose(scope)
 
     def _find(self, id_: int, index: int) -> Variant | None:
         """A or B of the state, if the capture has the same variant under the same number."""

@@ -7,12 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from irscope.model import UserError, Variant
+from irscope.tui.bindings import key
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.live_connection import VariantCompiler
 from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
 
 _EXECUTE, _OTHER = "y", "o"
+_CONSENT = (key(_EXECUTE, f"answer('{_EXECUTE}')", "Execute the file", "execute it"),)
+_OTHERWISE = (
+    key(_OTHER, f"answer('{_OTHER}')", "Choose another file", "other file"),
+    key("escape,n,q", "answer('')", "Cancel", "cancel"),
+)
 
 
 class WhatIfController:
@@ -68,7 +74,8 @@ class WhatIfController:
         self, compiler: VariantCompiler, variant: Variant, file: Path, values: Values, passes: bool = False
     ) -> None:
         workspace = self._screen.workspace
-        first = free_id(workspace.variants, workspace.growth.writer is not None)
+        # A compiler without a file of its own does not write into the capture on screen.
+        first = free_id(workspace.variants, separate=compiler.trusted is None)
         what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
         self._updates.ask(partial(compiler.begin, what_if))
 
@@ -100,7 +107,5 @@ class WhatIfController:
             f"  {file.absolute()}",
             f"  ({state}; the capture names the file, and may be somebody else's)",
         ]
-        answers = {_EXECUTE: "execute it"} if file.is_file() else {}
-        return await self._screen.app.push_screen_wait(
-            ConfirmScreen(lines, {**answers, _OTHER: "other file"})
-        )
+        answers = (*(_CONSENT if file.is_file() else ()), *_OTHERWISE)
+        return await self._screen.app.push_screen_wait(ConfirmScreen(lines, answers))

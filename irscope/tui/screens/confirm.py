@@ -1,42 +1,38 @@
-"""A dialog that asks before a file is executed that the user did not name."""
+"""A question in the last lines of the screen, answered with one key."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.containers import Vertical
-from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Label
 
 from irscope.model.text import display_line
+from irscope.tui.widgets.bars import KeyHints
 
 
 class ConfirmScreen(ModalScreen[str]):
-    """Shows lines and waits for one of `answers`, by key; Escape is "". Enter does nothing."""
+    """Shows lines and returns the answer of the key that is pressed; other keys are ignored.
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,n,q", "answer('')", "Cancel", show=False)]
+    `answers` are bindings of the action `answer`, whose parameter is the answer.
+    """
 
-    def __init__(self, lines: list[str], answers: dict[str, str]) -> None:
+    def __init__(self, lines: Sequence[str], answers: Sequence[Binding]) -> None:
         super().__init__()
         self._lines = lines
-        self._answers = answers
+        for binding in Binding.make_bindings(answers):
+            self._bindings.key_to_bindings.setdefault(binding.key, []).append(binding)
 
     def compose(self) -> ComposeResult:
         """The lines and the keys, at the bottom of the app."""
-        hints = [f"{key} {meaning}" for key, meaning in (*self._answers.items(), ("Escape", "cancel"))]
         with Vertical():
-            for line in (*self._lines, "   ".join(hints)):
+            for line in self._lines:
                 yield Label(display_line(line), markup=False)
-
-    def on_key(self, event: Key) -> None:
-        """Answers with the key."""
-        if event.key in self._answers:
-            event.stop()
-            self.dismiss(event.key)
+            yield KeyHints(id="keys")
 
     def action_answer(self, answer: str) -> None:
-        """Closes the dialog."""
+        """Closes the question."""
         self.dismiss(answer)

@@ -58,7 +58,7 @@ def visible(model: TableModel, chosen: int, width: int) -> list[Span]:
 def _placed(model: TableModel, places: Sequence[int], width: int) -> Iterator[Span]:
     start = GUTTER
     for place in places:
-        end = start + model.widths[place]
+        end = start + model.width(place)
         if end > width:
             if not model.columns[place].numeric and width - start >= _LEAST_CUT:
                 yield Span(place, start, width - 1)
