@@ -240,9 +240,20 @@ class Workspace:
         """The facts of a variant with the lines that prove them, by name in table order."""
         from irscope.facts.measure import measure
 
-        if variant.id not in self._facts or variant.id in self.in_progress:
-            self._facts[variant.id] = measure(variant, partial(self._read_for_facts, variant))
-        return self._facts[variant.id]
+        known = self._facts.get(variant.id)
+        if known is not None:
+            return known
+        found = measure(variant, partial(self._read_for_facts, variant))
+        self._facts[variant.id] = found
+        # Checked after the assignment: the variant may have been compiled while this thread measured it.
+        if variant.id in self.in_progress or self._is_outdated(variant):
+            self._facts.pop(variant.id, None)
+        return found
+
+    def _is_outdated(self, variant: Variant) -> bool:
+        """Whether there is a newer state of a variant that was being compiled."""
+        current = (self._loaded or {}).get(variant.id)
+        return current is not None and current is not variant and current != variant
 
     def _read_for_facts(self, variant: Variant, stage: str) -> bytes | None:
         """A stage that is stored; an assembly that only a disassembler has (SPIR-V) is derived."""
