@@ -7,6 +7,8 @@ from textual.app import App
 from textual.command import Command, CommandPalette
 from textual.theme import ThemeProvider
 
+from irscope.tui.command_palette import Palette
+
 
 class ThemePreview(App[None]):
     """An app whose list of themes shows the one under the cursor; Escape brings the old one back."""
@@ -23,7 +25,12 @@ class ThemePreview(App[None]):
     def search_themes(self) -> None:
         """Opens the list of themes."""
         self._theme_before = self.theme
-        self.push_screen(CommandPalette(providers=[ThemeProvider], placeholder="Search for themes…"))
+        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def action_command_palette(self) -> None:
+        """Opens the palette."""
+        if self.use_command_palette and not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     @on(CommandPalette.OptionHighlighted)
     def _preview(self, message: CommandPalette.OptionHighlighted) -> None:

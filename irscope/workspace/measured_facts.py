@@ -26,9 +26,14 @@ class MeasuredFacts:
         """The facts of a variant by name in table order; measured again while it is being compiled."""
         from irscope.facts.measure import measure
 
-        if variant.id not in self._known or variant.id in self._workspace.in_progress:
-            self._known[variant.id] = measure(variant, partial(self._read, variant))
-        return self._known[variant.id]
+        known = self._known.get(variant.id)
+        if known is not None:
+            return known
+        found = self._known[variant.id] = measure(variant, partial(self._read, variant))
+        # Checked after the assignment: the variant may have been compiled while this thread measured it.
+        if variant.id in self._workspace.in_progress or self._workspace.is_outdated(variant):
+            self._known.pop(variant.id, None)
+        return found
 
     def forget(self, ids: Iterable[int]) -> None:
         """Drops the facts of variants that changed."""

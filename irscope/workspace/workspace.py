@@ -236,6 +236,11 @@ class Workspace:
 
     # Facts.
 
+    def is_outdated(self, variant: Variant) -> bool:
+        """Whether there is a newer state of a variant that was being compiled."""
+        current = (self._loaded or {}).get(variant.id)
+        return current is not None and current is not variant and current != variant
+
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
         """The facts of a variant with the lines that prove them, by name in table order."""
         return self._facts.of(variant)

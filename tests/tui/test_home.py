@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,22 @@ async def test_from_the_main_screen_and_back(matmul: Path, tmp_path: Path) -> No
         assert isinstance(app.screen, HomeScreen)
         await press(pilot, "q")
         assert isinstance(app.screen, CompareScreen)
+
+
+async def test_a_long_comparison_does_not_hold_up_the_lists(matmul: Path, tmp_path: Path) -> None:
+    app = IrscopeApp(Workspace(matmul), start=Start(StateFolder(tmp_path / "state")))
+    compared = threading.Event()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        app._background.later(compared.wait)
+        try:
+            await pilot.press("H")
+            async with asyncio.timeout(20):
+                while not app.screen.query(HomeView) or not view(pilot).entries(Section.MANUAL):
+                    await asyncio.sleep(0.01)
+            assert "Lessons (14)" in drawn(view(pilot))
+        finally:
+            compared.set()
 
 
 def test_a_capture_that_is_being_written_names_its_writer(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
 from irscope.tui.screens import overlays
+from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.confirm import ConfirmScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
@@ -403,3 +404,10 @@ async def test_a_failure_is_shown_completely(app: IrscopeApp) -> None:
         assert "arange's range" in drawn(app.screen.query_one(StatusLine))
         await press(pilot, "tab", "G")
         assert "frame 59" in drawn(texts(pilot))
+
+
+async def test_no_key_fails_in_a_palette_without_matches(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "ctrl+p", *"qqzz", "pagedown", "pageup", "ctrl+home", "ctrl+end", "down", "enter")
+        await press(pilot, "escape")
+        assert isinstance(app.screen, CompareScreen)

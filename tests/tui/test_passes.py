@@ -53,6 +53,13 @@ async def test_the_first_diverging_pass_is_marked_and_shown(scale: IrscopeApp) -
         assert drawn(texts(pilot)).count("async_copy_global_to_local") == 7
 
 
+async def test_a_description_that_does_not_fit_ends_in_an_ellipsis(scale: IrscopeApp) -> None:
+    async with scale.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "p")
+        bar = drawn(pilot.app.screen.query_one(PassBar))
+        assert bar.endswith("It does …")
+
+
 async def test_a_pass_is_compared_once(scale: IrscopeApp, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[object] = []
     change_of = PassComparison.change

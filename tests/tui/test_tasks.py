@@ -7,12 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.tui.tasks import ENDED, SIZES, TASKS, Driver
+from tests.tui.tasks import ENDED, SIZES, TASKS, Driver, Outcome
 from tests.tui.terminal import Terminal
 
 pytestmark = [
@@ -54,26 +55,42 @@ def captures(triton_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> di
     return made
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_every_task_takes_at_most_four_keys(
-    captures: dict[str, Path], tmp_path: Path, size: tuple[int, int]
-) -> None:
+@pytest.fixture(scope="module")
+def outcomes(
+    captures: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[int, int], list[Outcome]]:
+    """The outcomes per size, of one terminal each; all run at once because a task mostly waits."""
+    with ThreadPoolExecutor(len(SIZES)) as pool:
+        folders = [tmp_path_factory.mktemp("size") for _ in SIZES]
+        found = pool.map(lambda size, folder: do_all(captures, folder, size), SIZES, folders)
+        return dict(zip(SIZES, found, strict=True))
+
+
+def do_all(captures: dict[str, Path], folder: Path, size: tuple[int, int]) -> list[Outcome]:
+    """Does all tasks in one terminal, with its own state, config and working directory."""
+
     def command(capture: Path) -> list[str]:
         program = shlex.join([sys.executable, "-m", "irscope", str(capture)])
-        return ["sh", "-c", f"cd {shlex.quote(str(tmp_path))}; {program}; echo {ENDED} $?; sleep 600"]
+        return ["sh", "-c", f"cd {shlex.quote(str(folder))}; {program}; echo {ENDED} $?; sleep 600"]
 
-    home = tmp_path / "home"
+    home = folder / "home"
     home.mkdir()
-    folders = {
-        name: str(home / name.lower()) for name in ("IRSCOPE_STATE", "IRSCOPE_CONFIG", "IRSCOPE_CACHE")
-    }
+    own = {name: str(home / name.lower()) for name in ("IRSCOPE_STATE", "IRSCOPE_CONFIG", "IRSCOPE_CACHE")}
     colors = {"COLORTERM": "truecolor", "PYTHONPATH": str(SAMPLE.parents[1])}
-    terminal = Terminal(tmp_path / "t", ["sleep", "600"], size, {**folders, **colors})
-    terminal.run("set", "-g", "remain-on-exit", "on")
+    terminal = Terminal(folder / "t", ["sleep", "600"], size, {**own, **colors})
     try:
+        terminal.run("set", "-g", "remain-on-exit", "on")
         driver = Driver(terminal, command)
-        outcomes = [driver.run(task, captures[task.capture]) for task in TASKS]
+        return [driver.run(task, captures[task.capture]) for task in TASKS]
     finally:
         terminal.close()
-    failed = [f"{one.task.name}: {one.problem}\n{one.screen}" for one in outcomes if one.problem]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_every_task_takes_at_most_four_keys(
+    outcomes: dict[tuple[int, int], list[Outcome]], size: tuple[int, int]
+) -> None:
+    for one in outcomes[size]:  # pytest -rP shows them
+        print(f"{one.task.name}: {one.keys} keys")
+    failed = [f"{one.task.name}: {one.problem}\n{one.screen}" for one in outcomes[size] if one.problem]
     assert not failed, "\n".join(failed)

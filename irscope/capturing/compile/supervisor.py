@@ -11,6 +11,7 @@ and Bazel's process-wrapper work the same way.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import resource
 import select
@@ -39,7 +40,7 @@ def supervise(lifeline: int) -> None:
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
     _adopt_descendants()
     # Written to by Python's signal handler when the worker ends.
-    ended, wake = os.pipe()
+    ended, wake = (above_streams(end) for end in os.pipe())
     for end in (ended, wake):
         os.set_blocking(end, False)
     handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -81,6 +82,15 @@ def _exit_as(status: int) -> None:
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def above_streams(descriptor: int) -> int:
+    """A descriptor of the same file that is not a standard stream's, which programs may have closed."""
+    if descriptor > 2:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved
 
 
 def _close_all_but(*kept: int) -> None:

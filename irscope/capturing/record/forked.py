@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from irscope.capturing.compile.pool import Worker, run_jobs
-from irscope.capturing.compile.supervisor import supervise
+from irscope.capturing.compile.supervisor import above_streams, supervise
 from irscope.capturing.messages import JobDone, RecordedJob, WorkerTask, send
 from irscope.capturing.record.recorder import RecordedCompilation
 from irscope.toolchain.job import Outcome
@@ -101,12 +101,14 @@ def fork(
         return ForkedProcess(pid)
     code = 1
     try:
-        supervise(lifeline.fileno())
+        # A program may have closed its standard streams, whose numbers these then have.
+        watched, served, log = (above_streams(each.fileno()) for each in (lifeline, pipe, printed))
+        supervise(watched)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):
-            os.dup2(printed.fileno(), descriptor)
+            os.dup2(log, descriptor)
         sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        serve(Connection(os.dup(pipe.fileno())))
+        serve(Connection(served))
         code = 0
     finally:
         with suppress(OSError, ValueError):

@@ -23,7 +23,7 @@ from irscope.tui.home_entries import (
 )
 from irscope.tui.home_sections import HomeEntry, Section
 from irscope.tui.screens.reading import FilteringScreen
-from irscope.tui.state_file import StateFolder
+from irscope.tui.state_file import CaptureState, StateFolder
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.home_view import HomeView
 from irscope.tui.widgets.line_view import LineView
@@ -42,7 +42,9 @@ class HomeBar(Bar):
 class HomeScreen(FilteringScreen[None]):
     """Lists what there is to open; the cursor starts in section `start`, at `entry` if it has that one.
 
-    `bottom`: there is no screen to go back to. `problem` is shown in the last line.
+    `bottom`: there is no screen to go back to. `problem` is shown in the last line. `background` opens
+    captures; lists that need none are read in a thread of their own, because a comparison of two big stages
+    keeps `background` busy for seconds.
     """
 
     KEYS: ClassVar[Sequence[KeyGroup]] = (HomeView.KEYS,)
@@ -60,6 +62,7 @@ class HomeScreen(FilteringScreen[None]):
     ) -> None:
         super().__init__()
         self._background = background
+        self._lister = Background()
         self._states = states
         self._start: Section | None = start
         self._bottom = bottom
@@ -85,6 +88,10 @@ class HomeScreen(FilteringScreen[None]):
         self.call_after_refresh(self.action_refresh_lists)
         self.set_interval(_WRITING_SECONDS, self._follow_writers)
 
+    def on_unmount(self) -> None:
+        """Ends the thread that reads the lists."""
+        self._lister.close()
+
     def on_screen_resume(self) -> None:
         """Lists what was opened meanwhile."""
         if self._start is None:
@@ -97,22 +104,27 @@ class HomeScreen(FilteringScreen[None]):
     @work(exclusive=True, group="home", exit_on_error=False)
     async def _read(self) -> None:
         """Fills the sections; reads each capture in the folder for a moment."""
-        view, run = self.query_one(HomeView), self._background.run
+        view, run = self.query_one(HomeView), self._lister.run
         states = await run(self._states.recent)
         view.show(Section.RECENT, await run(recent_entries, states, self._folder))
+        if self._start is Section.RECENT and states:
+            self._place_cursor()
+        for section, entries in _FIXED.items():  # before the folder, which may be a slow one
+            view.show(section, await run(entries))
         here = await run(folder_entries, self._folder)
         view.show(Section.HERE, here)
-        if self._start in (Section.RECENT, Section.HERE) and (states or here):
-            self._place_cursor()
-        for section, entries in _FIXED.items():
-            view.show(section, await run(entries))
         self._place_cursor()
+        await self._open_captures(states, here)
+        self._describe()
+
+    async def _open_captures(self, states: Sequence[CaptureState], here: list[HomeEntry]) -> None:
+        """Adds the captures that are being written, and what is in those of the folder."""
+        view, run = self.query_one(HomeView), self._background.run
         paths = [Path(state.path) for state in states] + [entry.path for entry in here if entry.path]
         view.show(Section.WRITING, await run(_listed, paths, self._folder))
         for first in range(0, len(here), _BATCH):
             here[first : first + _BATCH] = await run(_described, here[first : first + _BATCH])
             view.show(Section.HERE, here)
-        self._describe()
 
     @work(exclusive=True, group="writers", exit_on_error=False)
     async def _follow_writers(self) -> None:

@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from irscope.model.text import display_line
+from irscope.tui.paint import ELLIPSIS, fitted
 from irscope.tui.widgets.bars import Bar, Label
 
 
@@ -27,13 +28,16 @@ class WrappedBar(Bar):
         return max(1, len(self._wrapped(width)))
 
     def render_line(self, y: int) -> Strip:
-        """Draws a line."""
+        """Draws a line; the last one ends in an ellipsis if there are more than fit on the screen."""
         width = self.size.width
         lines = self._wrapped(width)
         segments = [
             Segment(text, self.get_component_rich_style(style))
             for text, style in (lines[y] if y < len(lines) else ())
         ]
+        if y == self.size.height - 1 and len(lines) > y + 1:
+            more = Segment(f" {ELLIPSIS}", segments[-1].style)
+            return Strip(fitted([*segments, more], width, self.rich_style), width)
         return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
 
     def _wrapped(self, width: int) -> list[list[tuple[str, str]]]:
