@@ -24,8 +24,9 @@ class Device:
 
     `warps` and `blocks` limit how many are resident. A multiprocessor has `partitions`, each with
     `lane_registers` 32-bit registers per lane, allocated to a warp in multiples of `register_unit` per
-    lane. `shared` is the bytes of shared memory (LDS), `block_shared` the maximum per block after opting
-    in; a block is allocated its own plus `reserved_shared` bytes, rounded up to `shared_unit`.
+    lane; a thread can have `thread_registers` of them. `shared` is the bytes of shared memory (LDS),
+    `block_shared` the maximum per block after opting in; a block is allocated its own plus
+    `reserved_shared` bytes, rounded up to `shared_unit`.
     `barriers` is the pool of barrier resources and `scalar_registers` the registers per partition (None:
     no limit).
     """
@@ -39,6 +40,7 @@ class Device:
     partitions: int = 4
     lane_registers: int = 512
     register_unit: int = 8
+    thread_registers: int = 255
     barriers: int | None = None
     scalar_registers: int | None = None
 

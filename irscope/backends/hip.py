@@ -25,7 +25,7 @@ _AMDGPU_METADATA = r"(?m)^ +(?:- )?\.(\w+): +(\d+)$"
 # documentation, "AMD GPU specifications"; LLVM, getLdsDwGranularity).
 _CDNA = Device(
     warps=32, blocks=32, shared=64 * KIB, block_shared=64 * KIB, shared_unit=512, barriers=16,
-    scalar_registers=800,
+    scalar_registers=800, thread_registers=512,
 )  # fmt: skip
 _CDNA4 = replace(_CDNA, shared=160 * KIB, block_shared=160 * KIB, shared_unit=1280)
 
@@ -34,16 +34,16 @@ _CDNA4 = replace(_CDNA, shared=160 * KIB, block_shared=160 * KIB, shared_unit=12
 # places in LLVM, features of gfx1100 and gfx1200; LDS in units of 1,024 bytes from GFX10.3 on).
 _RDNA = Device(
     warps=64, blocks=64, shared=128 * KIB, block_shared=64 * KIB, shared_unit=1024,
-    lane_registers=1536, register_unit=24, barriers=32,
+    lane_registers=1536, register_unit=24, thread_registers=256, barriers=32,
 )  # fmt: skip
 # The same with the smaller register file of RDNA 1 and 2 (LLVM, targets without Feature1_5xVGPRs).
 _RDNA_SMALL = replace(_RDNA, lane_registers=1024, register_unit=16)
 
 # CDNA 5: compute units of 4 SIMDs with waves of 32 and no accumulation registers; 320 KiB of LDS in units of
-# 2,048 bytes (the same places in LLVM, features of gfx1250).
+# 2,048 bytes; 1,024 registers a thread (the same places in LLVM, features of gfx1250).
 _CDNA5 = Device(
     warps=64, blocks=64, shared=320 * KIB, block_shared=320 * KIB, shared_unit=2048,
-    lane_registers=1024, register_unit=16, barriers=32,
+    lane_registers=1024, register_unit=16, thread_registers=1024, barriers=32,
 )  # fmt: skip
 
 _DEVICES = {

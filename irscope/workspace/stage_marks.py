@@ -64,9 +64,6 @@ _MLIR_MATRIX = re.compile(r"(?:tt|ttng|amdg)\.(?:dot|warp_group_dot|tc_gen5_mma)
 _LLVM_MATRIX = re.compile(
     r"asm (?:wgmma\.mma|mma\.|tcgen05\.mma)|@llvm\.(?:amdgcn\.\w*(?:mfma|wmma)|nvvm\.\w*mma)"
 )
-# ptxas allocates no more registers per thread. On CDNA, accumulation registers count too; RDNA has none.
-_MOST = {"cuda": 255}
-_CDNA_LANES = 512
 # Parsing a longer stage for its marks would take minutes.
 _MOST_LINES = 200_000
 
@@ -177,7 +174,7 @@ def _limit(variant: Variant) -> int | None:
     if device is None:
         return None
     lanes = device.lane_registers
-    limits = [_MOST.get(variant.target.backend, lanes if lanes <= _CDNA_LANES else 256)]
+    limits = [device.thread_registers]
     warps, asked = count(variant, "num_warps"), count(variant, "maxnreg")
     if warps:
         share = lanes // -(-warps // device.partitions)

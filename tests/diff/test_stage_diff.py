@@ -160,7 +160,8 @@ def test_a_loop_with_more_results_than_operands_is_compared():
 
 
 def test_moves_are_not_looked_for_in_huge_stages_which_the_summary_says(monkeypatch):
-    lines = [f"  %{n} = arith.addi %a, %c{n} : i32" for n in range(6)]
+    names = ("addi", "subi", "muli", "andi", "ori", "xori")
+    lines = [f"  %{n} = arith.{name} %a, %b : i32" for n, name in enumerate(names)]
     left, right = (parse("\n".join(each), "mlir") for each in (lines, [*lines[3:], *lines[:3]]))
     whole = diff_stage("ttir", left, right)
     monkeypatch.setattr("irscope.diff.stage_diff._MOST_WITH_MOVES", 3)

@@ -128,6 +128,7 @@ def test_the_app_gets_the_keys_that_browsers_use(browser: Any, served: Served):
 def test_a_page_says_why_it_ended_and_starts_again(browser: Any, served: Served, capture: Path):
     shown = Shown(browser, served)
     shown.page.keyboard.press("q")
+    shown.page.keyboard.press("q")  # the answer to the question whether to quit
     shown.page.wait_for_selector("text=You quit the app.")
     shown.page.click("text=Start again")
     shown.wait_for_app()

@@ -112,6 +112,7 @@ def test_a_session_shows_the_app_until_its_user_quits(served: Served, capture: P
     socket.send("stdin", "\x1b[48;100000;100000;1;1t")  # a terminal's own report of its size
     socket.send("stdin", "\x1b")
     socket.send("stdin", "q")
+    socket.send("stdin", "q")  # the answer to the question whether to quit
     assert socket.close_code() == End.QUIT.value[0]
     wait_until_none_left(capture)
 

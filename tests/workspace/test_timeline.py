@@ -101,7 +101,7 @@ def test_joined_captures_have_the_stages_and_facts_of_each(paths: list[Path]) ->
                     assert workspace.facts(own).keys() == alone.facts(other).keys()
                     assert own.kernel.source == other.kernel.source
         assert len({variant.kernel.id for variant in workspace.variants}) == 3
-        assert workspace.reread() == 0
+        assert workspace.reread() == set()
 
 
 def test_a_later_capture_that_is_none_is_refused(paths: list[Path], tmp_path: Path) -> None:
