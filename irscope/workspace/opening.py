@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from irscope.analysis.duplicates import are_duplicates
-from irscope.facts.fact import FactValue
+from irscope.facts.fact import FactValue, value_of
 from irscope.facts.registry import (
     CODE,
     LOAD_WIDTH,
@@ -31,6 +31,8 @@ _MOVING = tuple(
 )
 _CODE = CODE.name
 _EXAMINED = 24
+# The weight of a finding that only repeats the config.
+_LITTLE = 1.0
 # So many steps are considered: those of the first config values.
 _MOST_STEPS = 2000
 
@@ -97,14 +99,22 @@ def _movement(pair: _Pair, moving: Mapping[int, tuple[FactValue, ...]]) -> tuple
 
 
 def _importance(pair: _Pair, facts: FactTable) -> float:
-    """The weight of the most important finding about a pair; 0 if there is none, or for duplicates."""
+    """The weight of the most important finding about a pair; 0 if there is none, or for duplicates.
+
+    A pipeline as deep as `num_stages` asks for is hardly news to the user who changed it.
+    """
     ours, theirs = (facts.known[variant.id] for variant in pair)
     if are_duplicates(*pair, ours, theirs):
         return 0.0
     from irscope.analysis.findings import PairContext, findings  # many modules, for this pair only
 
     found = findings(PairContext(*pair, ours, theirs))
-    return max((finding.weight for finding in found), default=0.0)
+    depths = value_of(ours, PIPELINE_DEPTH), value_of(theirs, PIPELINE_DEPTH)
+    as_asked = depths == tuple(variant.config.get("num_stages") for variant in pair)
+    weights = (
+        min(f.weight, _LITTLE) if as_asked and f.kind == PIPELINE_DEPTH.name else f.weight for f in found
+    )
+    return max(weights, default=0.0)
 
 
 def _nearest(variants: Sequence[Variant], facts: FactTable) -> _Pair:

@@ -52,8 +52,9 @@ ColumnValue = FactValue | Value
 class Column:
     """A column: a heading, and a value for each variant.
 
-    `name` is the full name of the fact or option, `fact` its kind if it is a fact; `setting`: it is a value
-    that the user chose. `values` returns the values of variants, None if unknown; `write` makes text of one.
+    `name` is the full name of the fact or option, `fact` its kind if it is a fact; `joins`: a row of
+    several variants shows all their values. `values` returns the values of variants, None if unknown;
+    `write` makes text of one.
     """
 
     title: str
@@ -62,7 +63,7 @@ class Column:
     write: Callable[[ColumnValue], str] = lambda value: "" if value is None else str(value)
     numeric: bool = False
     fact: FactKind | None = None
-    setting: bool = False
+    joins: bool = False
 
     def value(self, variant: Variant) -> ColumnValue:
         """The value of one variant; None if it is unknown."""
@@ -73,8 +74,8 @@ class Column:
         return self.write(self.value(variant))
 
     def joined_text(self, variants: Sequence[Variant]) -> str:
-        """The cell of variants that share a row: every setting, else the value of the first one."""
-        if not self.setting:
+        """The cell of variants that share a row: all values if the column joins them, else the first one."""
+        if not self.joins:
             return self.text(variants[0])
         return joined((value for value in self.values(variants) if value is not None), self.write)
 
@@ -137,6 +138,17 @@ def columns(
     `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which file
     has it; `a` is the variant that the others are compared with.
     """
+    differences: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
+
+    def differs(variant: Variant) -> str:
+        first = a()
+        if first is None:
+            return ""
+        pair = first.id, variant.id
+        if pair not in differences:
+            differences[pair] = first_difference(first, variant)
+        return differences[pair]
+
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]
     rest = [k for k in kinds if k not in before and k not in after and k.name not in _IN_STATE]
@@ -145,7 +157,7 @@ def columns(
         Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),
         *(_fact(kind, facts) for kind in before),
-        _per_variant("Differs in", DIFFERS, lambda variant: first_difference(a(), variant)),
+        _per_variant("Differs in", DIFFERS, differs),
         _per_variant("state", STATE, lambda variant: state(variant, facts, in_progress)),
         *(_fact(kind, facts) for kind in (*after, *rest)),
     ]
@@ -237,7 +249,7 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
         _per_variant("kernel", "kernel", lambda variant: variant.kernel.name),
         _per_variant("target", "target", lambda variant: str(variant.target)),
         _per_variant("triton", "triton", lambda variant: variant.toolchain.versions.get("triton", "?")),
-        _per_variant("source", "source", age),
+        Column("source", "source", lambda some: [age(variant) for variant in some], joins=True),
         *(_setting(name, settings) for name in names),
     ]
     specializations = {variant.specialization for variant in variants}
@@ -257,7 +269,7 @@ def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
         return [_known(chosen[name]) if name in chosen else None for chosen in own]
 
     numeric = not any(isinstance(chosen.get(name), str) for chosen in settings.values())
-    return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, setting=True)
+    return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, joins=True)
 
 
 def _known(value: Value) -> ColumnValue:

@@ -91,6 +91,13 @@ def test_the_app_opens_with_the_step_that_matters_most() -> None:
     assert ids(opening_pair(ladder, facts)) == (2, 3)
 
 
+def test_the_app_does_not_open_with_a_pipeline_as_deep_as_the_config_says() -> None:
+    shallow, deep = (variant(id_, {"num_warps": 4, "num_stages": id_}) for id_ in (2, 3))
+    wide = variant(4, {"num_warps": 8, "num_stages": 3})
+    facts = known(shallow, deep, wide, pipeline_depth=[2, 3, 3], shared=[4096, 4096, 65536])
+    assert ids(opening_pair([shallow, deep, wide], facts)) == (3, 4)
+
+
 def test_the_app_does_not_open_with_equal_or_failed_variants() -> None:
     last = variant(4, {"BLOCK": 128, "num_stages": 2})
     broken = Variant(**{**vars_of(variant(5, {"BLOCK": 1})), "failure": Failure("E", "no", "no")})
