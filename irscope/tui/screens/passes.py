@@ -254,7 +254,13 @@ class PassesScreen(ReadingScreen[None]):
         texts = self.query_one(DiffView)
         page = _page(await self._background.run(self._passes.change, line, self._compared))
         texts.show(page, self._headings(line), _TOP)
-        if page.runs:
+        if page.runs:  # after the bar above got its lines, which take some from the diff
+            self.call_after_refresh(self._go_to_change, page)
+
+    def _go_to_change(self, page: Page) -> None:
+        """Moves to the first change of a page, unless another one is shown by now."""
+        texts = self.query_one(DiffView)
+        if texts.page is page:
             texts.go_to_row(page.runs[0][0])
 
     def _headings(self, line: PassLine) -> tuple[str, str]:
