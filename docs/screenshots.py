@@ -15,9 +15,9 @@ from irscope.workspace import Workspace
 
 IMAGES = Path(__file__).parent / "images"
 # Configs #6 and #8 of the sample as A and B, which differ only in BLOCK_N, at the tab of TTGIR.
-PAIR = ["shift+tab", *"jjjjj", "a", *"jj", "b", "tab", "4"]
+PAIR = ["shift+tab", "g", *"jjjjj", "a", *"jj", "b", "tab", "4"]
 # Configs #8 and #9, which differ only in num_stages, and their passes.
-STAGES = ["shift+tab", *"jjjjjjj", "a", "j", "b", "p"]
+STAGES = ["shift+tab", "g", *"jjjjjjj", "a", "j", "b", "p"]
 # Name of the picture, size of the terminal, keys to press first, theme.
 PICTURES = (
     ("compare", (200, 50), PAIR, "textual-dark"),

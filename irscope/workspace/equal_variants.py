@@ -32,7 +32,7 @@ def joined(values: Iterable[_T], write: Callable[[_T], str]) -> str:
     texts: dict[str, _T] = {}
     for value in values:
         texts.setdefault(write(value), value)
-    numbers = all(isinstance(value, int | float) for value in texts.values())
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in texts.values())
     return ",".join(sorted(texts, key=lambda text: float(str(texts[text])) if numbers else 0.0))
 
 

@@ -27,6 +27,7 @@ from irscope.workspace import (
     sorted_variants,
     summarize_column,
 )
+from irscope.workspace.equal_variants import joined
 from irscope.workspace.finding_table import split_sentence
 
 
@@ -149,3 +150,17 @@ def test_the_kernels_and_targets_of_a_capture_are_counted() -> None:
 )
 def test_a_sentence_about_two_values_has_cells(text: str, cells: tuple[str, str, str] | None) -> None:
     assert split_sentence(text) == (cells or (text, "", ""))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([4, 2, 10, 2], "2,4,10"),
+        ([0.5, 2], "0.5,2"),
+        ([True, False], "True,False"),
+        (["b", 1], "b,1"),
+        ([], ""),
+    ],
+)
+def test_folded_values_are_joined_in_order(values: list[object], text: str):
+    assert joined(values, str) == text
