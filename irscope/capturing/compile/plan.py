@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
@@ -85,11 +85,38 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         value = parse_argument(entries.pop(name)[0])
         constants[name] = plain("signature", name, value)
         expressions += (value.text,) if isinstance(value, Expression) else ()
+    jobs = _jobs(
+        found, request, configs, partial(specialize, entries, constants, known), guesses, expressions
+    )
+    return Plan(
+        source=source_function(found.function),
+        helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
+        parameters=tuple(parameter.name for parameter in known),
+        versions=versions(request.targets),
+        jobs=jobs,
+        notes=(*_notes(found), *filter(None, [note])),
+    )
+
+
+def _jobs(
+    found: FoundKernel,
+    request: SweepRequest,
+    configs: Sequence[Config],
+    specialized: Callable[[Target], tuple[Argument, ...]],
+    guesses: Mapping[str, Value],
+    expressions: tuple[str, ...],
+) -> tuple[Job, ...]:
+    """The jobs of every target and config, also those that fail because a heuristic does.
+
+    Raises HeuristicError if it fails for all of them, ArgumentError if a parameter has no value.
+    """
     jobs: list[Job] = []
     failed: list[HeuristicError] = []
     groups: dict[tuple[Any, ...], int] = {}
+    known, name = parameters(found), found.function.fn.__name__
+    flags = request.reasons, request.passes
     for target in request.targets:
-        arguments = specialize(entries, constants, known, target)
+        arguments = specialized(target)
         environment = environment_of_kernel(found.function, target)
         for config in configs:
             full, problem = config, ""
@@ -101,32 +128,11 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
                 problem = error.problem
             rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
             group = groups.setdefault((target, rest), len(groups))
-            name = found.function.fn.__name__
-            flags = request.reasons, request.passes
-            jobs.append(
-                Job(
-                    request.file,
-                    name,
-                    target,
-                    arguments,
-                    full,
-                    group,
-                    *flags,
-                    environment,
-                    expressions,
-                    problem,
-                )
-            )
+            of = request.file, name, target, arguments, full, group
+            jobs.append(Job(*of, *flags, environment, expressions, problem))
     if failed and len(failed) == len(jobs):
         raise failed[0]
-    return Plan(
-        source=source_function(found.function),
-        helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
-        parameters=tuple(parameter.name for parameter in known),
-        versions=versions(request.targets),
-        jobs=tuple(jobs),
-        notes=(*_notes(found), *filter(None, [note])),
-    )
+    return tuple(jobs)
 
 
 def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
