@@ -137,6 +137,12 @@ def test_no_more_sessions_than_allowed(capture: Path, monkeypatch: pytest.Monkey
     assert first.close_code() == End.STOPPED.value[0]
 
 
+def _heed_signals() -> None:
+    """The tests themselves may run under nohup or in the background, which ignore these signals."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     "number",
     [
@@ -149,7 +155,13 @@ def test_no_process_is_left_when_the_server_ends(capture: Path, number: signal.S
     own = tmp_path / "own.irscope"
     own.write_bytes(capture.read_bytes())
     command = [sys.executable, "-m", "irscope", "serve", str(own), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        preexec_fn=_heed_signals,  # noqa: PLW1509 - it only sets signal handlers
+    )
     assert process.stdout is not None
     url = urllib.parse.urlsplit(process.stdout.readline().strip())
     client = Served.__new__(Served)

@@ -48,7 +48,7 @@ def test_from_the_shell_to_a_copied_line(terminal: Terminal, matmul: Path) -> No
         b = capture.variants()[1]
         assert copied in (capture.read(b, "ttgir") or b"").decode().split("\n")
     terminal.press("q")
-    terminal.wait(lambda screen: "Escape stays" in screen)
+    terminal.wait(lambda screen: "Quit irscope?" in screen)
     terminal.press("q")
     end = time.monotonic() + PATIENCE_SECONDS
     while not terminal.ended:

@@ -74,12 +74,12 @@ def capture_until_exit(shadowed: ShadowedModules) -> None:
 def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
     """Captures also the processes that multiprocessing forks from this one; `link` distinguishes them."""
 
-    def start(fork_hooks: ForkHooks) -> None:
+    def start(_: object) -> None:
         fork_hooks.clear()
         Finalize(None, partial(link.ask, Finished()), exitpriority=-20)
         Finalize(None, fork_hooks.finish, exitpriority=-10)
 
-    register_after_fork(fork_hooks, start)
+    register_after_fork(link, start)  # which ends with the link
 
 
 @contextmanager
