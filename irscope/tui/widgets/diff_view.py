@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
@@ -271,15 +272,12 @@ class DiffView(PageView):
         style = self.style("heading")
         left, right = (f" {display_line(heading)}" for heading in self._headings)
         if self._page.right is None or self._layout.unified:
-            return self.bar(f"{left}  {right}", width)
+            room = max(width // 2, width - cell_len(right) - 2)  # both names are on screen
+            shown = fitted([Segment(left, style)], min(cell_len(left), room), style)
+            return Strip(fitted([*shown, Segment(f"  {right}", style)], width, style), width)
         half = (width - 2) // 2
-        rest = width - half - 1
-        segments = [
-            *fitted([Segment(left, style)], half, style),
-            Segment("│", style),
-            *fitted([Segment(right, style)], rest, style),
-        ]
-        return Strip(segments, width)
+        shown = [*fitted([Segment(left, style)], half, style), Segment("│", style)]
+        return Strip([*shown, *fitted([Segment(right, style)], width - half - 1, style)], width)
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` and its part of the minimap; cached until something changes."""
