@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -90,3 +91,16 @@ def _hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile_capture(_hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture in which every text field is hostile; every view opens it."""
     return Path(shutil.copy(_hostile, tmp_path_factory.mktemp("copy") / "hostile.irscope"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, driven by playwright; skips the tests without it."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev group")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()

@@ -40,7 +40,7 @@ _RDNA = Device(
 _RDNA_SMALL = replace(_RDNA, lane_registers=1024, register_unit=16)
 
 # CDNA 5: compute units of 4 SIMDs with waves of 32 and no accumulation registers; 320 KiB of LDS in units of
-# 2,048 bytes; 1,024 registers a thread (the same places in LLVM, features of gfx1250).
+# 2,048 bytes; 1,024 registers per thread (the same places in LLVM, features of gfx1250).
 _CDNA5 = Device(
     warps=64, blocks=64, shared=320 * KIB, block_shared=320 * KIB, shared_unit=2048,
     lane_registers=1024, register_unit=16, thread_registers=1024, barriers=32,

@@ -1,8 +1,8 @@
 """Browse variants in the terminal: their facts, and two of them side by side in every stage.
 
-`irscope CAPTURE` does the same; `irscope` alone opens the home screen: recent captures, captures in this
-folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is given. Several
-captures, oldest first, open as one: } and { step through the versions of a variant. With
+`irscope CAPTURE` does the same; `irscope` without arguments opens the home screen: recent captures,
+captures in this folder, lessons, samples and the manual. A capture opens as it was left, unless --fresh is
+given. Several captures, oldest first, open as one: } and { step through the versions of a variant. With
 FILE.py[::KERNEL] and the options of irscope compile, the app opens immediately and shows each stage as soon
 as it is compiled; saving the file compiles again and compares old with new. That executes FILE.py; opening
 a capture executes nothing. In the app, ? lists the keys and q goes back or quits.
@@ -92,7 +92,7 @@ def show_sample(name: str) -> Ended:
 def _run(args: argparse.Namespace) -> Ended:
     if args.capture.partition("::")[0].endswith(".py"):
         if args.later:
-            raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] opens alone")
+            raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] cannot be opened with others")
         return _compile(args)
     for name in _COMPILING:
         if getattr(args, name):

@@ -91,7 +91,7 @@ class OwnCapture:
             self.variants += 1
 
     def finish(self) -> str:
-        """Leaves the capture as a single file; the lines that say where it is, "" if there is none."""
+        """Leaves the capture as a single file; returns the lines that name it, "" without a capture."""
         if not self.variants:
             return ""
         with self._lock, CaptureWriter.resume(self.path):  # merges the log, which the app kept open

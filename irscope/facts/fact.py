@@ -148,7 +148,7 @@ class FactRow(Mapping[str, Fact]):
 
 
 def column_of(rows: Iterable[Facts], name: str) -> list[FactValue]:
-    """The values of a fact in several rows, None where it is unknown; `value_named` of each, but faster."""
+    """The values of a fact in several rows, None if it is unknown; `value_named` of each, but faster."""
     found: list[FactValue] = []
     places: Mapping[str, int] | None = None
     place = None

@@ -30,7 +30,7 @@ Cell = tuple[int, int]
 
 
 class ColorBy(enum.Enum):
-    """What a glyph means; the value is its name for a user."""
+    """The meaning of a glyph; the value is its name for a user."""
 
     WARP = "warp"
     THREAD = "thread"
@@ -66,7 +66,7 @@ class _Colors:
 
 
 def color_choices(layout: LinearLayout) -> Sequence[ColorBy]:
-    """What a map of this layout can be colored by, the default first."""
+    """The meanings that glyphs can have in a map of this layout, the default first."""
     if layout.in_registers:
         return (ColorBy.WARP, ColorBy.THREAD, ColorBy.REGISTER)
     return (ColorBy.BANK,) if "offset" in layout.bases else (ColorBy.ROW, ColorBy.COLUMN)

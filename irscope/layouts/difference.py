@@ -173,7 +173,7 @@ def _copies(a: _Spread, b: _Spread) -> str:
 
 
 def _threads(a: _Spread, b: _Spread, linear_a: LinearLayout, linear_b: LinearLayout) -> Iterator[str]:
-    """What a thread holds, and how the threads of a warp are arranged."""
+    """The elements of a thread, and the arrangement of the threads of a warp."""
     if a.run != b.run:
         elements = "element" if b.run == 1 else "elements"
         yield f"each thread holds {b.run} consecutive {elements} instead of {a.run}"

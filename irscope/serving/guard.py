@@ -1,4 +1,4 @@
-"""What a served app may touch on the server: the capture, irscope's own files and its cache.
+"""Limits what a served app may touch on the server to the capture, irscope's own files and its cache.
 
 The app itself has no key that needs more in a browser. The guard (a hook for Python's audit events) makes
 sure of that for every key, also for those added later: anything else raises PermissionError. It is not a

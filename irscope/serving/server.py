@@ -36,7 +36,7 @@ _Handler = Callable[[Any], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Options:
-    """What is served and to how many. `idle` is in seconds; 0 for no limit."""
+    """The capture that is served, and the number of sessions. `idle` is in seconds; 0 for no limit."""
 
     capture: Path
     access: policy.Access

@@ -110,7 +110,7 @@ def find_writer(path: Path) -> FoundWriter | None:
 
 
 def _written(descriptor: int, running: bool) -> FoundWriter:
-    """What a writer wrote into the file of its lock."""
+    """The content of a writer's lock file."""
     holder, _, rest = os.pread(descriptor, 2 * _MAX_HOLDER, 0).decode("utf-8", "replace").partition("\n")
     planned = _PLANNED.match(rest)
     holder = one_line(clipped(holder, _MAX_HOLDER)) or "another process"

@@ -1,4 +1,4 @@
-"""What a list of captures shows of each, read in constant time: its kernels, targets and size."""
+"""The summary of a capture in a list, read in constant time: its kernels, targets and size."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class StoredVariant(Variant):
 
     @property
     def log(self) -> str | None:
-        """What ptxas printed."""
+        """The output of ptxas."""
         return self._details.of(self).log
 
     @property
@@ -156,7 +156,7 @@ class StoredVariant(Variant):
 
     @property
     def origin(self) -> Origin | None:
-        """What the kernel computes, if a framework generated it."""
+        """The computation of the kernel, if a framework generated it."""
         return origin_from_metadata(self._summary_metadata)
 
     @property

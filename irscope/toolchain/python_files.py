@@ -89,7 +89,7 @@ def import_file(path: Path) -> LoadedFile:
 def _import(path: Path, skipped: list[str]) -> ModuleType:
     """Imports a file under its name in its package, so that its relative imports work.
 
-    If that fails, the file is imported alone: it may not need the package.
+    If that fails, the file is imported without it: it may not need the package.
     """
     if not _package_of(path):
         return _import_alone(path)

@@ -192,7 +192,7 @@ class IrscopeApp(HomeVisits):
             self.notify(problem, title="Config file", severity="warning", markup=False)
 
     def _has_few_colors(self) -> bool:
-        """Whether tints cannot be told apart: the terminal has at most 16 colors, or the user wants none."""
+        """Whether tints look the same: the terminal has at most 16 colors, or the user wants none."""
         # Without a terminal, as in tests and pictures, nothing limits the colors.
         limited = self.console.color_system in (None, "standard", "windows")
         return self.no_color or (limited and not self.is_headless and not self.is_web)

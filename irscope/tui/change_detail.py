@@ -27,7 +27,7 @@ GAP: Piece = ("   ", "")
 
 
 def pieces(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
-    """What changed in a row, whose lines are `left` and `right`; nothing for equal lines."""
+    """The change of a row, whose lines are `left` and `right`; nothing for equal lines."""
     change = row.change
     if not page.compared or not change:
         return

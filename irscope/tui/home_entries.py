@@ -1,4 +1,4 @@
-"""What the home screen lists: captures, lessons, samples and the manual. Reads no capture in full."""
+"""The entries of the home screen: captures, lessons, samples and the manual. Reads no capture in full."""
 
 from __future__ import annotations
 

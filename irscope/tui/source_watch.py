@@ -37,7 +37,7 @@ class SourceWatch:
 
 
 def _state(file: Path) -> tuple[int, int, int]:
-    """What changes if a file is saved; zeros while there is none."""
+    """The identity, size and time of a file, which change if it is saved; zeros without a file."""
     try:
         state = os.stat(file)  # noqa: PTH116 - Path.stat takes twice as long
     except OSError:

@@ -26,7 +26,7 @@ _MAX_BYTES, _MAX_TEXT, _MAX_NAMES = 32_768, 500, 4
 
 @dataclass(frozen=True, slots=True)
 class CaptureState:
-    """What the home screen lists of a capture, and how the main screen was when it closed.
+    """The entry of a capture on the home screen, and how the main screen was when it closed.
 
     `opened` is a time in seconds since 1970. `a` and `b` are ids, with a fingerprint each: a capture that was
     written anew may have another variant of that id. `sort` is the name of a column, "" for none;

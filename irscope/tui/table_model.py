@@ -1,4 +1,4 @@
-"""What the table of variants shows: columns, rows and cells, before any drawing."""
+"""The content of the table of variants: columns, rows and cells, before any drawing."""
 
 from __future__ import annotations
 
@@ -176,5 +176,5 @@ class TableModel:
 
     @property
     def constants_text(self) -> str:
-        """What the variants have in common; "" while these columns are shown too."""
+        """The values that the variants have in common; "" while these columns are shown too."""
         return "" if self.constants else constants_text(self.columns, self.summaries, len(self._scoped))

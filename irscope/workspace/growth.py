@@ -90,7 +90,7 @@ def is_abandoned(workspace: Workspace) -> bool:
 
 
 def _file_state(path: Path) -> tuple[int, int, int]:
-    """What changes if a file is written or replaced; zeros if there is none."""
+    """The identity, size and time of a file, which change if it is written; zeros without a file."""
     try:
         state = path.stat()
     except OSError:

@@ -111,7 +111,7 @@ class LayoutComparison:
         return [self._draw(side, own, options) for side, own in zip(self.sides, tensors, strict=True)]
 
     def color_choices(self, value: ValuePair) -> Sequence[ColorBy]:
-        """What the compact view of a value can be colored by; () if its layouts are unknown."""
+        """The meanings that glyphs can have in the compact view of a value; () if its layouts are unknown."""
         for index, own in enumerate((value.a, value.b)[: len(self.sides)]):
             linear = self._linear(index, own) if own is not None else None
             if linear is not None:
@@ -150,6 +150,6 @@ def _shown(tensor: Tensor) -> bool:
 
 
 def _key(value: ValuePair) -> tuple[object, ...]:
-    """What `distinct` groups tensors by; of one without a variable also its name."""
+    """The key by which `distinct` groups tensors; of one without a variable also its name."""
     tensor = value.tensor
     return value.a is None, tensor.python or tensor.name, tensor.shape, tensor.key, tensor.element

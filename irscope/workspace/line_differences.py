@@ -1,4 +1,4 @@
-"""What changed between two aligned lines, in words: each changed piece with what it was and what it is.
+"""The changes between two aligned lines, in words: each changed piece with what it was and what it is.
 
     #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], order = [1, 0]}>
     #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>
@@ -118,7 +118,7 @@ def _elided(match: re.Match[str], fields: Sequence[str], equal: set[str]) -> str
 
 
 def _raw_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
-    """What is between the common start and the common end of two lines."""
+    """The part between the common start and the common end of two lines."""
     if left == right:
         return []
     head = _common(left, right)

@@ -5,6 +5,7 @@ The facts suffice, no stage is parsed; 10,000 variants take 0.1 s.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
@@ -30,6 +31,7 @@ _MOVING = tuple(
     kind.name for kind in (STACK, MATRIX, OCCUPANCY, LOAD_WIDTH, PIPELINE_DEPTH, REGISTERS, SHARED)
 )
 _CODE = CODE.name
+_COUNT = re.compile(r"\b\d+ x ")
 _EXAMINED = 24
 # The weight of a finding that only repeats the config.
 _LITTLE = 1.0
@@ -85,8 +87,15 @@ def _order(value: object) -> tuple[int, float, str]:
 
 
 def _moving_values(variants: Sequence[Variant], facts: FactTable) -> dict[int, tuple[FactValue, ...]]:
-    """The machine code of each variant and the facts that can move, by its id."""
+    """The machine code of each variant and the facts that can move, by its id.
+
+    Another matrix instruction is more telling than more of the same.
+    """
     columns = [facts.column(name, variants) for name in (_CODE, *_MOVING)]
+    matrix = 1 + _MOVING.index(MATRIX.name)
+    columns[matrix] = [
+        _COUNT.sub("", value) if isinstance(value, str) else value for value in columns[matrix]
+    ]
     return dict(zip([variant.id for variant in variants], zip(*columns, strict=True), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What the lines of a stage are marked with: the hot loop, matrix instructions, spills, register pressure."""
+"""The marks of the lines of a stage: the hot loop, matrix instructions, spills, register pressure."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _pressure(workspace: Workspace, variant: Variant, stage: str) -> Pressure | 
 
 
 def _limit(variant: Variant) -> int | None:
-    """What a thread can have at most: by the instruction set, by maxnreg, and of a large block.
+    """The most registers that a thread can have: by the instruction set, by maxnreg, and of a large block.
 
     A partition of a multiprocessor has `lane_registers` registers per lane for the warps of a block in it.
     None if the limits of the target are unknown.

@@ -92,7 +92,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a column has in a table: how many variants have each value.
+    """The values of a column in a table, with the number of variants that have each.
 
     `unknown` is how many variants that compiled and were measured have none. `ranked` counts only the
     values that can be the best or the worst: those of variants that can be launched, and without those
@@ -164,7 +164,7 @@ def columns(
 
 
 def summarize_column(column: Column, variants: Sequence[Variant], facts: FactTable) -> ColumnSummary:
-    """What a column has for these variants; nothing for the stages that differ, which are shown anyway."""
+    """Counts the values of a column; none for the stages that differ, which are shown anyway."""
     if column.name == DIFFERS:
         return ColumnSummary({})
     values = column.values(variants)
@@ -221,7 +221,7 @@ def informative(column: Column, summary: ColumnSummary) -> bool:
 
 
 def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary], variants: int) -> str:
-    """What all variants have in common: `all: num_ctas=1, target cuda:90, Stack 0`; "" if nothing."""
+    """The values common to all variants: `all: num_ctas=1, target cuda:90, Stack 0`; "" if nothing."""
     parts: list[tuple[int, str]] = []
     for column, summary in zip(columns, summaries, strict=True):
         if column.name in (STATE, *_ALWAYS) or not summary.constant(variants) or not summary.counts:
@@ -242,7 +242,7 @@ def sort_key(value: ColumnValue) -> SortKey:
 
 
 def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
-    """What was chosen for each variant: kernel, target, versions, config values, argument types."""
+    """The choices made for each variant: kernel, target, versions, config values, argument types."""
     settings = {variant.id: variant.settings for variant in variants}
     names = dict.fromkeys(name for chosen in settings.values() for name in chosen)
     found = [

@@ -194,7 +194,7 @@ def _date(path: Path) -> str:
 
 
 def _changes(pair: MatchedVariants) -> str:
-    """What got worse and better; if nothing did, whether the machine code is identical."""
+    """The facts that got worse and better; if none did, whether the machine code is identical."""
     if pair.identical:
         return "identical machine code"
     parts = []

@@ -1,4 +1,4 @@
-"""What-ifs compiled for real: what is compiled, where it is stored, and what is never changed."""
+"""What-ifs compiled for real: the variants, the capture that has them, and the files that never change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a case leaves behind: processes and temporary files."""
+"""The processes and temporary files that a case leaves."""
 
 from __future__ import annotations
 

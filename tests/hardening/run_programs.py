@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.hardening.leftovers import nothing_left
 
 _LONGEST = 120
-# Pieces of programs; each stands alone, and prints what a program can see.
+# Independent pieces of programs; each prints what a program can see.
 PIECES: dict[str, str] = {
     "arguments": "print(sys.argv, __name__, __file__, __spec__, __package__, __doc__)",
     "path": "print([entry for entry in sys.path if 'lib' not in entry and entry != ROOT])",
@@ -165,7 +165,7 @@ def check_program(
 
 
 def _starter(folder: Path) -> Path:
-    """What the `irscope` script of an installation does."""
+    """Runs irscope as the `irscope` script of an installation does."""
     path = folder / "bin" / "irscope"
     path.parent.mkdir()
     path.write_text("import sys\nfrom irscope.cli.main import main\nsys.exit(main())\n")

@@ -27,7 +27,7 @@ double[(1,)](torch.zeros(64, device="cuda"), BLOCK=64)
 print("done")
 """
 SIGNATURE = "--signature '*fp32, *fp32, *fp32, i32' --config BLOCK_SIZE=64 --config num_warps=4"
-# The command of each kind; OUT stands for the capture that it writes.
+# The command of each kind; OUT is replaced by the capture that it writes.
 KINDS = {
     "view": "I table C && I diff C 1 3 && I show C 1 --stage ttir",
     "compile": f"I compile '{VECTOR_ADD}' {SIGNATURE} -o OUT",

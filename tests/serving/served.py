@@ -202,3 +202,13 @@ def wait_until_none_left(capture: Path) -> None:
     while left := app_processes(capture):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def serving(capture: Path) -> Iterator[Served]:
+    """A server of `capture` that must neither fail nor leave a process."""
+    served = Served(capture)
+    yield served
+    served.stop()
+    assert served.failures.texts == []
+    wait_until_none_left(capture)

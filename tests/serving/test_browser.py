@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import write_capture
-from tests.serving.served import TOKEN, Served, app_processes, wait_until_none_left
+from tests.serving.served import TOKEN, Served, app_processes, serving
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev group")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +20,10 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_capture(tmp_path_factory.mktemp("browser") / "add.irscope")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def served(capture: Path) -> Iterator[Served]:
-    served = Served(capture)
-    yield served
-    served.stop()
-    assert served.failures.texts == []
-    wait_until_none_left(capture)
+    with serving(capture) as served:
+        yield served
 
 
 class Shown:

@@ -16,7 +16,7 @@ from irscope.serving import server as server_module
 from irscope.serving.policy import HEADERS
 from irscope.serving.session import End
 from tests.cli.conftest import write_capture
-from tests.serving.served import TOKEN, Served, app_processes, wait_until_none_left
+from tests.serving.served import TOKEN, Served, app_processes, serving, wait_until_none_left
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,8 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(capture: Path) -> Iterator[Served]:
-    served = Served(capture)
-    yield served
-    served.stop()
-    assert served.failures.texts == []
-    wait_until_none_left(capture)
+    with serving(capture) as served:
+        yield served
 
 
 def test_without_the_token_there_is_no_page(served: Served):

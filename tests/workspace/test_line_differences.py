@@ -1,4 +1,4 @@
-"""What changed between two lines, in pieces; layouts without the fields that are equal."""
+"""The changes between two lines, in pieces; layouts without the fields that are equal."""
 
 from __future__ import annotations
 

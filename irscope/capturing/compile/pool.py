@@ -271,7 +271,7 @@ class Worker:
         return f"; it printed: {' '.join(lines)[-_MAX_PRINTED:]}" if lines else ""
 
     def _output(self) -> str:
-        """What the process printed during its task; of a long text, the beginning and the end."""
+        """The output of the process during its task; of a long text, the beginning and the end."""
         size = os.fstat(self._printed.fileno()).st_size
         self._printed.seek(0)
         text = self._printed.read(min(size, _MAX_OUTPUT)).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What user code can change in a worker: restored between tasks, so that no task affects the next.
+"""The state that user code can change in a worker: restored between tasks, so that no task affects the next.
 
 Importing a kernel file may change it for good, as it does in the user's program, except for what the compiler
 itself needs: the file mode of the cache (umask), the signal of an ended ptxas (SIGCHLD), stdout and stderr.

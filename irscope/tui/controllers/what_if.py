@@ -98,7 +98,7 @@ class WhatIfController:
         return self._allowed[named]
 
     async def _consent(self, file: Path, variant: Variant) -> str:
-        """What the user answers to the question whether a file may be executed."""
+        """The user's answer to the question whether a file may be executed."""
         from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
 
         state = await self._screen.background.run(source_state, file, variant.kernel)

@@ -174,7 +174,7 @@ class LayoutScreen(Screen[None]):
         return replace(self._options, cell=cell, color_by=by)
 
     def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
-        """What the compact view is colored by."""
+        """The meaning of the glyphs in the compact view."""
         by = self._drawing_options(layouts, value).color_by
         return [Label(f" by {by.value} ", "note")] if by is not None else []
 

@@ -33,7 +33,7 @@ _TOP = (0, False)
 
 
 class PassBar(WrappedBar):
-    """What the pass under the cursor is and did."""
+    """The name and the effect of the pass under the cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"name", "note", "summary"}
 

@@ -1,4 +1,4 @@
-"""What screens of text share: searching, going from section to section, explaining the terms on a line."""
+"""The base of screens of text: searching, going from section to section, explaining the terms on a line."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class GridView(Widget, can_focus=True):
         return Segment(text.ljust(size), style)
 
     def _legend(self, index: int) -> list[Segment]:
-        """What the glyphs mean."""
+        """The legend of the glyphs."""
         blank = self.rich_style
         pieces = [Segment(" " * (self._sizes[index][0] - 1), blank)]
         for group, text in self._grids[index].legend:

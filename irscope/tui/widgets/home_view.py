@@ -47,7 +47,7 @@ class HomeView(LineView):
         return found if isinstance(found, HomeEntry) else None
 
     def show(self, section: Section, entries: Sequence[HomeEntry]) -> None:
-        """Shows the entries of a section; the cursor stays where it is."""
+        """Shows the entries of a section; the cursor does not move."""
         self._lists[section] = entries
         self._lay_out()
 

@@ -95,7 +95,7 @@ class VariantTable(LineView):
 
     @property
     def note(self) -> str:
-        """What the row cannot show in full: a problem, a cell, a group; else what the filter shows.
+        """The part of the row that is cut: a problem, a cell, a group; else what the filter shows.
 
         Else what its kernel computes, if a framework generated it.
         """
