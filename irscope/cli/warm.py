@@ -1,0 +1,148 @@
+"""Build a Triton cache folder without a GPU, so that nothing compiles in production.
+
+Each SCRIPT is run as `irscope run` does, on a simulated GPU; of each CAPTURE, the entries are written from
+its stages. The folder has every kernel and config, and the shared objects that Triton builds with the C
+compiler at first use. In production, set TRITON_CACHE_DIR to it; nothing else is needed. Running the command
+again adds what is missing and removes what its scripts no longer use.
+
+example: irscope warm train.py --target cuda:90 -o warm
+  irscope warm --verify warm
+  irscope warm tuned.irscope --prune -o warm --at /opt/triton-cache
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irscope.cli import options
+from irscope.model import UserError
+from irscope.model.text import pluralize, printable
+
+if TYPE_CHECKING:
+    from irscope.capturing.messages import Program
+    from irscope.warming.build import WarmBuild
+    from irscope.warming.options import WarmOptions
+
+NAME = "warm"
+SUMMARY = "build a cache folder so that nothing compiles in production"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what to build, and the commands on a folder."""
+    parser.add_argument(
+        "inputs",
+        metavar="SCRIPT|CAPTURE",
+        nargs="*",
+        help="train.py, 'train.py --steps 1', '-m pkg.bench', or a capture",
+    )
+    _add_build(parser)
+    _add_folder(parser)
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    build = parser.add_argument_group("building")
+    build.add_argument("-o", "--output", metavar="DIR", type=Path, help="the cache folder")
+    build.add_argument("--target", metavar="TARGET", help="the GPU of production (default: cuda:90)")
+    build.add_argument("--at", metavar="PATH", help="the folder's path in production")
+    build.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
+    build.add_argument(
+        "--prune", action="store_true", help="only the configs that a capture says were chosen"
+    )
+    build.add_argument("--binary-only", action="store_true", help="keep no stage but the binary")
+    build.add_argument(
+        "--libcuda",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="the folder of libcuda.so.1 in production (default: the usual ones)",
+    )
+    build.add_argument(
+        "--libhip", metavar="FILE", action="append", default=[], help="libamdhip64.so in production"
+    )
+    options.add_workers(build)
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    folder = parser.add_argument_group("instead of building")
+    folder.add_argument("--verify", metavar="DIR", type=Path, help="whether this machine's keys will match")
+    folder.add_argument("--relocate", metavar="DIR", type=Path, help="correct the paths of a moved folder")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Builds, verifies or relocates a folder; returns 1 if a kernel failed or keys will not match."""
+    for name, command in _COMMANDS.items():
+        if getattr(args, name) is not None:
+            return command(args)
+    return _build(args)
+
+
+def _build(args: argparse.Namespace) -> int:
+    from irscope.report.terminal.warm_text import result_text
+    from irscope.warming.build import WarmBuild
+    from irscope.warming.run_program import parse_program
+
+    if not args.inputs or args.output is None:
+        raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
+    programs = {text: parse_program(text) for text in args.inputs}
+    code = 0
+    with WarmBuild(args.output, _options(args)) as build:
+        for text, program in programs.items():
+            if program is None:
+                build.add_capture(Path(text), text)
+            else:
+                code = _add_program(build, program, text) or code
+        result = build.finish(shlex.join(sys.argv))
+    print(result_text(args.output, result))
+    for line in (*result.failures, *result.problems):
+        print(f"irscope: {printable(line)}", file=sys.stderr)
+    return int(bool(code or result.failures or result.problems))
+
+
+def _add_program(build: WarmBuild, program: Program, text: str) -> int:
+    from irscope.cli.progress import recording_bar
+
+    with recording_bar() as report:
+        return build.add_program(program, text, report)
+
+
+def _options(args: argparse.Namespace) -> WarmOptions:
+    from irscope.warming.options import WarmOptions
+
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    return WarmOptions(
+        target=options.target(args.target) if args.target else None,
+        kernels=args.kernel,
+        prune=args.prune,
+        binary_only=args.binary_only,
+        at=args.at or "",
+        libcuda=tuple(args.libcuda),
+        libhip=tuple(args.libhip),
+        processes=args.jobs,
+        seconds=args.timeout,
+    )
+
+
+def _verify(args: argparse.Namespace) -> int:
+    raise UserError("--verify: not available yet")
+
+
+def _relocate(args: argparse.Namespace) -> int:
+    from irscope.warming.relocate import relocate
+
+    folder = args.relocate
+    try:
+        groups, changed = relocate(folder, args.at or "")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be relocated: {error.strerror}") from error
+    print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {args.at or folder.absolute()}")
+    return 0
+
+
+# What runs instead of a build if the option is given.
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {"verify": _verify, "relocate": _relocate}

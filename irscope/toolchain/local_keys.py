@@ -1,0 +1,107 @@
+"""What the keys of Triton's cache depend on on this machine, found in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+
+from irscope.backends import parse_target
+
+
+@dataclass(frozen=True, slots=True)
+class LocalKeys:
+    """The parts of Triton's keys that this machine determines.
+
+    `triton` is the digest of Triton's key of itself, as in `Variant.cache_key`. `backends` are the keys of
+    the backends and `options` the default options by target; `environment` are the variables in the key that
+    are set. `platform`, `extension`, `triton_path`, `library_dirs` and `libhip` are parts of the keys of
+    stubs; the last two are () and "" if they cannot be found here, and `searched` says why.
+    """
+
+    triton: str
+    version: str
+    python: str
+    extension: str
+    platform: str
+    triton_path: str
+    backends: Mapping[str, str]
+    options: Mapping[str, Mapping[str, str]]
+    environment: Mapping[str, str]
+    library_dirs: tuple[str, ...] = ()
+    libhip: str = ""
+    searched: str = ""
+
+
+def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
+    """The keys of this machine for these targets. Raises OSError if Triton cannot be used."""
+    from irscope.toolchain.child_process import python_command
+
+    variables = dict(os.environ) | ({"TRITON_CACHE_DIR": str(cache)} if cache else {})
+    done = subprocess.run(
+        python_command(__name__, *targets), capture_output=True, text=True, check=False, env=variables
+    )
+    if done.returncode:
+        raise OSError((done.stderr.strip().splitlines() or ["the process ended"])[-1])
+    given = json.loads(done.stdout.splitlines()[-1])
+    return LocalKeys(**{**given, "library_dirs": tuple(given["library_dirs"])})
+
+
+def main(*targets: str) -> int:
+    """Prints the keys of this machine as JSON."""
+    import triton
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+    from triton.compiler import make_backend
+    from triton.runtime import cache
+    from triton.runtime.build import platform_key
+
+    from irscope.toolchain.stub_driver import gpu_target
+    from irscope.toolchain.triton_cache import digest
+
+    backends, options = {}, {}
+    for name in targets:
+        backend = make_backend(gpu_target(parse_target(name)))
+        backends[name] = backend.hash()
+        options[name] = {k: str(v) for k, v in vars(backend.parse_options({})).items()}
+    directories, libhip, searched = _driver_places({name.partition(":")[0] for name in targets})
+    keys = LocalKeys(
+        triton=digest(cache.triton_key()),
+        version=triton.__version__,
+        python=platform.python_version(),
+        extension=str(sysconfig.get_config_var("EXT_SUFFIX")),
+        platform=platform_key(),
+        triton_path=str(Path(triton.__file__).resolve().parent),
+        backends=backends,
+        options=options,
+        environment=get_cache_invalidating_env_vars(),
+        library_dirs=directories,
+        libhip=libhip,
+        searched=searched,
+    )
+    print(json.dumps(asdict(keys)))
+    return 0
+
+
+def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
+    """Where Triton's drivers find libcuda and libamdhip64 on this machine, and why not."""
+    directories: tuple[str, ...] = ()
+    libhip = searched = ""
+    try:
+        if "cuda" in backends:
+            directories = tuple(import_module("triton.backends.nvidia.driver").libcuda_dirs())
+        if "hip" in backends:
+            libhip = str(import_module("triton.backends.amd.driver")._get_path_to_hip_runtime_dylib())
+    except (AssertionError, RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        searched = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return directories, libhip, searched
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,359 @@
+"""Builds a warm folder: from programs that it runs, and from captures.
+
+    with WarmBuild(folder, options) as build:
+        build.add_program(parse_program("train.py"), "train.py")
+        build.add_capture(Path("tuned.irscope"))
+        result = build.finish()
+
+The kernels of a program are compiled into the folder, in which Triton finds what is there already: a build
+that was killed, or whose kernels changed, compiles what is missing. Those of a capture are written from their
+stages, with the hash that Triton gave them when they were compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import fnmatch
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import irscope
+from irscope.backends import backend_of, parse_target
+from irscope.capturing.messages import Program, RunOptions
+from irscope.capturing.record.background_writer import WrittenCounts
+from irscope.model import SourceFunction, UserError, Variant
+from irscope.store import CaptureReader
+from irscope.toolchain.launch_stubs import BuiltStub, Launcher, StubRequest, build_stubs
+from irscope.toolchain.local_keys import LocalKeys, local_keys
+from irscope.warming import cache_folder
+from irscope.warming.manifest import Manifest, SourceLines, WarmEntry, WarmStub, read_manifest, write_manifest
+from irscope.warming.options import WarmOptions, libhip_paths, library_dirs
+from irscope.warming.relocate import relocate
+from irscope.warming.run_program import run_into
+
+DEFAULT_TARGET = parse_target("cuda:90")
+# What irscope adds to Triton's metadata.
+_OWN_METADATA = frozenset(["origin"])
+
+
+@dataclass(frozen=True, slots=True)
+class WarmResult:
+    """What a build did: the manifest, and how many kernels it compiled, wrote, found and removed.
+
+    `failures` and `problems` are lines for the user: kernels that did not compile, and anything else that
+    production would have to compile.
+    """
+
+    manifest: Manifest
+    compiled: int
+    written: int
+    kept: int
+    removed: int
+    failures: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass
+class _Counts:
+    compiled: int = 0
+    written: int = 0
+    kept: int = 0
+
+
+@dataclass(slots=True)
+class _Added:
+    """An entry, and its variant's config, by which it may be pruned."""
+
+    entry: WarmEntry
+    config: tuple[Any, ...]
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+class WarmBuild:
+    """A build of the folder, which is locked within the block."""
+
+    def __init__(self, folder: Path, options: WarmOptions) -> None:
+        self.folder = Path(os.path.abspath(folder))  # noqa: PTH100 - as Triton names it: links are not followed
+        self.options = options
+        self.old = Manifest()
+        self.failures: list[str] = []
+        self.problems: list[str] = []
+        self._counts = _Counts()
+        self._stack = ExitStack()
+        self._added: dict[str, _Added] = {}
+        self._sources: dict[SourceLines, int] = {}
+        self._chosen: dict[str, set[tuple[Any, ...]]] = {}
+        self._done: set[str] = set()
+
+    def __enter__(self) -> WarmBuild:
+        self._stack.enter_context(cache_folder.locked(self.folder))
+        self.old = read_manifest(self.folder) or Manifest()
+        relocate(self.folder)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add_program(
+        self, program: Program, name: str, report: Callable[[WrittenCounts], None] = lambda _: None
+    ) -> int:
+        """Runs a program and adds everything that it compiles; returns its exit code."""
+        options = RunOptions(
+            target=self.options.target or DEFAULT_TARGET,
+            kernels=self.options.kernels,
+            processes=self.options.processes,
+            seconds=self.options.seconds,
+        )
+        with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary:
+            code = run_into(program, self.folder, Path(temporary), options, report)
+            for capture in sorted(Path(temporary).glob("*.irscope")):
+                self._add(capture, name, compiled=True)
+        if code:
+            self.problems.append(f"{name}: exit code {code}: what it would have launched later is missing")
+        else:
+            self._done.add(name)
+        return code
+
+    def add_capture(self, path: Path, name: str = "") -> None:
+        """Adds the variants of a capture. Raises UserError if it cannot be read."""
+        self._add(path, name or str(path))
+        self._done.add(name or str(path))
+
+    def finish(self, command: str = "") -> WarmResult:
+        """Prunes, builds the stubs, writes the manifest, and relocates the folder."""
+        pruned = self._pruned()
+        entries, sources = self._entries()
+        removed = {entry.folder for entry in self.old.entries} - {entry.folder for entry in entries} | pruned
+        manifest = self._with_stubs(replace(self._described(command), entries=entries, sources=sources))
+        removed |= self.old.folders - manifest.folders
+        cache_folder.remove(self.folder, removed)
+        cache_folder.clean(self.folder, manifest.folders)
+        manifest = self._measured(manifest)
+        write_manifest(self.folder, manifest)
+        script = Path(__file__).with_name("relocate.py").read_bytes()
+        (self.folder / "relocate.py").write_bytes(script)
+        relocate(self.folder, self.options.at)
+        counts = self._counts
+        return WarmResult(
+            manifest, counts.compiled, counts.written, counts.kept, len(removed),
+            tuple(self.failures), tuple(self.problems),
+        )  # fmt: skip
+
+    def _add(self, path: Path, name: str, compiled: bool = False) -> None:
+        """Adds the variants of a capture; `compiled` says that this build compiled what is not cached."""
+        with CaptureReader(path) as reader:
+            for variant in reader.variants():
+                if self._wanted(variant):
+                    self._add_variant(variant, reader, name, compiled)
+
+    def _wanted(self, variant: Variant) -> bool:
+        return self.options.target in (None, variant.target) and fnmatch.fnmatchcase(
+            variant.kernel.name, self.options.kernels
+        )
+
+    def _add_variant(self, variant: Variant, reader: CaptureReader, name: str, compiled: bool) -> None:
+        kernel, config = variant.kernel.source.name, _config_key(variant)
+        if variant.failure is not None:
+            self.failures.append(f"{kernel} {variant.config}: {variant.failure.summary}")
+            return
+        if variant.benchmarks:
+            chosen = self._chosen.setdefault(kernel, set())
+            if any(benchmark.chosen for benchmark in variant.benchmarks):
+                chosen.add(config)
+        try:
+            folder = cache_folder.folder_name(str(variant.metadata.get("hash", "")))
+        except ValueError:
+            self.problems.append(f"{kernel} {variant.config}: the capture has no hash of Triton's key of it")
+            return
+        entry = self.folder / folder
+        if cache_folder.is_whole(entry, kernel):
+            by_this_build = compiled and not variant.cached and folder not in self._added
+            self._counts.compiled += by_this_build
+            self._counts.kept += not by_this_build and folder not in self._added
+        elif problem := _write_from_capture(entry, variant, reader):
+            self.problems.append(f"{kernel} {variant.config}: {problem}")
+            return
+        else:
+            self._counts.written += 1
+        if self.options.binary_only:
+            cache_folder.keep_only(entry, kernel, [backend_of(variant.target).binary, "json"])
+        self._remember(variant, folder, name)
+
+    def _remember(self, variant: Variant, folder: str, name: str) -> None:
+        before = self._added.get(folder)
+        inputs = before.entry.inputs if before else ()
+        functions = (variant.kernel.source, *variant.kernel.helpers)
+        entry = WarmEntry(
+            kernel=variant.kernel.source.name,
+            target=str(variant.target),
+            specialization=tuple(f"{each.name}={each}" for each in variant.specialization),
+            config=str(variant.config),
+            folder=folder,
+            hash=str(variant.metadata["hash"]),
+            size=0,  # measured when the folder is complete
+            types=_types(variant),
+            components=dict(variant.cache_key),
+            sources=tuple(self._source(function) for function in functions),
+            inputs=tuple(dict.fromkeys([*inputs, name])),
+        )
+        versions = dict(variant.toolchain.versions)
+        self._added[folder] = _Added(entry, _config_key(variant), versions)
+
+    def _source(self, function: SourceFunction) -> int:
+        digest = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest()
+        lines = SourceLines(function.name, function.file, function.line, digest)
+        return self._sources.setdefault(lines, len(self._sources))
+
+    def _pruned(self) -> set[str]:
+        """Forgets the entries of configs that no autotuner chose, and returns their names."""
+        if not self.options.prune:
+            return set()
+        chosen = {kernel: configs for kernel, configs in self._chosen.items() if configs}
+        if not chosen:
+            raise UserError(
+                "--prune: no input is a capture with benchmarks; make one on the GPU: irscope run"
+            )
+        losers = {
+            folder
+            for folder, added in self._added.items()
+            if added.config not in chosen.get(added.entry.kernel, {added.config})
+        }
+        for folder in losers:
+            del self._added[folder]
+        return losers
+
+    def _entries(self) -> tuple[tuple[WarmEntry, ...], tuple[SourceLines, ...]]:
+        """The entries of this build, then those of other inputs of earlier builds; and all sources."""
+        entries = [added.entry for added in self._added.values()]
+        for entry in self.old.entries:
+            inputs = tuple(name for name in entry.inputs if name not in self._done)
+            if entry.folder in self._added or not inputs:
+                continue
+            if cache_folder.is_whole(self.folder / entry.folder, entry.kernel):
+                known = [self.old.sources[index] for index in entry.sources]
+                sources = tuple(self._sources.setdefault(lines, len(self._sources)) for lines in known)
+                entries.append(replace(entry, inputs=inputs, sources=sources))
+        return tuple(entries), tuple(self._sources)
+
+    def _described(self, command: str) -> Manifest:
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        versions = next((added.versions for added in self._added.values()), dict(self.old.versions))
+        return Manifest(
+            irscope=irscope.__version__,
+            created=now,
+            command=command,
+            at=self.options.at or str(self.folder),
+            versions=versions,
+            library_dirs=library_dirs(self.options.libcuda),
+            libhip=libhip_paths(self.options.libhip),
+        )
+
+    def _measured(self, manifest: Manifest) -> Manifest:
+        sizes = (cache_folder.size_of(self.folder / entry.folder) for entry in manifest.entries)
+        pairs = zip(manifest.entries, sizes, strict=True)
+        return replace(manifest, entries=tuple(replace(entry, size=size) for entry, size in pairs))
+
+    def _with_stubs(self, manifest: Manifest) -> Manifest:
+        """The manifest with the stubs, which are built; without them if Triton here is another."""
+        try:
+            local = local_keys(manifest.targets, self.folder)
+        except OSError as error:
+            self.problems.append(f"no driver module: Triton cannot be used here ({error})")
+            return manifest
+        described = replace(
+            manifest, extension=local.extension, platform=local.platform, triton_path=local.triton_path
+        )
+        if not self._fits(local, manifest):
+            return described
+        request = StubRequest(
+            str(self.folder),
+            tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets)),
+            tuple(dict.fromkeys(self._launchers(manifest))),
+            manifest.library_dirs,
+            manifest.libhip,
+        )
+        try:
+            built = build_stubs(request)
+        except OSError as error:
+            self.problems.append(f"driver module and launchers were not built: {error}")
+            return described
+        self.problems += [f"{stub.name} was not built: {stub.problem}" for stub in built if stub.problem]
+        return replace(described, stubs=tuple(_warm_stub(stub) for stub in built if not stub.problem))
+
+    def _fits(self, local: LocalKeys, manifest: Manifest) -> bool:
+        """Whether the kernels were compiled by the Triton that is installed here."""
+        others = {entry.components.get("triton", local.triton) for entry in manifest.entries} - {local.triton}
+        if others:
+            made = manifest.versions.get("triton", "another version")
+            self.problems.append(
+                f"the kernels were compiled by another build of Triton ({made}) than is installed here "
+                f"({local.version}): its driver module and launchers are missing; build where it is installed"
+            )
+        return not others
+
+    def _launchers(self, manifest: Manifest) -> Iterator[Launcher]:
+        return (_launcher(self.folder / entry.folder, entry) for entry in manifest.entries)
+
+
+def _write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> str:
+    """Writes an entry with the stages that the capture has; returns why that is impossible, or ""."""
+    name, backend = variant.kernel.source.name, backend_of(variant.target)
+    if not name.isidentifier():
+        return "its name is not one of a function"
+    known = ["source", "ttir", "ttgir", "llir", *(s.name for s in backend.stages if s.derived_from is None)]
+    stages = {stage: reader.read(variant, stage) for stage in known}
+    files = {stage: content for stage, content in stages.items() if content is not None}
+    if backend.binary not in files or not {"shared", "name", "target"} <= set(variant.metadata):
+        return f"the capture has no {backend.binary} or not all metadata of it; run the script instead"
+    metadata = {k: v for k, v in variant.metadata.items() if k not in _OWN_METADATA}
+    cache_folder.write_entry(entry, name, files | {"json": json.dumps(metadata).encode()})
+    return ""
+
+
+def _config_key(variant: Variant) -> tuple[Any, ...]:
+    """The config, in any order of its names."""
+    return tuple(sorted((name, str(value)) for name, value in variant.config.values))
+
+
+def _types(variant: Variant) -> tuple[str, ...]:
+    """Triton's types of the parameters: of its key if the capture has them, else of the specialization."""
+    given = {argument.name: argument.type for argument in variant.specialization}
+    return tuple(
+        variant.cache_key.get(f"type {name}") or given.get(name, "constexpr")
+        for name in variant.kernel.parameters
+    )
+
+
+def _launcher(folder: Path, entry: WarmEntry) -> Launcher:
+    """What the launcher of an entry depends on."""
+    target = parse_target(entry.target)
+    try:
+        stem = cache_folder.file_stem(entry.kernel)
+        metadata = json.loads((folder / f"{stem}.json").read_bytes())
+    except (OSError, ValueError):
+        metadata = {}
+    meta = metadata.get("tensordesc_meta")
+    types = tuple(map(_type, entry.types))
+    return Launcher(target.backend, types, json.dumps(meta) if meta else "", target.warp_size)
+
+
+def _type(text: str) -> Any:
+    """A type of Triton's as its signature has it; those of a tuple are written as one."""
+    if not text.startswith("("):
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _warm_stub(stub: BuiltStub) -> WarmStub:
+    return WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)

@@ -1,0 +1,139 @@
+"""The files of a warm folder, in the layout of Triton's cache (FileCacheManager in runtime/cache.py).
+
+An entry is a folder, named by the base32 of the sha256 of its key. A kernel's entry has a file per stage,
+`NAME.json` with the metadata, and the group file that makes it count:
+
+    OQ7C.../add_kernel.ttir ... add_kernel.cubin  add_kernel.json  __grp__add_kernel.json
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from irscope.model import UserError
+
+# Triton cuts names so that they fit into a file system (compiler/compiler.py, `file_name`).
+_MOST_NAME = 150
+# What irscope and Triton leave in entries in addition: the first, logs of ptxas; the second, after a kill.
+_SIDECAR, _TEMPORARY = "irscope.json", "tmp."
+_HASH_DIGITS = 64
+
+
+def folder_name(hash_: str) -> str:
+    """The name of the entry for a hash (hex) of Triton's key (`_base32`).
+
+    Raises ValueError if it is not a hash.
+    """
+    if len(hash_) != _HASH_DIGITS:
+        raise ValueError(hash_)
+    return base64.b32encode(bytes.fromhex(hash_)).decode().rstrip("=")
+
+
+def file_stem(kernel: str) -> str:
+    """The stem of a kernel's files."""
+    return kernel[:_MOST_NAME]
+
+
+def is_whole(entry: Path, kernel: str) -> bool:
+    """Whether Triton would take this entry for the kernel, wherever the folder is."""
+    try:
+        names = json.loads((entry / f"__grp__{file_stem(kernel)}.json").read_bytes())["child_paths"]
+        return f"{file_stem(kernel)}.json" in names and all((entry / str(name)).is_file() for name in names)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def write_entry(entry: Path, kernel: str, files: Mapping[str, bytes]) -> None:
+    """Writes an entry: `files` by their extension ("cubin", "json"). The group comes last, as in Triton."""
+    entry.mkdir(parents=True, exist_ok=True)
+    stem = file_stem(kernel)
+    for extension, content in files.items():
+        _write(entry / f"{stem}.{extension}", content)
+    write_group(entry, kernel, [f"{stem}.{extension}" for extension in files])
+
+
+def write_group(entry: Path, kernel: str, names: Collection[str]) -> None:
+    """Writes the group file of an entry, with these files."""
+    root = os.path.abspath(entry)  # noqa: PTH100 - as Triton names it: links are not followed
+    group = {"child_paths": {name: f"{root}/{name}" for name in names}}
+    _write(entry / f"__grp__{file_stem(kernel)}.json", json.dumps(group).encode())
+
+
+def keep_only(entry: Path, kernel: str, extensions: Collection[str]) -> None:
+    """Removes the files of the other stages from an entry, as TRITON_STORE_BINARY_ONLY does."""
+    names = [f"{file_stem(kernel)}.{extension}" for extension in extensions]
+    kept = [name for name in names if (entry / name).is_file()]
+    write_group(entry, kernel, kept)
+    for file in entry.iterdir():
+        if file.name not in kept and not file.name.startswith("__grp__"):
+            file.unlink()
+
+
+def _write(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}.{path.name}")
+    temporary.write_bytes(content)
+    temporary.replace(path)
+
+
+def size_of(entry: Path) -> int:
+    """The bytes of an entry's files."""
+    return sum(file.stat().st_size for file in entry.iterdir() if file.is_file())
+
+
+def remove(folder: Path, names: Collection[str]) -> None:
+    """Removes entries."""
+    for name in names:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def clean(folder: Path, known: Collection[str]) -> None:
+    """Removes the remains of killed processes, irscope's own files in entries, and entries without a file.
+
+    An entry that is not in `known` stays if it is whole: another program may have filled the cache before.
+    """
+    for entry in list(folder.iterdir()):
+        if entry.name.startswith(_TEMPORARY) or (entry.is_dir() and (entry / "triton_key.json").exists()):
+            _discard(entry)
+        elif entry.is_dir():
+            for file in list(entry.iterdir()):
+                if file.name == _SIDECAR or file.name.startswith(_TEMPORARY):
+                    _discard(file)
+            if entry.name not in known and not any(entry.glob("__grp__*")) and not any(entry.glob("*.so")):
+                _discard(entry)
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Creates the folder and holds a lock on it. Raises UserError if it cannot, or another build does."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be used as a cache folder: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise UserError(f"{folder}: another irscope warm builds it; wait until it ends") from error
+    finally:
+        os.close(descriptor)
+
+
+def iterate_entries(folder: Path) -> Iterator[Path]:
+    """The entries of a cache, in order."""
+    return (entry for entry in sorted(folder.iterdir()) if entry.is_dir())
