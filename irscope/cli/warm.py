@@ -129,18 +129,26 @@ def _options(args: argparse.Namespace) -> WarmOptions:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    raise UserError("--verify: not available yet")
+    from irscope.report.terminal.warm_text import checks_text
+    from irscope.warming.verify import DIFFERS, verify
+
+    checks = verify(args.verify)
+    print(checks_text(args.verify, checks))
+    return int(any(check.state == DIFFERS for check in checks))
 
 
 def _relocate(args: argparse.Namespace) -> int:
-    from irscope.warming.relocate import relocate
+    from irscope.warming.relocate import add_driver_modules, relocate
 
     folder = args.relocate
     try:
         groups, changed = relocate(folder, args.at or "")
+        added = add_driver_modules(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be relocated: {error.strerror}") from error
-    print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {args.at or folder.absolute()}")
+    more = "".join(f", {name} for this machine" for name in added)
+    at = args.at or folder.absolute()
+    print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {at}{more}")
     return 0
 
 

@@ -66,7 +66,7 @@ class StubRequest:
     """What to build: the cache folder, the backends, the launchers, and where production has the drivers.
 
     `library_dirs` are the possible results of the driver's search for libcuda; `libhip` are paths of
-    libamdhip64.
+    libamdhip64. `lookup` builds nothing, and finds the entries of this machine's own platform key.
     """
 
     folder: str
@@ -74,6 +74,7 @@ class StubRequest:
     launchers: tuple[Launcher, ...]
     library_dirs: tuple[tuple[str, ...], ...] = ()
     libhip: tuple[str, ...] = ()
+    lookup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ def main() -> int:
         launchers,
         tuple(map(tuple, given["library_dirs"])),
         tuple(given["libhip"]),
+        given["lookup"],
     )
     output = os.dup(1)
     os.dup2(2, 1)  # compilers may print
@@ -143,23 +145,15 @@ def platform_keys() -> list[str]:
 
 
 def _build(request: StubRequest) -> list[BuiltStub]:
-    wanted: dict[tuple[str, str], list[_Source]] = {}
-    backend_of: dict[str, str] = {}
+    wanted: dict[tuple[str, str, str], list[_Source]] = {}
     for backend in request.backends:
         for source in _sources(backend, request):
-            wanted.setdefault((source.name, source.text), []).append(source)
-            backend_of[source.name + source.text] = backend
-    with ThreadPoolExecutor(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    ) as threads:
-        return list(
-            threads.map(
-                lambda sources: _install(
-                    Path(request.folder), backend_of[sources[0].name + sources[0].text], sources
-                ),
-                wanted.values(),
-            )
-        )
+            wanted.setdefault((backend, source.name, source.text), []).append(source)
+    stubs = {of: (_stub(of[0], sources), sources[0]) for of, sources in wanted.items()}
+    if request.lookup:
+        return [stub for stub, _ in stubs.values()]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(lambda pair: _install(Path(request.folder), *pair), stubs.values()))
 
 
 def _sources(backend: str, request: StubRequest) -> Iterator[_Source]:
@@ -179,7 +173,7 @@ def _sources(backend: str, request: StubRequest) -> Iterator[_Source]:
         ]
     for place in _places(backend, driver, request):
         with place:
-            for key in platform_keys():
+            for key in platform_keys()[: 1 if request.lookup else None]:
                 for call in calls:
                     yield _captured(call, key)
 
@@ -239,19 +233,23 @@ def _captured(call: Callable[[], Any], platform_key: str) -> _Source:
     return found[0]
 
 
-def _install(folder: Path, backend: str, sources: Sequence[_Source]) -> BuiltStub:
-    """Compiles a source unless an entry has the result, and puts it into the entries of all its keys."""
+def _stub(backend: str, sources: Sequence[_Source]) -> BuiltStub:
+    """The stub of a source, which is looked up under several keys."""
     from triton.runtime.cache import _base32
 
-    source, file = sources[0], f"{sources[0].name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    source = sources[0]
+    file = f"{source.name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     names = tuple(dict.fromkeys(_base32(each.key) for each in sources))
-    digest = hashlib.sha256(source.text.encode()).hexdigest()
-    stub = BuiltStub(source.name, backend, file, digest, names)
-    targets = [folder / name / file for name in names]
+    return BuiltStub(source.name, backend, file, hashlib.sha256(source.text.encode()).hexdigest(), names)
+
+
+def _install(folder: Path, stub: BuiltStub, source: _Source) -> BuiltStub:
+    """Compiles a source unless an entry has the result, and puts it into the entries of all its keys."""
+    targets = [folder / name / stub.file for name in stub.folders]
     existing = next((path for path in targets if path.exists()), None)
     with tempfile.TemporaryDirectory(dir=folder, prefix="tmp.") as temporary:
         try:
-            made = existing or _compile(source, Path(temporary), file)
+            made = existing or _compile(source, Path(temporary), stub.file)
         except (OSError, subprocess.CalledProcessError) as error:
             return replace(stub, problem=_problem(error))
         for path in targets:

@@ -23,7 +23,8 @@ class LocalKeys:
     `triton` is the digest of Triton's key of itself, as in `Variant.cache_key`. `backends` are the keys of
     the backends and `options` the default options by target; `environment` are the variables in the key that
     are set. `platform`, `extension`, `triton_path`, `library_dirs` and `libhip` are parts of the keys of
-    stubs; the last two are () and "" if they cannot be found here, and `searched` says why.
+    stubs; the last two are () and "" if they cannot be found here, and `searched` says why. `device` is the
+    target of this machine's GPU, "" if it has none.
     """
 
     triton: str
@@ -38,6 +39,7 @@ class LocalKeys:
     library_dirs: tuple[str, ...] = ()
     libhip: str = ""
     searched: str = ""
+    device: str = ""
 
 
 def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
@@ -57,6 +59,7 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
 def main(*targets: str) -> int:
     """Prints the keys of this machine as JSON."""
     import triton
+    from triton import knobs
     from triton._C.libtriton import get_cache_invalidating_env_vars
     from triton.compiler import make_backend
     from triton.runtime import cache
@@ -69,7 +72,11 @@ def main(*targets: str) -> int:
     for name in targets:
         backend = make_backend(gpu_target(parse_target(name)))
         backends[name] = backend.hash()
-        options[name] = {k: str(v) for k, v in vars(backend.parse_options({})).items()}
+        given = {
+            "debug": knobs.runtime.debug,
+            "instrumentation_mode": knobs.compilation.instrumentation_mode,
+        }
+        options[name] = {k: str(v) for k, v in vars(backend.parse_options(given)).items()}
     directories, libhip, searched = _driver_places({name.partition(":")[0] for name in targets})
     keys = LocalKeys(
         triton=digest(cache.triton_key()),
@@ -84,6 +91,7 @@ def main(*targets: str) -> int:
         library_dirs=directories,
         libhip=libhip,
         searched=searched,
+        device=_device(),
     )
     print(json.dumps(asdict(keys)))
     return 0
@@ -101,6 +109,23 @@ def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
     except (AssertionError, RuntimeError, OSError, subprocess.CalledProcessError) as error:
         searched = str(error).splitlines()[0] if str(error) else type(error).__name__
     return directories, libhip, searched
+
+
+def _device() -> str:
+    """The target of this machine's GPU; "" if there is none or torch cannot say."""
+    if not (any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/kfd").exists()):
+        return ""
+    try:
+        import torch
+
+        if not torch.cuda.is_available():
+            return ""
+        if torch.version.hip:
+            return "hip:" + str(torch.cuda.get_device_properties(0).gcnArchName).partition(":")[0]
+        major, minor = torch.cuda.get_device_capability()
+    except Exception:  # noqa: BLE001 - no torch, or a broken driver
+        return ""
+    return f"cuda:{major * 10 + minor}"
 
 
 if __name__ == "__main__":

@@ -292,10 +292,11 @@ class WarmBuild:
         """Whether the kernels were compiled by the Triton that is installed here."""
         others = {entry.components.get("triton", local.triton) for entry in manifest.entries} - {local.triton}
         if others:
-            made = manifest.versions.get("triton", "another version")
+            made = manifest.versions
             self.problems.append(
-                f"the kernels were compiled by another build of Triton ({made}) than is installed here "
-                f"({local.version}): its driver module and launchers are missing; build where it is installed"
+                f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "
+                f"{made.get('python', '?')}) compiled the kernels, and here is another build: {local.version} "
+                f"(Python {local.python}); build where production's is installed"
             )
         return not others
 

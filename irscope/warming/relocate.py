@@ -1,18 +1,30 @@
 """Corrects the paths in a folder that `irscope warm` built and somebody moved: python3 relocate.py.
 
 Triton's group files (`__grp__NAME.json`) name the files of an entry by absolute paths; if these do not exist,
-Triton compiles the kernel again. This file is also copied into the folder, and needs nothing but Python.
+Triton compiles the kernel again. In Triton 3.8 and 3.9, the key of the driver module has the paths of Triton
+and of libcuda; with the Python of production, this adds an entry for those of this machine.
+
+This file is also copied into the folder, and needs nothing but Python.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
+import importlib.util
 import json
 import os
+import platform
+import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-_GROUP = "__grp__"
+_GROUP, _MANIFEST = "__grp__", "irscope-warm.json"
+_LIBCUDA, _LIBHIP = "libcuda.so.1", "/*py_libhip_search_path*/"
 
 
 def relocate(folder: Path, at: str = "") -> tuple[int, int]:
@@ -45,6 +57,85 @@ def _rewrite(group: Path, entry: str) -> bool:
     return True
 
 
+def add_driver_modules(folder: Path) -> list[str]:
+    """Adds the entries under which Triton on this machine looks for the driver modules in the folder.
+
+    Returns the names of those that were missing and added. Raises OSError if one cannot be written.
+    """
+    added = []
+    spec = importlib.util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        return []
+    triton = os.path.dirname(os.path.realpath(spec.origin))  # noqa: PTH120
+    manifest = json.loads((folder / _MANIFEST).read_bytes())
+    for stub in manifest["stubs"]:
+        for name in _names_here(stub, manifest, triton):
+            if not (folder / name / stub["file"]).exists():
+                _copy(folder / stub["folders"][0] / stub["file"], folder / name / stub["file"])
+                added.append(stub["name"])
+    return added
+
+
+def _names_here(stub: dict[str, Any], manifest: dict[str, Any], triton: str) -> Iterator[str]:
+    """The entry in which Triton on this machine looks for a driver module, if it can be found out."""
+    backend = {"cuda_utils": "nvidia", "hip_utils": "amd"}.get(stub["name"])
+    if backend is None:
+        return
+    source = Path(triton, "backends", backend, "driver.c").read_text()
+    texts = [source, *(source.replace(_LIBHIP, path, 1) for path in manifest["libhip"])]
+    text = next((each for each in texts if hashlib.sha256(each.encode()).hexdigest() == stub["source"]), None)
+    if text is None:
+        return
+    places = manifest["library_dirs"] if backend == "nvidia" else [[]]
+    built = {_name(text, manifest["platform"], backend, manifest["triton_path"], each) for each in places}
+    directories = _libcuda_dirs() if backend == "nvidia" else []
+    # Other versions make keys of other things: here, the formula must give the names that were built.
+    if built <= set(stub["folders"]) and (directories or backend == "amd"):
+        yield _name(text, _platform(), backend, triton, directories)
+
+
+def _name(text: str, system: str, backend: str, triton: str, directories: list[str]) -> str:
+    """The entry's name in Triton 3.8 and 3.9 (`_get_cache_manager` in runtime/build.py)."""
+    folder = f"{triton}/backends/{backend}"
+    config = {"language": ["c"], "include_dirs": [f"{folder}/include"]}
+    if backend == "nvidia":
+        library_dirs = [f"{folder}/lib", *directories]
+        config = {"language": ["c"], "library_dirs": library_dirs, **config, "libraries": [_LIBCUDA]}
+    parts = [text, system]
+    for key, values in config.items():
+        parts += [key, *(f"{value}:" for value in values)]
+    digest = hashlib.sha256("".join(parts).encode()).digest()
+    return base64.b32encode(digest).decode().rstrip("=")
+
+
+def _platform() -> str:
+    """Triton's platform key."""
+    return ",".join([platform.machine(), platform.system(), *platform.architecture()])
+
+
+def _libcuda_dirs() -> list[str]:
+    """Where Triton's driver finds libcuda on this machine (`libcuda_dirs`); none if it does not."""
+    if given := os.environ.get("TRITON_LIBCUDA_PATH"):
+        return [given]
+    try:
+        lines = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return []
+    found = [os.path.dirname(line.split()[-1]) for line in lines.splitlines() if _LIBCUDA in line]  # noqa: PTH120
+    searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return found or [each for each in searched if each and Path(each, _LIBCUDA).exists()]
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    temporary = target.with_name(f"tmp.{os.getpid()}.{target.name}")
+    try:
+        os.link(source, temporary)
+    except OSError:
+        shutil.copyfile(source, temporary)
+    temporary.replace(target)
+
+
 def main() -> int:
     """Relocates the folder that this file is in."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -53,10 +144,12 @@ def main() -> int:
     at = parser.parse_args().at
     try:
         groups, changed = relocate(folder, at)
+        added = add_driver_modules(folder)
     except OSError as error:
         print(f"relocate.py: {error}; make the folder writable, or relocate it before", file=sys.stderr)
         return 2
-    print(f"{groups} kernels, {changed} relocated to {at or folder}; set TRITON_CACHE_DIR={at or folder}")
+    more = "".join(f", {name} for this machine" for name in added)
+    print(f"{groups} kernels, {changed} relocated{more}; set TRITON_CACHE_DIR={at or folder}")
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from irscope.model.text import pluralize, printable
 from irscope.warming.build import WarmResult
 from irscope.warming.manifest import Manifest
+from irscope.warming.verify import DIFFERS, UNKNOWN, Check
 
 _UNITS = ("B", "kB", "MB", "GB")
 
@@ -56,6 +57,25 @@ def size_text(size: int) -> str:
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.{0 if unit == 0 or value >= 100 else 1}f} {_UNITS[unit]}"
+
+
+def checks_text(folder: Path, checks: list[Check]) -> str:
+    """A line per component of the keys, those that differ last with what to do, and a summary."""
+    ordered = sorted(checks, key=lambda check: check.state == DIFFERS)
+    width = max(len(check.component) for check in checks)
+    lines = []
+    for check in ordered:
+        lines.append(f"{check.state:8} {check.component:{width}}  {check.text}")
+        if check.advice:
+            lines.append(f"{'':8} {'':{width}}  {check.advice}")
+    differ = [check for check in checks if check.state == DIFFERS]
+    unknown = sum(check.state == UNKNOWN for check in checks)
+    if differ:
+        lines.append(f"{folder}: keys will not match: {pluralize(len(differ), 'component')} differ")
+    else:
+        rest = f"; {pluralize(unknown, 'component')} not compared" if unknown else ""
+        lines.append(f"{folder}: keys will match{rest}")
+    return printable("\n".join(lines))
 
 
 def _use(folder: Path, manifest: Manifest) -> Iterator[str]:
