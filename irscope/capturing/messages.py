@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.vary import Axis
 from irscope.model import (
     Argument,
     Benchmark,
@@ -24,8 +26,10 @@ from irscope.model import (
     Target,
     Value,
 )
+from irscope.model.tuning_pin import Pin
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
+from irscope.toolchain.pinned_tuning import AutotuneFile
 
 # How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
 DEFAULT_CONFIGS = 10
@@ -98,6 +102,34 @@ class Plan:
     versions: Mapping[str, str]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WarmRequest:
+    """A request for what a warm cache needs of a kernel.
+
+    `cases` are its recorded launches, `axes` what to vary of them, `pins` the choices of its autotuner.
+    """
+
+    file: Path
+    kernel: str
+    target: Target
+    cases: tuple[LaunchCase, ...]
+    axes: tuple[Axis, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WarmPlan:
+    """The answer to a WarmRequest: `cases` has the launch that each job of the plan is compiled for.
+
+    `files` are the autotune results of the `pins_used` pins that fit a launch, for Triton's cache.
+    """
+
+    plan: Plan
+    cases: tuple[LaunchCase, ...]
+    files: tuple[AutotuneFile, ...]
+    pins_used: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +303,8 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | Job
-WorkerReply = Plan | KernelNames | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job
+WorkerReply = Plan | KernelNames | WarmPlan | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed

@@ -1,0 +1,57 @@
+"""Pins: the config that an autotuner chose for one tuning key, and the measurements that it chose by."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from irscope.model.tuning_config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """One run of an autotuner.
+
+    `key` is the text of Triton's tuning key: the values of `key=` and the type of each tensor
+    ("(512, 'torch.float16')"). `configs` is the number of configs after pruning; `date` is in UTC
+    ("2026-11-22T15:04:05Z"), and it, `device` and `driver` are empty if unknown.
+    """
+
+    key: str
+    configs: int
+    device: str = ""
+    driver: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The config to use for one tuning key of a kernel.
+
+    `source` is `source_digest` of the kernel when it was measured, `target` that of the measurement;
+    `timings` are the medians in ms by config, fastest first. `triton` and `torch` are versions.
+    """
+
+    kernel: str
+    source: str
+    target: str
+    config: Config
+    tuning: Tuning
+    timings: tuple[tuple[Config, float], ...]
+    triton: str = ""
+    torch: str = ""
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What two pins for the same launches have in common."""
+        return self.kernel, self.target, self.tuning.key
+
+    @property
+    def milliseconds(self) -> float | None:
+        """The median of the pinned config; None if it was not measured."""
+        return dict(self.timings).get(self.config)
+
+
+def source_digest(text: str) -> str:
+    """The start of the sha256 of a kernel's text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
