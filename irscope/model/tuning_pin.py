@@ -6,22 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from irscope.model.tuning_config import Config
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """One run of an autotuner.
-
-    `key` is the text of Triton's tuning key: the values of `key=` and the type of each tensor
-    ("(512, 'torch.float16')"). `configs` is the number of configs after pruning; `date` is in UTC
-    ("2026-11-22T15:04:05Z"), and it, `device` and `driver` are empty if unknown.
-    """
-
-    key: str
-    configs: int
-    device: str = ""
-    driver: str = ""
-    date: str = ""
+from irscope.model.variant import Tuning
 
 
 @dataclass(frozen=True, slots=True)

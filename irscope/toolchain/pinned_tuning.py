@@ -9,15 +9,19 @@ Runs in processes that have Triton.
 from __future__ import annotations
 
 import ast
+import datetime
 import functools
 import inspect
 import json
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from irscope.model import Config, UserError, format_value
+from irscope.model import Config, Tuning, UserError, format_value
 from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin, source_digest
 from irscope.toolchain.constants import plain_value
@@ -26,6 +30,9 @@ from irscope.toolchain.patching import patched
 
 # The values of a `triton.Config` that are the same as not set.
 _UNSET = {("num_ctas", "1"), ("maxnreg", "None")}
+
+_VERSION = re.compile(r"\b\d+(?:\.\d+)+")
+_DRIVER_FILES = (("/proc/driver/nvidia/version", _VERSION), ("/sys/module/amdgpu/version", _VERSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +187,30 @@ def tuning_key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
     given = {name: value for name, value in {**tuner.nargs, **kwargs}.items() if name in tuner.arg_names}
     values = [given[name] for name in tuner.keys if name in given]
     return (*values, *(str(value.dtype) for value in given.values() if hasattr(value, "dtype")))
+
+
+def tuning_run(tuner: Any, kwargs: dict[str, Any], configs: int) -> Tuning:
+    """The run of an autotuner that begins now, with the device and driver that it measures on."""
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Tuning(str(tuning_key(tuner, kwargs)), configs, _device_name(), _driver_version(), now)
+
+
+def _device_name() -> str:
+    torch = sys.modules.get("torch")
+    try:
+        return str(torch.cuda.get_device_name()) if torch is not None else ""
+    except Exception:  # noqa: BLE001 - the name is only for the reader
+        return ""
+
+
+@functools.cache
+def _driver_version() -> str:
+    """The version of the kernel module, as NVIDIA's and AMD's drivers publish it on Linux; "" elsewhere."""
+    for path, pattern in _DRIVER_FILES:
+        with suppress(OSError):
+            if match := pattern.search(Path(path).read_text(encoding="utf-8", errors="replace")):
+                return match[0]
+    return ""
 
 
 def _key_values(key: str) -> list[Any]:

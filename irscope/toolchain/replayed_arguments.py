@@ -14,18 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.model import UserError
+from irscope.model.element_types import torch_name
 
 _SIZES = r"\[([\d, ]*)\]"
 _TENSOR = re.compile(rf"(\w+){_SIZES}(?: strides \[(-?[\d, -]*)\])?")
 _DESCRIPTOR = re.compile(rf"tensordesc (.+) in blocks of {_SIZES}")
-# The element types of pointers, by torch's names.
-_TORCH_NAMES = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool",
-    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz",
-    "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
 _BITS = re.compile(r"\d+")
 
 
@@ -114,7 +107,7 @@ class ReplayedTensor:
 def argument_object(name: str, text: str, aligned: bool) -> Any:
     """The object of an argument that a launch has as `text`. Raises UserError if the text does not say."""
     if text.startswith("*"):
-        return ReplayedTensor(_dtype(_TORCH_NAMES.get(text.lstrip("*k"), "")), (4096,), (1,), aligned)
+        return ReplayedTensor(_dtype(torch_name(text)), (4096,), (1,), aligned)
     if match := _DESCRIPTOR.fullmatch(text):
         return _descriptor(argument_object(name, match[1], True), _integers(match[2]))
     if match := _TENSOR.fullmatch(text):
@@ -140,7 +133,7 @@ def _descriptor(base: ReplayedTensor, block: Sequence[int]) -> Any:
 
 def _dtype(name: str) -> Any:
     # The type of a descriptor that was never launched is Triton's.
-    name = _TORCH_NAMES.get(name, name)
+    name = torch_name(name)
     try:
         torch = importlib.import_module("torch")
     except ImportError:
