@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -166,42 +166,51 @@ def moves(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Move, ...]
     )
 
 
-def varied(cases: Sequence[LaunchCase], moved: Sequence[Move], every_value: bool) -> tuple[LaunchCase, ...]:
-    """`cases`, then each with the product of the axes' values.
+def varied(
+    cases: Sequence[LaunchCase], moved: Sequence[Move], outcome: Callable[[LaunchCase], Hashable] | None
+) -> tuple[LaunchCase, ...]:
+    """`cases`, then each with the product of the axes' values, of which the recorded one is one more.
 
-    Unless `every_value` is set, only one of several values that Triton cannot specialize differently is
-    kept: of integers, the first of those with the same width that are (or are not) divisible by 16 in the
-    argument and in all that moves with it. Raises UserError if there are too many, or a value does not fit.
+    Of several values that Triton cannot specialize differently, only one is kept: of integers, the first of
+    those with the same width that are (or are not) divisible by 16 in the argument and in all that moves with
+    it. If the kernel also depends on values in another way, `outcome` says how, and only values with one
+    outcome, the other arguments as recorded, are the same. Raises UserError if there are too many launches,
+    or a value does not fit.
     """
     found = dict.fromkeys(cases)
-    if not moved:
+    if not (moved and cases):
         return tuple(found)
-    axes = [tuple(_values(move, every_value)) for move in moved]
+    axes = [(None, *_values(move, cases, outcome)) for move in moved]
     total = len(cases) * math.prod(map(len, axes))
     if total > MOST_LAUNCHES:
-        sizes = " x ".join(f"{len(values):,} of {m.axis.name}" for m, values in zip(moved, axes, strict=True))
+        sizes = (f"{len(values) - 1:,} of {m.axis.name}" for m, values in zip(moved, axes, strict=True))
         raise UserError(
-            f"vary {moved[0].axis.kernel}: {len(cases):,} recorded launches x {sizes} are {total:,}, more "
-            f"than {MOST_LAUNCHES:,}; give fewer values"
+            f"vary {moved[0].axis.kernel}: {len(cases):,} recorded launches x {' x '.join(sizes)} are "
+            f"{total:,}, more than {MOST_LAUNCHES:,}; give fewer values"
         )
     for case in cases:
         for texts in product(*axes):
             changed = case
             for move, text in zip(moved, texts, strict=True):
-                changed = _moved(changed, move, text)
+                changed = changed if text is None else _moved(changed, move, text)
             found.setdefault(changed)
     return tuple(found)
 
 
-def _values(move: Move, every_value: bool) -> Iterator[str]:
-    seen: set[object] = set()
+def _values(
+    move: Move, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
+) -> Iterator[str]:
+    seen: set[Hashable] = set()
     ratios = (1, *sorted({each.ratio for each in move.followers}))
+    asked = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
     for text in move.axis.texts():
         number = int(text) if _INTEGER.fullmatch(text) else None
-        if number is None or every_value:
+        if number is None:
             yield text
             continue
-        kind = tuple(_kind(number * ratio) for ratio in ratios)
+        kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
+        if outcome is not None:
+            kind = kind, tuple(outcome(_moved(case, move, text)) for case in asked)
         if kind not in seen:
             seen.add(kind)
             yield text

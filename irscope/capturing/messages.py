@@ -121,15 +121,17 @@ class WarmRequest:
 
 @dataclass(frozen=True, slots=True)
 class WarmPlan:
-    """The answer to a WarmRequest: `cases` has the launch that each job of the plan is compiled for.
+    """The answer to a WarmRequest.
 
-    `files` are the autotune results of the `pins_used` pins that fit a launch, for Triton's cache.
+    `recorded` is the number of the plan's jobs that recorded launches need; `costs` has the number that each
+    axis adds to the others. `files` are the autotune results of the pins that fit a launch, for Triton's
+    cache.
     """
 
     plan: Plan
-    cases: tuple[LaunchCase, ...]
+    recorded: int
+    costs: tuple[tuple[str, int], ...]
     files: tuple[AutotuneFile, ...]
-    pins_used: int
 
 
 @dataclass(frozen=True, slots=True)

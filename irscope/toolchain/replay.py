@@ -7,7 +7,7 @@ Nothing is compiled or executed, and nothing is measured. Runs in processes that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +113,27 @@ def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:
         raise
     except Exception as error:  # user code: heuristics, prune functions, hooks
         raise UserError(f"{kernel.function.fn.__name__}: the launch fails: {error_line(error)}") from error
+
+
+def outcome(kernel: Launchable, case: LaunchCase, constants: Constants) -> Hashable:
+    """The configs that a launch leaves after pruning, and what heuristics compute for each.
+
+    The text of the error if the launch fails.
+    """
+    from triton.runtime.jit import JITFunction
+
+    found: list[Hashable] = []
+    names = kernel.tuned | kernel.computed
+
+    def run(function: Any, *_: Any, **keywords: Any) -> None:
+        found.append(tuple((name, repr(keywords[name])) for name in sorted(names & keywords.keys())))
+
+    with patched(JITFunction, "run", run):
+        try:
+            replay(kernel, case, constants)
+        except UserError as error:
+            return str(error)
+    return tuple(found)
 
 
 def _arguments(

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from irscope.analysis.launch_variations import LaunchCase, Move, followers, move_text, moves, varied
@@ -21,7 +22,7 @@ from irscope.toolchain.compiler import source_of
 from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import called_functions, find_kernel, source_function
 from irscope.toolchain.pinned_tuning import NoPinError, PinnedTuning
-from irscope.toolchain.replay import Launchable, launchable, replay, replaying, without_tuned
+from irscope.toolchain.replay import Launchable, launchable, outcome, replay, replaying, without_tuned
 
 # Problems of launches that are listed; the others are counted.
 _MOST_PROBLEMS = 5
@@ -34,7 +35,9 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
     _check_axes(kernel, request.axes)
     recorded = without_tuned(kernel, request.cases)
     moved = moves(request.axes, recorded)
-    cases = varied(recorded, moved, kernel.depends_on_values)
+    with replaying(kernel):
+        ask = partial(outcome, kernel, constants=found.constants) if kernel.depends_on_values else None
+        cases = varied(recorded, moved, ask)
     planner = _Planner(request, kernel, found, PinnedTuning(request.pins))
     planner.run(cases, _pinned_cases(kernel, request, recorded))
     if not planner.jobs and planner.problems:
@@ -45,12 +48,15 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
             helpers=tuple(map(source_function, called_functions(found.function))),
             parameters=tuple(parameter.name for parameter in kernel.function.params),
             versions=planning.versions((request.target,)),
-            jobs=tuple(job for job, _ in planner.jobs.values()),
+            jobs=tuple(planner.jobs.values()),
             notes=tuple(_notes(planner, moved, recorded)),
         ),
-        cases=tuple(case for _, case in planner.jobs.values()),
+        recorded=planner.number_without(None),
+        costs=tuple(
+            (f"{move.axis.name}={move.axis.text}", len(planner.jobs) - planner.number_without(move.axis.name))
+            for move in moved
+        ),
         files=tuple(planner.pinned.files.values()),
-        pins_used=len(planner.pinned.used),
     )
 
 
@@ -92,13 +98,17 @@ def _notes(planner: _Planner, moved: Sequence[Move], cases: Sequence[LaunchCase]
 
 @dataclass
 class _Planner:
-    """Collects the jobs of launches; `jobs` by Triton's hashes of source and options, in their order."""
+    """Collects the jobs of launches, by Triton's hashes of source and options, in the order of the launches.
+
+    `launched` are those of the launches in which these arguments were changed.
+    """
 
     request: WarmRequest
     kernel: Launchable
     found: Any
     pinned: PinnedTuning
-    jobs: dict[tuple[str, str], tuple[Job, LaunchCase]] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+    launched: dict[frozenset[str], set[tuple[str, str]]] = field(default_factory=dict)
     problems: dict[str, None] = field(default_factory=dict)
     _case: LaunchCase = field(default_factory=lambda: LaunchCase(()))
     _groups: dict[Any, int] = field(default_factory=dict)
@@ -135,12 +145,21 @@ class _Planner:
             job = self._job(source, parsed, target, tuned)
             same = source_of(self.found, job)
             if (same[0].hash(), same[1].hash()) == name:
-                self.jobs[name] = job, self._case
+                self.jobs[name] = job
             else:
                 self.problems.setdefault(
                     f"{request_name(self.kernel)}: a launch has arguments that only its program can compile"
                 )
-        return DeferredKernel(None, compile_, lambda *_: None)
+        return DeferredKernel(None, compile_, lambda *_: self._on_launch(name))
+
+    def _on_launch(self, name: tuple[str, str]) -> None:
+        changed = frozenset(of for of, _ in self._case.choices)
+        self.launched.setdefault(changed, set()).add(name)
+
+    def number_without(self, axis: str | None) -> int:
+        """The number of jobs of launches in which this argument was not changed; None: nothing was."""
+        used = (names for of, names in self.launched.items() if not of or (axis and axis not in of))
+        return len(self.jobs.keys() & set().union(*used))
 
     def _job(self, source: Any, options: Any, target: Any, tuned: TunedNames) -> Job:
         arguments = specialization(source, options, tuned, None)
