@@ -182,6 +182,8 @@ class RunOptions:
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
     that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
     autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
+    Without a GPU, autotuners choose what `pins` say, and the files by which they do so in production are
+    written into Triton's cache.
     """
 
     target: Target | None
@@ -194,6 +196,7 @@ class RunOptions:
     assumed: Mapping[str, Value] = field(default_factory=dict)
     configs: int = DEFAULT_CONFIGS
     stubs: tuple[str, ...] = ()
+    pins: tuple[Pin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

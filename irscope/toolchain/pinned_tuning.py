@@ -15,7 +15,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +73,17 @@ class PinnedTuning:
 
         with patched(Autotuner, "prune_configs", prune_configs):
             yield
+
+    def unpinned_lines(self) -> Iterator[str]:
+        """A line per kernel that has pins, but none for some of its tuning keys."""
+        pinned = {pin.kernel for pin in self.pins}
+        for kernel in sorted({name for name, _ in self.unpinned} & pinned):
+            own = {key: number for (name, key), number in self.unpinned.items() if name == kernel}
+            first = next(iter(own)) + (", ..." if len(own) > 1 else "")
+            yield (
+                f"{kernel}: no pin for {pluralize(len(own), 'tuning key')} ({first}): "
+                f"all {pluralize(sum(own.values()), 'config')} are compiled, and production measures them"
+            )
 
     def _choice(self, tuner: Any, key: tuple[Any, ...], configs: Sequence[Any]) -> Any:
         """The pinned one of `configs`; None if there is no pin that fits."""
@@ -180,6 +191,16 @@ def autotune_file(
 
 def _stop() -> None:
     raise _StopError
+
+
+def write_autotune_files(files: Iterable[AutotuneFile]) -> None:
+    """Writes the files into the cache of this process. Raises OSError."""
+    from triton import knobs
+
+    for file in files:
+        folder = Path(knobs.cache.dir) / file.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file.name).write_text(file.text)
 
 
 def tuning_key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:

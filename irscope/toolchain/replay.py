@@ -7,7 +7,8 @@ Nothing is compiled or executed, and nothing is measured. Runs in processes that
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,18 +89,18 @@ def replaying(kernel: Launchable) -> Iterator[None]:
     from triton.runtime import driver
     from triton.runtime.autotuner import Autotuner
 
+    @functools.wraps(Autotuner.check_disk_cache)
+    def check_disk_cache(_: Any, key: Any, configs: Any, measure: Callable[[], None]) -> bool:
+        measure()
+        return False
+
     device = driver.active.get_current_device()
     with ExitStack() as stack:
         kernel.function.device_caches.pop(device, None)
         stack.callback(kernel.function.device_caches.pop, device, None)
         stack.enter_context(patched(Autotuner, "do_bench", property(lambda _: call_once)))
-        stack.enter_context(patched(Autotuner, "check_disk_cache", _measure))
+        stack.enter_context(patched(Autotuner, "check_disk_cache", check_disk_cache))
         yield
-
-
-def _measure(tuner: Any, key: Any, configs: Any, measure: Any) -> bool:
-    measure()
-    return False
 
 
 def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:

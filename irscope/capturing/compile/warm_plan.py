@@ -17,7 +17,6 @@ from irscope.capturing.record.deferred import DeferredKernel
 from irscope.capturing.record.requested_config import TunedNames, requested_config, specialization
 from irscope.capturing.record.triton_hooks import intercepted_compilations
 from irscope.model import OPTION_NAMES, UserError
-from irscope.model.text import pluralize
 from irscope.toolchain.compiler import source_of
 from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import called_functions, find_kernel, source_function
@@ -86,14 +85,7 @@ def _notes(planner: _Planner, moved: Sequence[Move], cases: Sequence[LaunchCase]
     if len(problems) > _MOST_PROBLEMS:
         yield f"{name}: {len(problems) - _MOST_PROBLEMS} more launches fail"
     yield from planner.pinned.problems
-    if planner.pinned.pins and planner.pinned.unpinned:
-        keys = [key for _, key in planner.pinned.unpinned]
-        number = sum(planner.pinned.unpinned.values())
-        first = f"{keys[0]}, ..." if keys[1:] else keys[0]
-        yield (
-            f"{name}: no pin for {pluralize(len(keys), 'tuning key')} ({first}): "
-            f"all {pluralize(number, 'config')} are compiled, and production measures them"
-        )
+    yield from planner.pinned.unpinned_lines()
 
 
 @dataclass
