@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from itertools import product
 
+from irscope.analysis.compilations import is_autotuned
 from irscope.analysis.vary import ALIGNED, SAME, UNALIGNED, Axis
 from irscope.model import Argument, UserError, Value, Variant, parse_argument
 from irscope.model.object_values import Expression
@@ -51,7 +52,10 @@ class Follower:
 
 
 def recorded_cases(variants: Iterable[Variant]) -> tuple[LaunchCase, ...]:
-    """The different launches of variants of one kernel; one that was never launched has invented sizes."""
+    """The different launches of variants of one kernel, without what its autotuner sets.
+
+    A variant that was never launched has sizes for which it would be compiled.
+    """
     found: dict[LaunchCase, None] = {}
     for variant in variants:
         for case in _cases(variant):
@@ -70,9 +74,11 @@ def _cases(variant: Variant) -> Iterator[LaunchCase]:
         name for name, each in known.items() if each.type.startswith("*") and "D" not in (each.key or "")
     )
     settings = dict(variant.config.values)
+    tuned = is_autotuned(variant.kernel)
     for launch in variant.launches:
         given = {name: text for name, text in launch.arguments if name not in settings}
-        chosen = {name: value for name, value in constants.items() if name not in given} | settings
+        chosen = {name: value for name, value in constants.items() if name not in given}
+        chosen |= {} if tuned else settings
         yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
     if not variant.launches:
         given = {
@@ -80,7 +86,8 @@ def _cases(variant: Variant) -> Iterator[LaunchCase]:
             for name, each in known.items()
             if name not in settings and name in variant.kernel.parameters and _at_run_time(each)
         }
-        chosen = {name: value for name, value in constants.items() if name not in given} | settings
+        chosen = {name: value for name, value in constants.items() if name not in given}
+        chosen |= {} if tuned else settings
         yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
 
 

@@ -19,7 +19,7 @@ from irscope.analysis.fragmentation import (
     same_code,
     specialization_text,
 )
-from irscope.analysis.launch_variations import recorded_cases
+from irscope.analysis.launch_variations import LaunchCase, recorded_cases
 from irscope.analysis.vary import Axis, axes_of
 from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, compile_plan
@@ -31,6 +31,17 @@ from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.toolchain.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunches:
+    """A kernel of a file with its recorded launches on one target, and what to vary of them."""
+
+    kernel: str
+    file: Path
+    target: Target
+    cases: tuple[LaunchCase, ...]
+    axes: tuple[Axis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +103,34 @@ class Varied:
         return frozenset((plan.kernel, plan.target) for plan in self.plans)
 
 
-def vary(capture: Path, output: Path, options: VaryOptions, command: str = "irscope warm") -> Varied:
-    """Plans and compiles for the kernels that an axis or a pin is for; writes the variants to `output`.
+def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ...]:
+    """The kernels of a capture with their launches. Raises UserError if it cannot be read."""
+    groups: dict[tuple[str, str, Target], list[Variant]] = {}
+    with CaptureReader(capture) as reader:
+        for variant in reader.variants():
+            name, file = variant.kernel.name, variant.kernel.source.file
+            if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
+                groups.setdefault((name, file, variant.target), []).append(variant)
+    return tuple(
+        KernelLaunches(name, Path(file), target, recorded_cases(own), axes_of(name, options.axes))
+        for (name, file, target), own in groups.items()
+    )
+
+
+def vary(
+    kernels: Sequence[KernelLaunches], output: Path, options: VaryOptions, command: str = "irscope warm"
+) -> Varied:
+    """Plans and compiles what the launches of these kernels need; writes the variants to `output`.
 
     The compilations go to the Triton cache of this process's environment (TRITON_CACHE_DIR). Raises
-    UserError if the capture cannot be read or an axis does not fit.
+    UserError if the capture cannot be written.
     """
-    with CaptureReader(capture) as reader:
-        variants = reader.variants()
     with _workers(options.processes) as workers:
-        plans, problems = plan_kernels(variants, options, workers[0])
-        writer = CaptureWriter.create(output, False)
-        with writer:
+        plans, problems = plan_kernels(kernels, options, workers[0])
+        with CaptureWriter.create(output, False) as writer:
             failed = sum(_compile(plan, workers, writer, options, command) for plan in plans)
-        lines = [line for plan in plans for line in plan.lines()]
-        lines += price_lines(plans, output) if options.prices else []
+    lines = [line for plan in plans for line in plan.lines()]
+    lines += price_lines(plans, output) if options.prices else []
     files = {f"{f.folder}/{f.name}": f.text for plan in plans for f in plan.warm.files}
     return Varied(tuple(plans), files, tuple(lines), tuple(problems), failed)
 
@@ -122,30 +146,27 @@ def _workers(processes: int | None) -> Iterator[list[Worker]]:
 
 
 def plan_kernels(
-    variants: Iterable[Variant], options: VaryOptions, worker: Worker
+    kernels: Sequence[KernelLaunches], options: VaryOptions, worker: Worker
 ) -> tuple[list[KernelPlan], list[str]]:
-    """The plan of each kernel and target that an axis or pin is for, and a line per one without."""
-    groups: dict[tuple[str, str, Target], list[Variant]] = {}
-    for variant in variants:
-        name, file = variant.kernel.name, variant.kernel.source.file
-        if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
-            groups.setdefault((name, file, variant.target), []).append(variant)
-    plans, problems = [], []
-    for (name, file, target), own in groups.items():
-        axes = axes_of(name, options.axes)
-        pins = tuple(pin for pin in options.pins if (pin.kernel, pin.target) == (name, str(target)))
-        if not (axes or pins):
-            continue
-        request = WarmRequest(Path(file), name, target, recorded_cases(own), axes, pins)
+    """The plan of each kernel, and a line per kernel that cannot be launched again."""
+    plans, problems = [], list(_unmatched({each.kernel for each in kernels}, options))
+    for each in kernels:
+        pins = tuple(p for p in options.pins if (p.kernel, p.target) == (each.kernel, str(each.target)))
+        request = WarmRequest(each.file, each.kernel, each.target, each.cases, each.axes, pins)
         try:
             warm = worker.warm_plan(request, Stop(), IMPORT_SECONDS)
         except UserError as error:
-            problems.append(f"{name} ({target}): {error}")
+            problems.append(f"{each.kernel} ({each.target}): {error}")
             continue
         compilations = [Compilation(job.specialization, job.config) for job in warm.plan.jobs]
-        plans.append(KernelPlan(name, target, warm, fragmentations(name, compilations)))
-    problems += _unmatched({name for name, _, _ in groups}, options)
+        plans.append(KernelPlan(each.kernel, each.target, warm, fragmentations(each.kernel, compilations)))
     return plans, problems
+
+
+def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[KernelLaunches, ...]:
+    """The kernels that an axis or a pin is for: for the others, a capture has all that is known."""
+    pinned = {(pin.kernel, pin.target) for pin in options.pins}
+    return tuple(each for each in kernels if each.axes or (each.kernel, str(each.target)) in pinned)
 
 
 def _unmatched(kernels: set[str], options: VaryOptions) -> Iterator[str]:
