@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from irscope.model import Benchmark, Config, Tuning, Variant, parse_value
 from irscope.model.element_types import torch_name
 from irscope.model.text import split_entries
 from irscope.model.tuning_pin import Pin, source_digest
+from irscope.store import CaptureReader
 
 
 def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
@@ -18,6 +20,12 @@ def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
             place = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
             runs.setdefault(place, []).append((variant, benchmark))
     return tuple(pin for run in runs.values() if (pin := _pin(run)) is not None)
+
+
+def pins_in(capture: Path) -> tuple[Pin, ...]:
+    """The pins of a capture. Raises UserError if it cannot be read."""
+    with CaptureReader(capture) as reader:
+        return pins_of(reader.variants())
 
 
 def _pin(run: Sequence[tuple[Variant, Benchmark]]) -> Pin | None:

@@ -20,7 +20,7 @@ from irscope.analysis.fragmentation import (
     specialization_text,
 )
 from irscope.analysis.launch_variations import LaunchCase, recorded_cases
-from irscope.analysis.vary import Axis, axes_of
+from irscope.analysis.vary import Axis, axes_of, parse_vary
 from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, compile_plan
 from irscope.capturing.messages import Plan, WarmPlan, WarmRequest
@@ -101,6 +101,11 @@ class Varied:
     def handled(self) -> frozenset[tuple[str, Target]]:
         """The kernels (by name) and targets that were planned."""
         return frozenset((plan.kernel, plan.target) for plan in self.plans)
+
+
+def parse_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
+    """The axes of several `--vary`. Raises UserError with the part that is wrong."""
+    return tuple(axis for text in texts for axis in parse_vary(text))
 
 
 def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ...]:
