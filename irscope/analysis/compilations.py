@@ -187,7 +187,7 @@ def _without_tuned_shapes(
 
     tensordesc<fp16[64, 64]> with BLOCK_M=64, tensordesc<fp16[128, 64]> with BLOCK_M=128 -> tensordesc<fp16>
     """
-    if not (any(result.measured for result in results) or any(map(_autotuned, _kernels(variants)))):
+    if not (any(result.measured for result in results) or any(map(is_autotuned, _kernels(variants)))):
         return values
     rows: RowMaker[CacheKeyInput, str] = RowMaker()
     shapeless = [
@@ -208,7 +208,8 @@ def _kernels(variants: Sequence[Variant]) -> list[Kernel]:
     return list({variant.kernel.id: variant.kernel for variant in variants}.values())
 
 
-def _autotuned(kernel: Kernel) -> bool:
+def is_autotuned(kernel: Kernel) -> bool:
+    """Whether the kernel's text has `@triton.autotune`."""
     return _AUTOTUNE.search(kernel.source.text) is not None
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.vary import Axis
 from irscope.model import (
     Argument,
     Benchmark,
@@ -24,8 +26,10 @@ from irscope.model import (
     Target,
     Value,
 )
+from irscope.model.tuning_pin import Pin
 from irscope.store.writer import NewVariant
 from irscope.toolchain.job import CompilerEvent, Job
+from irscope.toolchain.pinned_tuning import AutotuneFile
 
 # How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
 DEFAULT_CONFIGS = 10
@@ -101,6 +105,36 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmRequest:
+    """A request for what a warm cache needs of a kernel.
+
+    `cases` are its recorded launches, `axes` what to vary of them, `pins` the choices of its autotuner.
+    """
+
+    file: Path
+    kernel: str
+    target: Target
+    cases: tuple[LaunchCase, ...]
+    axes: tuple[Axis, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WarmPlan:
+    """The answer to a WarmRequest.
+
+    `recorded` is the number of the plan's jobs that recorded launches need; `costs` has the number that each
+    axis adds to the others. `files` are the autotune results of the pins that fit a launch, for Triton's
+    cache.
+    """
+
+    plan: Plan
+    recorded: int
+    costs: tuple[tuple[str, int], ...]
+    files: tuple[AutotuneFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobDone:
     """The job succeeded; all its events were sent."""
 
@@ -148,6 +182,8 @@ class RunOptions:
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
     that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
     autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
+    Without a GPU, autotuners choose what `pins` say, and the files by which they do so in production are
+    written into Triton's cache.
     """
 
     target: Target | None
@@ -160,6 +196,7 @@ class RunOptions:
     assumed: Mapping[str, Value] = field(default_factory=dict)
     configs: int = DEFAULT_CONFIGS
     stubs: tuple[str, ...] = ()
+    pins: tuple[Pin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +308,8 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | Job
-WorkerReply = Plan | KernelNames | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job
+WorkerReply = Plan | KernelNames | WarmPlan | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed

@@ -25,6 +25,7 @@ from irscope.model.variant import (
     Pass,
     SourceFunction,
     Toolchain,
+    Tuning,
     Variant,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "StatusKind",
     "Target",
     "Toolchain",
+    "Tuning",
     "UserError",
     "Value",
     "Variant",

@@ -116,10 +116,27 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """One run of an autotuner.
+
+    `key` is the text of Triton's tuning key: the values of `key=` and the type of each tensor
+    ("(512, 'torch.float16')"). `configs` is the number of configs after pruning; `date` is in UTC
+    ("2026-11-22T15:04:05Z"), and it, `device` and `driver` are empty if unknown.
+    """
+
+    key: str
+    configs: int
+    device: str = ""
+    driver: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """The benchmark of one config by the autotuner, in ms: median, 20% and 80% quantiles.
 
-    `key` is the tuning key ("M=512, N=64"); `chosen` says whether the config won for it.
+    `key` is the tuning key ("M=512, N=64"); `chosen` says whether the config won for it. `tuning` is the run
+    of the autotuner, None if it is unknown or another config was chosen.
     """
 
     key: str
@@ -127,6 +144,7 @@ class Benchmark:
     p20: float
     p80: float
     chosen: bool = False
+    tuning: Tuning | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from irscope.model import (
     NamedValue,
     ObjectValue,
     SourceFunction,
+    Tuning,
     Value,
 )
 
@@ -270,17 +271,31 @@ def launches_from_json(text: str) -> tuple[Launch, ...]:
 
 def benchmarks_to_json(benchmarks: tuple[Benchmark, ...]) -> str:
     """Benchmarks as a JSON list of objects."""
-    return dumps([asdict(benchmark) for benchmark in benchmarks])
+    rows = map(asdict, benchmarks)
+    return dumps([{name: value for name, value in row.items() if value is not None} for row in rows])
 
 
 def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
     """Reverses `benchmarks_to_json`."""
     return tuple(
         Benchmark(
-            checked(row["key"]), float(row["ms"]), float(row["p20"]), float(row["p80"]), bool(row["chosen"])
+            checked(row["key"]),
+            float(row["ms"]),
+            float(row["p20"]),
+            float(row["p80"]),
+            bool(row["chosen"]),
+            _tuning(row.get("tuning")),
         )
         for row in loads(text)
     )
+
+
+def _tuning(row: dict[str, Any] | None) -> Tuning | None:
+    """A run of an autotuner; captures before it was recorded have none."""
+    if row is None:
+        return None
+    texts = (checked(row[name]) for name in ("device", "driver", "date"))
+    return Tuning(checked(row["key"]), int(row["configs"]), *texts)
 
 
 def failure_to_json(failure: Failure) -> str:

@@ -31,6 +31,8 @@ from irscope.capturing.messages import (
     Plan,
     RequestRejected,
     SweepRequest,
+    WarmPlan,
+    WarmRequest,
     WhatIfRequest,
     receive,
     send,
@@ -149,9 +151,19 @@ class Worker:
             raise AssertionError(reply)
         return reply.names
 
+    def warm_plan(self, request: WarmRequest, stop: Stop, seconds: float) -> WarmPlan:
+        """What a warm cache needs of a kernel; raises as `plan`."""
+        reply = self._ask(request, stop, seconds)
+        if not isinstance(reply, WarmPlan):
+            raise AssertionError(reply)
+        return reply
+
     def _ask(
-        self, request: SweepRequest | WhatIfRequest | KernelsRequest, stop: Stop, seconds: float
-    ) -> Plan | KernelNames:
+        self,
+        request: SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest,
+        stop: Stop,
+        seconds: float,
+    ) -> Plan | KernelNames | WarmPlan:
         self._tasks += 1
         try:
             send(self.pipe, request)
@@ -162,7 +174,7 @@ class Worker:
         except DisconnectedError as error:
             raise UserError(f"{request.file}: {self._death()[1]}{self._last_printed()}") from error
         match reply:
-            case Plan() | KernelNames():
+            case Plan() | KernelNames() | WarmPlan():
                 return reply
             case RequestRejected(problem, None):
                 raise UserError(problem)

@@ -28,6 +28,7 @@ from irscope.capturing.messages import (
     KernelsRequest,
     RequestRejected,
     SweepRequest,
+    WarmRequest,
     WhatIfRequest,
     WorkerTask,
     receive,
@@ -75,7 +76,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     try:
         while True:
             task = receive(pipe)
-            if isinstance(task, SweepRequest | WhatIfRequest | KernelsRequest | Job):
+            if isinstance(task, SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job):
                 _attempt(partial(work, task), pipe)
     except DisconnectedError:
         return
@@ -109,6 +110,10 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
         send(pipe, make_plan(task))
     elif isinstance(task, WhatIfRequest):
         send(pipe, plan_what_if(task))
+    elif isinstance(task, WarmRequest):
+        from irscope.capturing.compile.warm_plan import plan_warm
+
+        send(pipe, plan_warm(task))
     else:
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())

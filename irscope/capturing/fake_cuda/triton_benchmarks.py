@@ -18,6 +18,7 @@ def benchmark_replacements() -> Iterator[Replacement]:
     import triton.testing
     from triton.runtime.autotuner import Autotuner
 
+    @functools.wraps(Autotuner.check_disk_cache)
     def check_disk_cache(self: Any, key: Any, configs: Any, bench: Callable[[], None]) -> bool:
         bench()
         return False

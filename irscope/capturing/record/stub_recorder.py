@@ -17,6 +17,7 @@ from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.launches import written_parameters
 from irscope.capturing.record.link import Link
+from irscope.capturing.record.pinned import pinned_autotuners
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder
 from irscope.capturing.record.requested_config import TunedNames
 from irscope.capturing.record.triton_hooks import intercepted_compilations
@@ -46,6 +47,8 @@ def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Itera
         stack.callback(compile_pending, deferred, recorder.options, link)
         stack.enter_context(intercepted_compilations(deferred.on_jit, _on_direct(recorder, stub, link)))
         stack.enter_context(recorded_frontends(recorder))
+        if recorder.options.pins:
+            stack.enter_context(pinned_autotuners(recorder))
         yield deferred
 
 

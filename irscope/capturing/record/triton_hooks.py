@@ -15,8 +15,9 @@ from irscope.capturing.call_stack import frames_outwards
 from irscope.capturing.messages import BenchmarkRecorded
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder
 from irscope.capturing.record.requested_config import TunedNames
-from irscope.model import Benchmark
+from irscope.model import Benchmark, Tuning
 from irscope.toolchain.patching import never_raises, patched
+from irscope.toolchain.pinned_tuning import tuning_run
 
 
 class OnCompile(Protocol):
@@ -140,6 +141,7 @@ class _TuningRun:
 
     key: str
     left: int
+    tuning: Tuning | None = None
     measured: list[tuple[RecordedCompilation, Benchmark]] = field(default_factory=list)
 
 
@@ -154,7 +156,7 @@ class _BenchmarkRecorder:
         """The tuner has pruned its configs and will measure these."""
         given = {**tuner.nargs, **kwargs}
         key = ", ".join(f"{name}={given[name]}" for name in tuner.keys if name in given)
-        tuner.irscope_tuning_run = _TuningRun(key, len(configs))
+        tuner.irscope_tuning_run = _TuningRun(key, len(configs), tuning_run(tuner, kwargs, len(configs)))
 
     @never_raises
     def add(self, tuner: Any, args: Any, config: Any, meta: dict[str, Any], times: Any) -> None:
@@ -179,4 +181,5 @@ class _BenchmarkRecorder:
         for recorded, benchmark in run.measured:
             chosen = benchmark.ms == fastest
             fastest = None if chosen else fastest  # of equally fast configs, Triton picks the first
-            self._recorder.send(BenchmarkRecorded(recorded.number, replace(benchmark, chosen=chosen)))
+            found = replace(benchmark, chosen=chosen, tuning=run.tuning if chosen else None)
+            self._recorder.send(BenchmarkRecorded(recorded.number, found))

@@ -1,0 +1,276 @@
+"""Launches of a kernel that a capture has, and those that `--vary` adds: the arguments of each.
+
+    recorded   a=float16[512, 64] M=512 stride=512
+    --vary "matmul:M=1..4096"
+               M=1 stride=1, M=2 stride=2, M=16 stride=16: one for each way in which Triton can specialize
+
+Strides and sizes that follow from an argument move with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from irscope.analysis.compilations import is_autotuned
+from irscope.analysis.vary import ALIGNED, SAME, UNALIGNED, Axis
+from irscope.model import Argument, UserError, Value, Variant, parse_argument
+from irscope.model.object_values import Expression
+
+_INTEGER = re.compile(r"-?\d{1,20}")
+_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[([\d, ]+)\]")
+_INT32, _INT64 = 1 << 31, 1 << 63
+# Launches of one kernel that are compiled for at most: a product of ranges is easily larger.
+MOST_LAUNCHES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCase:
+    """The arguments of a launch.
+
+    `arguments` are run-time arguments as text (see `model.Launch`; a pointer may also be its type, "*fp16"),
+    `constants` constexprs and options. The tensors in `unaligned` are at addresses not divisible by 16.
+    `choices` are the arguments that an axis changed, with their values; empty for a recorded launch.
+    """
+
+    arguments: tuple[tuple[str, str], ...]
+    constants: tuple[tuple[str, Value | Expression], ...] = ()
+    unaligned: frozenset[str] = frozenset()
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
+
+    name: str
+    ratio: int
+    values: int
+
+
+def recorded_cases(variants: Iterable[Variant]) -> tuple[LaunchCase, ...]:
+    """The different launches of variants of one kernel, without what its autotuner sets.
+
+    A variant that was never launched has sizes for which it would be compiled.
+    """
+    found: dict[LaunchCase, None] = {}
+    for variant in variants:
+        for case in _cases(variant):
+            found[case] = None
+    return tuple(found)
+
+
+def _cases(variant: Variant) -> Iterator[LaunchCase]:
+    known = {each.name: each for each in variant.specialization}
+    constants = {
+        each.name: each.value
+        for each in variant.specialization
+        if each.type == "constexpr" and each.name in variant.kernel.parameters
+    }
+    unaligned = frozenset(
+        name for name, each in known.items() if each.type.startswith("*") and "D" not in (each.key or "")
+    )
+    settings = dict(variant.config.values)
+    tuned = is_autotuned(variant.kernel)
+    for launch in variant.launches:
+        given = {name: text for name, text in launch.arguments if name not in settings}
+        chosen = {name: value for name, value in constants.items() if name not in given}
+        chosen |= {} if tuned else settings
+        yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
+    if not variant.launches:
+        given = {
+            name: _invented(each)
+            for name, each in known.items()
+            if name not in settings and name in variant.kernel.parameters and _at_run_time(each)
+        }
+        chosen = {name: value for name, value in constants.items() if name not in given}
+        chosen |= {} if tuned else settings
+        yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
+
+
+def _at_run_time(argument: Argument) -> bool:
+    return argument.type != "constexpr"
+
+
+def _invented(argument: Argument) -> str:
+    """A value for which the JIT specializes as for `argument`, of which only the specialization is known."""
+    divisible = "D" in (argument.key or "")
+    if argument.type.startswith("*"):
+        return argument.type
+    if match := _DESCRIPTOR.match(argument.type):
+        rank = match[2].count(",") + 1
+        sizes = ", ".join(["4096"] * rank)
+        return f"tensordesc {match[1]}[{sizes}] in blocks of [{match[2]}]"
+    if argument.type in ("i1", "u1"):
+        return "True"
+    if argument.type in ("i64", "u64"):
+        base = _INT32 if argument.type == "i64" else _INT64
+        return str(base if divisible else base + 1)
+    if argument.type[0] in "iu":
+        return "4096" if divisible else "4097"
+    return "0.5"
+
+
+def followers(
+    name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
+) -> tuple[Follower, ...]:
+    """The arguments that are equal to or a fixed multiple of `name` in all recorded launches.
+
+    If it had only one value, a multiple must be called a stride and must not be the value of another
+    argument, because many a number is a multiple of a small one.
+    """
+    rows = [dict(case.arguments) for case in cases]
+    rows = [row for row in rows if _INTEGER.fullmatch(row.get(name, ""))]
+    names = dict.fromkeys(other for row in rows for other in row if other != name and other not in fixed)
+    found = {other: each for other in names if (each := _follower(name, other, rows)) is not None}
+    sure = {other for other, each in found.items() if each.ratio == 1 or each.values > 1}
+    sizes = {
+        value
+        for row in rows
+        for other, value in row.items()
+        if other != name and other not in sure and not _is_stride(other)
+    }
+    return tuple(
+        each
+        for other, each in found.items()
+        if other in sure or (_is_stride(other) and not any(row.get(other) in sizes for row in rows))
+    )
+
+
+def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follower | None:
+    if not all(_INTEGER.fullmatch(row.get(other, "")) for row in rows):
+        return None
+    pairs = {(int(row[name]), int(row[other])) for row in rows}
+    largest, of_largest = max(pairs, default=(0, 0))
+    if largest < 2 or of_largest < largest or of_largest % largest:
+        return None
+    ratio = of_largest // largest
+    if any(own != ratio * value for value, own in pairs):
+        return None
+    return Follower(other, ratio, len(pairs))
+
+
+def _is_stride(name: str) -> bool:
+    return "stride" in name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An axis with the arguments that move with it."""
+
+    axis: Axis
+    followers: tuple[Follower, ...]
+
+
+def moves(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Move, ...]:
+    """Each axis that changes something, with what moves with it: no argument that has an axis of its own."""
+    fixed = frozenset(axis.name for axis in axes)
+    return tuple(
+        Move(axis, followers(axis.name, cases, fixed - {axis.name})) for axis in axes if not axis.keeps
+    )
+
+
+def varied(
+    cases: Sequence[LaunchCase], moved: Sequence[Move], outcome: Callable[[LaunchCase], Hashable] | None
+) -> tuple[LaunchCase, ...]:
+    """`cases`, then each with the product of the axes' values, of which the recorded one is one more.
+
+    Of several values that Triton cannot specialize differently, only one is kept: of integers, the first of
+    those with the same width that are (or are not) divisible by 16 in the argument and in all that moves with
+    it. If the kernel also depends on values in another way, `outcome` says how, and only values with one
+    outcome, the other arguments as recorded, are the same. Raises UserError if there are too many launches,
+    or a value does not fit.
+    """
+    found = dict.fromkeys(cases)
+    if not (moved and cases):
+        return tuple(found)
+    axes = [(None, *_values(move, cases, outcome)) for move in moved]
+    total = len(cases) * math.prod(map(len, axes))
+    if total > MOST_LAUNCHES:
+        sizes = (f"{len(values) - 1:,} of {m.axis.name}" for m, values in zip(moved, axes, strict=True))
+        raise UserError(
+            f"vary {moved[0].axis.kernel}: {len(cases):,} recorded launches x {' x '.join(sizes)} are "
+            f"{total:,}, more than {MOST_LAUNCHES:,}; give fewer values"
+        )
+    for case in cases:
+        for texts in product(*axes):
+            changed = case
+            for move, text in zip(moved, texts, strict=True):
+                changed = changed if text is None else _moved(changed, move, text)
+            found.setdefault(changed)
+    return tuple(found)
+
+
+def _values(
+    move: Move, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
+) -> Iterator[str]:
+    seen: set[Hashable] = set()
+    ratios = (1, *sorted({each.ratio for each in move.followers}))
+    asked = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
+    for text in move.axis.texts():
+        number = int(text) if _INTEGER.fullmatch(text) else None
+        if number is None:
+            yield text
+            continue
+        kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
+        if outcome is not None:
+            kind = kind, tuple(outcome(_moved(case, move, text)) for case in asked)
+        if kind not in seen:
+            seen.add(kind)
+            yield text
+
+
+def _kind(number: int) -> tuple[bool, bool, int]:
+    """All that a specialization can depend on: equal to 1, divisible by 16, and the width."""
+    width = 32 if -_INT32 <= number < _INT32 else 64 if -_INT64 <= number < _INT64 else 65
+    return number == 1, number % 16 == 0, width
+
+
+def _moved(case: LaunchCase, move: Move, text: str) -> LaunchCase:
+    """`case` with the value `text` of the axis. Raises UserError if the argument cannot have it."""
+    name, given, constants = move.axis.name, dict(case.arguments), dict(case.constants)
+    choices = (*case.choices, (name, text))
+    if name not in given:
+        # Constexprs and options, also those that the program does not set.
+        return replace(
+            case, constants=tuple((constants | {name: parse_argument(text)}).items()), choices=choices
+        )
+    if text in (ALIGNED, UNALIGNED):
+        unaligned = case.unaligned - {name} if text == ALIGNED else case.unaligned | {name}
+        return replace(case, unaligned=unaligned, choices=choices)
+    if text.startswith("*"):
+        text, _, hint = text.partition(":")
+        unaligned = case.unaligned - {name} if hint == "16" else case.unaligned | {name}
+        given[name] = text
+        return replace(case, arguments=tuple(given.items()), unaligned=unaligned, choices=choices)
+    given[name] = text
+    if _INTEGER.fullmatch(text):
+        for follower in move.followers:
+            given[follower.name] = str(int(text) * follower.ratio)
+    elif text not in ("None", "True", "False") and not _is_float(text):
+        raise UserError(f"vary {move.axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
+    return replace(case, arguments=tuple(given.items()), choices=choices)
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def move_text(move: Move, cases: Sequence[LaunchCase]) -> str:
+    """What moves with an argument and why: "M; stride_am = 2 M moves with it"."""
+    if not move.followers:
+        return f"{move.axis.name}={move.axis.text}: nothing else moves with it"
+    parts = [
+        each.name if each.ratio == 1 else f"{each.name} = {each.ratio} {move.axis.name}"
+        for each in move.followers
+    ]
+    once = [each.name for each in move.followers if each.values == 1]
+    known = f" (so in the only value recorded; {once[0]}={SAME} keeps it)" if once else ""
+    return f"{move.axis.name}={move.axis.text}: {', '.join(parts)} moved with it{known}"

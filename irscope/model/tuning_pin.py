@@ -1,0 +1,42 @@
+"""Pins: the config that an autotuner chose for one tuning key, and the measurements that it chose by."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from irscope.model.tuning_config import Config
+from irscope.model.variant import Tuning
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The config to use for one tuning key of a kernel.
+
+    `source` is `source_digest` of the kernel when it was measured, `target` that of the measurement;
+    `timings` are the medians in ms by config, fastest first. `triton` and `torch` are versions.
+    """
+
+    kernel: str
+    source: str
+    target: str
+    config: Config
+    tuning: Tuning
+    timings: tuple[tuple[Config, float], ...]
+    triton: str = ""
+    torch: str = ""
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What two pins for the same launches have in common."""
+        return self.kernel, self.target, self.tuning.key
+
+    @property
+    def milliseconds(self) -> float | None:
+        """The median of the pinned config; None if it was not measured."""
+        return dict(self.timings).get(self.config)
+
+
+def source_digest(text: str) -> str:
+    """The start of the sha256 of a kernel's text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

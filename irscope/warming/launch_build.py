@@ -1,0 +1,81 @@
+"""The part of a build of a warm folder that is about varied and pinned launches."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irscope.model import Target
+from irscope.warming.autotune_files import modified_times, remove_files, write_files, written_since
+from irscope.warming.variations import KernelLaunches, VaryOptions, launches_of, to_vary, vary
+
+# Adds the variants of a capture to the build.
+AddCapture = Callable[[Path], None]
+
+
+@dataclass
+class LaunchBuild:
+    """Adds to a build of `folder` what its inputs need beyond the variants of their captures.
+
+    `cache_here` makes the folder the Triton cache of the processes that are started. `before` are the files
+    with autotuned choices that earlier builds have written, with the inputs that they are for. `notes` and
+    `problems` are lines for the user.
+    """
+
+    folder: Path
+    options: VaryOptions
+    cache_here: Callable[[], AbstractContextManager[None]]
+    before: Mapping[str, Sequence[str]]
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    _choices: dict[str, set[str]] = field(default_factory=dict)
+
+    @contextmanager
+    def input(self, name: str) -> Iterator[None]:
+        """What is written within the block, is for the input with this name."""
+        times = modified_times(self.folder)
+        try:
+            yield
+        finally:
+            for path in written_since(self.folder, times):
+                self._choices.setdefault(path, set()).add(name)
+
+    def add_capture(self, capture: Path, add: AddCapture) -> frozenset[tuple[str, Target]]:
+        """Compiles and adds what the kernels of a capture need that an option varies or pins.
+
+        Returns these kernels and their targets: the capture's own variants of them are not needed. Raises
+        UserError if the capture cannot be read.
+        """
+        if not (self.options.axes or self.options.pins):
+            return frozenset()
+        return self.add_kernels(to_vary(launches_of(capture, self.options), self.options), add)
+
+    def add_kernels(
+        self, kernels: Sequence[KernelLaunches], add: AddCapture
+    ) -> frozenset[tuple[str, Target]]:
+        """Compiles and adds what the launches of kernels need; returns the kernels and their targets."""
+        if not kernels:
+            return frozenset()
+        with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary, self.cache_here():
+            output = Path(temporary) / "launches.irscope"
+            varied = vary(kernels, output, self.options)
+            add(output)
+        write_files(self.folder, varied.files)
+        self.notes += varied.lines
+        self.problems += varied.problems
+        return varied.handled
+
+    def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
+        """The files with autotuned choices and the inputs that they are for.
+
+        Removes those of earlier builds that were only for inputs that are `done` again.
+        """
+        choices = {path: set(names) for path, names in self._choices.items()}
+        for path, names in self.before.items():
+            if left := set(names) - done:
+                choices.setdefault(path, set()).update(left)
+        remove_files(self.folder, frozenset(self.before) - choices.keys())
+        return {path: tuple(sorted(names)) for path, names in sorted(choices.items())}

@@ -1,0 +1,233 @@
+"""Compiles what varied and pinned launches of a capture's kernels need, beyond the variants that it has."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from irscope.analysis.fragmentation import (
+    Compilation,
+    Fragmentation,
+    fragmentation_text,
+    fragmentations,
+    price,
+    same_code,
+    specialization_text,
+)
+from irscope.analysis.launch_variations import LaunchCase, recorded_cases
+from irscope.analysis.vary import Axis, axes_of, parse_vary
+from irscope.capturing.compile.pool import Stop, Worker
+from irscope.capturing.compile.sweep import IMPORT_SECONDS, compile_plan
+from irscope.capturing.messages import Plan, WarmPlan, WarmRequest
+from irscope.facts.fact import Fact
+from irscope.facts.measure import measure
+from irscope.model import Target, UserError, Variant
+from irscope.model.text import pluralize
+from irscope.model.tuning_pin import Pin
+from irscope.store import CaptureReader, CaptureWriter
+from irscope.toolchain.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunches:
+    """A kernel of a file with its recorded launches on one target, and what to vary of them."""
+
+    kernel: str
+    file: Path
+    target: Target
+    cases: tuple[LaunchCase, ...]
+    axes: tuple[Axis, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VaryOptions:
+    """What to compile of a capture's kernels: what `axes` vary, and of autotuned ones what `pins` chose.
+
+    `target` of None means each variant's own; `kernels` is a glob. `processes` of None starts one per core;
+    `seconds` is the time limit per variant. With `prices`, the code is also compiled that not specializing
+    on an argument would give.
+    """
+
+    axes: tuple[Axis, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    target: Target | None = None
+    kernels: str = "*"
+    processes: int | None = None
+    seconds: float = 300.0
+    prices: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPlan:
+    """What the launches of one kernel need on one target; `fragments` are arguments that multiply it."""
+
+    kernel: str
+    target: Target
+    warm: WarmPlan
+    fragments: tuple[Fragmentation, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The number of compilations, what each choice costs, and the notes of the plan."""
+        total, recorded = len(self.warm.plan.jobs), self.warm.recorded
+        yield (
+            f"{self.kernel} ({self.target}): {pluralize(total, 'compilation')}, "
+            f"{recorded} of them for recorded launches"
+        )
+        for name, number in self.warm.costs:
+            yield f"  {name}: {pluralize(number, 'compilation')}"
+        yield from (f"  {note}" for note in self.warm.plan.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """The result: `handled` are the kernels and targets of which the capture has all that is needed.
+
+    `files` are autotune results for Triton's cache: path in the cache -> text. `failed` is the number of
+    variants that did not compile; `problems` are lines about kernels that could not be launched again.
+    """
+
+    plans: tuple[KernelPlan, ...]
+    files: Mapping[str, str]
+    lines: tuple[str, ...]
+    problems: tuple[str, ...]
+    failed: int
+
+    @property
+    def handled(self) -> frozenset[tuple[str, Target]]:
+        """The kernels (by name) and targets that were planned."""
+        return frozenset((plan.kernel, plan.target) for plan in self.plans)
+
+
+def parse_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
+    """The axes of several `--vary`. Raises UserError with the part that is wrong."""
+    return tuple(axis for text in texts for axis in parse_vary(text))
+
+
+def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ...]:
+    """The kernels of a capture with their launches. Raises UserError if it cannot be read."""
+    groups: dict[tuple[str, str, Target], list[Variant]] = {}
+    with CaptureReader(capture) as reader:
+        for variant in reader.variants():
+            name, file = variant.kernel.name, variant.kernel.source.file
+            if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
+                groups.setdefault((name, file, variant.target), []).append(variant)
+    return tuple(
+        KernelLaunches(name, Path(file), target, recorded_cases(own), axes_of(name, options.axes))
+        for (name, file, target), own in groups.items()
+    )
+
+
+def vary(
+    kernels: Sequence[KernelLaunches], output: Path, options: VaryOptions, command: str = "irscope warm"
+) -> Varied:
+    """Plans and compiles what the launches of these kernels need; writes the variants to `output`.
+
+    The compilations go to the Triton cache of this process's environment (TRITON_CACHE_DIR). Raises
+    UserError if the capture cannot be written.
+    """
+    with _workers(options.processes) as workers:
+        plans, problems = plan_kernels(kernels, options, workers[0])
+        with CaptureWriter.create(output, False) as writer:
+            failed = sum(_compile(plan, workers, writer, options, command) for plan in plans)
+    lines = [line for plan in plans for line in plan.lines()]
+    lines += price_lines(plans, output) if options.prices else []
+    files = {f"{f.folder}/{f.name}": f.text for plan in plans for f in plan.warm.files}
+    return Varied(tuple(plans), files, tuple(lines), tuple(problems), failed)
+
+
+@contextmanager
+def _workers(processes: int | None) -> Iterator[list[Worker]]:
+    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def plan_kernels(
+    kernels: Sequence[KernelLaunches], options: VaryOptions, worker: Worker
+) -> tuple[list[KernelPlan], list[str]]:
+    """The plan of each kernel, and a line per kernel that cannot be launched again."""
+    plans, problems = [], list(_unmatched({each.kernel for each in kernels}, options))
+    for each in kernels:
+        pins = tuple(p for p in options.pins if (p.kernel, p.target) == (each.kernel, str(each.target)))
+        request = WarmRequest(each.file, each.kernel, each.target, each.cases, each.axes, pins)
+        try:
+            warm = worker.warm_plan(request, Stop(), IMPORT_SECONDS)
+        except UserError as error:
+            problems.append(f"{each.kernel} ({each.target}): {error}")
+            continue
+        compilations = [Compilation(job.specialization, job.config) for job in warm.plan.jobs]
+        plans.append(KernelPlan(each.kernel, each.target, warm, fragmentations(each.kernel, compilations)))
+    return plans, problems
+
+
+def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[KernelLaunches, ...]:
+    """The kernels that an axis or a pin is for: for the others, a capture has all that is known."""
+    pinned = {(pin.kernel, pin.target) for pin in options.pins}
+    return tuple(each for each in kernels if each.axes or (each.kernel, str(each.target)) in pinned)
+
+
+def _unmatched(kernels: set[str], options: VaryOptions) -> Iterator[str]:
+    for axis in options.axes:
+        if not fnmatch.filter(kernels, axis.kernel):
+            known = ", ".join(sorted(kernels)) or "none"
+            yield f"vary {axis.kernel}:{axis.name}: no kernel is called so; there are {known}"
+    for name in sorted({pin.kernel for pin in options.pins} - kernels):
+        yield f"{name} has pins, but nothing that was captured launches it"
+
+
+def _compile(
+    plan: KernelPlan, workers: list[Worker], writer: CaptureWriter, options: VaryOptions, command: str
+) -> int:
+    """Compiles the jobs of a plan; returns how many failed."""
+    jobs = list(plan.warm.plan.jobs)
+    if options.prices:
+        jobs += _generic_jobs(plan)
+    whole: Plan = replace(plan.warm.plan, jobs=tuple(dict.fromkeys(jobs)))
+    return compile_plan(whole, workers, writer, command, options.seconds, lambda *_: None).failed
+
+
+def _generic_jobs(plan: KernelPlan) -> Iterator[Job]:
+    """The jobs for the code without specialization that no job of the plan gives."""
+    jobs = plan.warm.plan.jobs
+    for found in plan.fragments:
+        if not any(same_code(Compilation(job.specialization, job.config), found.generic) for job in jobs):
+            yield replace(jobs[0], specialization=found.generic.specialization, config=found.generic.config)
+
+
+def price_lines(plans: Sequence[KernelPlan], capture: Path) -> list[str]:
+    """A line per argument that fragments the cache: what not specializing saves and costs, as measured."""
+    lines = []
+    with CaptureReader(capture) as reader:
+        variants = reader.variants()
+        for plan in plans:
+            own = [v for v in variants if (v.kernel.name, v.target) == (plan.kernel, plan.target)]
+            lines += [f"  {_priced(found, own, reader)}" for found in plan.fragments]
+    return lines
+
+
+def _priced(found: Fragmentation, variants: Sequence[Variant], reader: CaptureReader) -> str:
+    generic = _facts_of(found.generic, variants, reader)
+    changes = {}
+    for one in found.group:
+        facts = _facts_of(one, variants, reader)
+        if generic is not None and facts is not None and not same_code(one, found.generic):
+            changes[specialization_text(one, found.arguments)] = price(facts, generic)
+    return fragmentation_text(found, changes)
+
+
+def _facts_of(
+    one: Compilation, variants: Sequence[Variant], reader: CaptureReader
+) -> Mapping[str, Fact] | None:
+    """The facts of the variant with this code; None if it did not compile."""
+    for variant in variants:
+        if same_code(Compilation(variant.specialization, variant.config), one) and variant.failure is None:
+            return measure(variant, partial(reader.read, variant))
+    return None
