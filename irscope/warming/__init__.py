@@ -1,0 +1,1 @@
+"""Cache folders that production uses whole: `irscope warm` builds, checks and moves them."""
