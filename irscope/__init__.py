@@ -27,11 +27,15 @@ if TYPE_CHECKING:
         compile,
         open,
     )
+    from irscope.warming.cold_start import ColdStart, ColdStartError
+    from irscope.warming.expecting import expect_warm
 
 __version__ = "0.1.0"
 __all__ = [
     "Capture",
     "CaptureBlock",
+    "ColdStart",
+    "ColdStartError",
     "Comparison",
     "Config",
     "Divergences",
@@ -46,8 +50,15 @@ __all__ = [
     "Variant",
     "capture",
     "compile",
+    "expect_warm",
     "open",
 ]
+# The names that production uses: they are imported without the rest of the API.
+_WARMING = {
+    "ColdStart": "irscope.warming.cold_start",
+    "ColdStartError": "irscope.warming.cold_start",
+    "expect_warm": "irscope.warming.expecting",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -56,7 +67,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'irscope' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module("irscope.api"), name)
+    return getattr(import_module(_WARMING.get(name, "irscope.api")), name)
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,16 @@
-"""A pytest fixture that checks captures. Imports only pytest until a test requests it."""
+"""pytest fixtures that check captures and warm folders. Imports only pytest until a test requests it."""
 
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
+
+if TYPE_CHECKING:
+    from irscope.warming.expecting import WarmBlock
 
 
 class IrscopeCheck(Protocol):
@@ -48,3 +53,24 @@ def irscope_check() -> IrscopeCheck:
             pytest.fail("\n".join(result.lines), pytrace=False)
 
     return check_capture
+
+
+@pytest.fixture
+def irscope_expect_warm() -> Callable[..., AbstractContextManager[WarmBlock]]:
+    """A context that fails the test if its block compiles, benchmarks or builds something.
+
+    `with irscope_expect_warm("/opt/warm"):`; the folder is that of `irscope.expect_warm`.
+    """
+
+    @contextmanager
+    def expect_warm(folder: str | os.PathLike[str] | None = None) -> Iterator[WarmBlock]:
+        __tracebackhide__ = True
+        import irscope
+
+        try:
+            with irscope.expect_warm(folder) as block:
+                yield block
+        except irscope.ColdStartError as error:
+            pytest.fail(str(error), pytrace=False)
+
+    return expect_warm

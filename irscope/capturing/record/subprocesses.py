@@ -41,9 +41,14 @@ def announce(options: SubprocessOptions) -> None:
     """Passes the options to the processes that this one starts, through the environment."""
     options = replace(options, rank=os.environ.get("RANK"))
     os.environ[_VARIABLE] = base64.b64encode(pickle.dumps(options)).decode()
+    os.environ["PYTHONPATH"] = startup_path()
+
+
+def startup_path() -> str:
+    """A PYTHONPATH with which a Python runs startup/sitecustomize.py when it starts."""
     others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     kept = [entry for entry in others if entry and entry != str(_STARTUP)]
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(_STARTUP), *kept])
+    return os.pathsep.join([str(_STARTUP), *kept])
 
 
 def capture_until_exit(shadowed: ShadowedModules) -> None:

@@ -1,12 +1,14 @@
-"""Runs at the start of each Python that a captured program starts: this folder is first in its PYTHONPATH.
+"""Runs at the start of each Python that a captured or checked program starts, and of a checked one itself.
 
-It imports nothing that Python itself has not imported: the program may have a module of the same name.
+This folder is first in their PYTHONPATH. It imports nothing that Python itself has not imported: the program
+may have a module of the same name.
 """
 
 import os
 import sys
 
-_VARIABLE = "IRSCOPE_RUN"  # see subprocesses.py
+# See subprocesses.py and warming/check_process.py.
+_RUN, _CHECK = "IRSCOPE_RUN", "IRSCOPE_WARM_CHECK"
 
 
 def _begin() -> None:
@@ -18,13 +20,16 @@ def _begin() -> None:
     except ModuleNotFoundError:
         pass
     sys.modules.setdefault(__name__, this)
-    if _VARIABLE not in os.environ:
+    if _RUN not in os.environ and _CHECK not in os.environ:
         return
     try:
         from irscope.capturing.after_import import after_import
     except ModuleNotFoundError:  # a Python without irscope
         return
-    after_import(("torch", "triton"), _capture)
+    if _RUN in os.environ:
+        after_import(("torch", "triton"), _capture)
+    if _CHECK in os.environ:
+        after_import(("triton",), _check)
 
 
 def _capture() -> None:
@@ -35,6 +40,15 @@ def _capture() -> None:
         from irscope.capturing.record.subprocesses import capture_until_exit
 
         capture_until_exit(shadowed)
+
+
+def _check() -> None:
+    from irscope.capturing.record.shadowed_modules import ShadowedModules, first_folder
+
+    with ShadowedModules(first_folder()).set_aside():
+        from importlib import import_module  # the checks are no part of what captures import
+
+        import_module("irscope.warming.check_process").start()
 
 
 _begin()

@@ -1,0 +1,41 @@
+"""`irscope warm --check`: runs programs and prints what they still compiled, benchmarked or built."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from irscope.model import UserError
+from irscope.model.text import pluralize
+
+
+def check_programs(programs: Sequence[str], folder: Path | None) -> int:
+    """Runs each program; returns the first exit code that is not 0, else 1 if something was cold.
+
+    Prints a line per cold start on stderr. Raises UserError for wrong use, and if no program used Triton.
+    """
+    if not programs:
+        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
+    codes = [_check_program(program, folder) for program in programs]
+    return next((code for code in codes if code), 0)
+
+
+def _check_program(text: str, folder: Path | None) -> int:
+    from irscope.warming.checking import check_program, command_of
+    from irscope.warming.cold_start import cold_sentence
+
+    check = check_program(command_of(text), folder)
+    if not check.processes:
+        raise UserError(f"{text}: exit code {check.code}, and none of its processes imported Triton")
+    where = folder or "Triton's cache"
+    found = f"{pluralize(check.hits, 'kernel')} from {where}"
+    if check.cold:
+        found = f"not warm: {cold_sentence(check.cold)}; {found}"
+    else:
+        found = f"warm: {found}, nothing was compiled, benchmarked or built"
+    for line in (found, *(f"  {each}" for each in check.cold)):
+        print(f"irscope: {line}", file=sys.stderr)
+    if check.code:
+        print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
+    return check.code or int(bool(check.cold))
