@@ -17,11 +17,13 @@ import numpy as np
 
 from irscope.backends.instructions import InstructionKind
 from irscope.backends.ptx_instructions import PTX
+from irscope.estimating.carried_registers import carried_registers
 from irscope.estimating.instruction_classes import class_of
-from irscope.estimating.interpreter import LINES, SECTORS, THREADS, WARPS, Interpreter, Run
+from irscope.estimating.interpreter import Interpreter, Run
 from irscope.estimating.lanes import Array
 from irscope.estimating.launch_arguments import LaunchArguments, launch_arguments
 from irscope.estimating.ptx_program import PtxProgram
+from irscope.estimating.requests import LINES, SECTORS, THREADS, WARPS
 from irscope.estimating.sampled_programs import sampled_programs
 from irscope.estimating.steps import Space, Steps, constant, steps_of
 from irscope.estimating.wavefronts import WARP
@@ -161,6 +163,7 @@ class _Prepared:
     def __init__(self, document: Document) -> None:
         self.program = PtxProgram(document)
         self.steps: Steps = steps_of(self.program)
+        self.steps.carried = carried_registers(self.program, self.steps)
         instructions, lines = self.program.instructions, document.lines
         self.classes = [class_of(one.opcode) for one in instructions]
         self.kinds = [
@@ -206,8 +209,9 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
     most = max(4, min(programs, 8192 // (warps * WARP)))
     sampled = sampled_programs(grid, most)
     values = _values(prepared.steps, program, arguments, grid, sampled, warps * WARP)
-    run = Interpreter(program, prepared.steps, values, len(sampled), warps * WARP, _SECONDS).execute()
-    return _counts(prepared, run, arguments, count, warps, sampled)
+    interpreter = Interpreter(program, prepared.steps, values, len(sampled), warps * WARP, _SECONDS)
+    interpreter.execute()
+    return _counts(prepared, interpreter, arguments, count, warps, sampled)
 
 
 def _number_of_warps(variant: Variant) -> int:
@@ -268,12 +272,13 @@ def _values(
 
 def _counts(
     prepared: _Prepared,
-    run: Run,
+    interpreter: Interpreter,
     arguments: LaunchArguments,
     programs: int,
     warps: int,
     sampled: Sequence[tuple[int, int, int]],
 ) -> LaunchCounts:
+    run = interpreter.run
     blocks = run.blocks.mean(axis=1)
     classes: dict[str, float] = {}
     kinds: dict[InstructionKind, float] = {}
@@ -296,7 +301,7 @@ def _counts(
         instructions=classes,
         kinds=kinds,
         loops=_loops(prepared, run),
-        accesses=_accesses(prepared, run, arguments),
+        accesses=_accesses(prepared, interpreter, arguments),
         copies=_copies(prepared, run, arguments),
         blocks=tuple(map(float, blocks)),
         instructions_of=tuple(map(float, totals)),
@@ -309,14 +314,16 @@ def _counts(
     )
 
 
-def _accesses(prepared: _Prepared, run: Run, arguments: LaunchArguments) -> tuple[AccessCount, ...]:
+def _accesses(
+    prepared: _Prepared, interpreter: Interpreter, arguments: LaunchArguments
+) -> tuple[AccessCount, ...]:
     operations = prepared.program.document.operations
-    means = run.accesses.mean(axis=2)
+    means = interpreter.run.accesses.mean(axis=2)
     found = []
     for at, access in enumerate(prepared.steps.accesses):
         operation, mean = operations[access.index], means[at]
         shared = access.space is Space.SHARED
-        address = run.first_addresses.get(at)
+        address = interpreter.first_addresses.get(at)
         tensor = None if address is None else arguments.tensor(int(address.flat[0]))
         found.append(
             AccessCount(

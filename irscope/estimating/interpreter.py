@@ -17,33 +17,16 @@ from numpy.typing import NDArray
 from irscope.estimating.lanes import Array, Value, storage
 from irscope.estimating.launch_arguments import SPACING_BITS
 from irscope.estimating.ptx_program import PtxProgram
+from irscope.estimating.requests import METRICS, Requests, Touch
 from irscope.estimating.steady_loops import SteadyLoops
-from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps
+from irscope.estimating.steps import Exit, Kind, Step, Steps
 from irscope.estimating.warp_operations import warp_operation
-from irscope.estimating.wavefronts import WARP, sectors, wavefronts
+from irscope.estimating.wavefronts import WARP
 from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]
 
-# Per access: warps that execute it with an active thread, active threads, sectors or wavefronts, lines.
-WARPS, THREADS, SECTORS, LINES = range(4)
-_METRICS = 4
 _MOST_BLOCKS = 20_000
-_FOOTPRINT_PROGRAMS = 2
-
-
-@dataclass(slots=True)
-class Touch:
-    """The addresses of one execution of an access in the first programs, and how often it is repeated.
-
-    `repeats` are pairs: so many more times, each so many bytes further.
-    """
-
-    access: int
-    addresses: Array
-    active: Mask | None
-    order: int
-    repeats: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass
@@ -60,9 +43,7 @@ class Run:
     blocks: NDArray[np.int64]
     accesses: NDArray[np.int64]
     copies: NDArray[np.int64]
-    touches: list[Touch] = field(default_factory=list)
     copied: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
-    first_addresses: dict[int, Array] = field(default_factory=dict)
     assumptions: dict[int, str] = field(default_factory=dict)
     stopped: str = ""
 
@@ -85,22 +66,30 @@ class Interpreter:
         self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
         for number, value in {**steps.constants, **values}.items():
             self.registers[number] = value
-        self._number = {id(access): at for at, access in enumerate(steps.accesses)}
         self._copy_number = {id(copy): at for at, copy in enumerate(steps.copies)}
         loops = len(program.tree.loops)
-        counts = loops + len(steps.blocks) + len(steps.accesses) * _METRICS + len(steps.copies)
+        counts = loops + len(steps.blocks) + len(steps.accesses) * METRICS + len(steps.copies)
         # One array, so that a loop can be repeated by adding the difference of two copies of it.
         self.counters = np.zeros((counts, programs), np.int64)
         blocks, accesses = len(steps.blocks), len(steps.accesses)
         entries, measured = np.split(self.counters, [loops])
-        executed, measured, copied = np.split(measured, [blocks, blocks + accesses * _METRICS])
-        self.run = Run(entries, executed, measured.reshape(accesses, _METRICS, programs), copied)
+        executed, measured, copied = np.split(measured, [blocks, blocks + accesses * METRICS])
+        self.run = Run(entries, executed, measured.reshape(accesses, METRICS, programs), copied)
         self._position = {block: at for at, block in enumerate(program.tree.graph.reverse_postorder)}
-        self._wavefronts: dict[tuple[int, bytes, bytes], NDArray[np.int64]] = {}
         self._deadline = perf_counter() + seconds
-        self._loops = SteadyLoops(program, steps)
-        self._shared: NDArray[np.uint8] | None = None
+        self._loops = SteadyLoops(program.tree, steps.carried)
         self.all = np.ones((programs, threads), bool)
+        self._requests = Requests(steps, self.run.accesses, self.registers, self.all)
+
+    @property
+    def touches(self) -> list[Touch]:
+        """The executions of accesses to global memory, in order."""
+        return self._requests.touches
+
+    @property
+    def first_addresses(self) -> Mapping[int, Array]:
+        """By access: the address of each program's first thread when it was first executed."""
+        return self._requests.first_addresses
 
     def execute(self) -> Run:
         """Runs until all threads have ended, or the time is up."""
@@ -167,7 +156,9 @@ class Interpreter:
                 active = guarded & (self.all if active is None else active)
                 partial = guarded if partial is None else guarded & partial
         if step.access is not None:
-            self._access(step.access, active)
+            note = self._requests.count(step.access, active)
+            if note:
+                self.run.assumptions.setdefault(step.index, note)
             if not step.results:
                 return
             found = self._loaded(step, active)
@@ -215,72 +206,6 @@ class Interpreter:
             mixed = own * np.int64(0x9E3779B97F4A7C1 | 1)
             found.append(((mixed >> 24) & 0x7FF).astype(storage(kind)))
         return found
-
-    def _access(self, access: Access, active: Mask | None) -> None:
-        address = self.registers[access.address]
-        row = self.run.accesses[self._number[id(access)]]
-        if access.size != NONE:
-            size = self.registers[access.size]
-            if access.space is Space.GLOBAL and size is not None and not (size > 0).all():
-                active = (size > 0) & (self.all if active is None else active)
-        if active is not None and active.shape != self.all.shape:
-            active = np.broadcast_to(active, self.all.shape)
-        if active is not None and active.all():
-            active = None
-        if address is None:
-            self._unknown_address(access, row, active)
-            return
-        if active is None:
-            row[WARPS] += self.warps
-            row[THREADS] += self.threads
-        else:
-            by_warp = active.reshape(self.programs, self.warps, WARP)
-            row[WARPS] += by_warp.any(axis=2).sum(axis=1)
-            row[THREADS] += active.sum(axis=1)
-        if access.space is Space.GLOBAL:
-            self._global(access, row, address.astype(np.int64) + access.offset, active)
-        else:
-            row[SECTORS] += self._shared_wavefronts(access, address.astype(np.int64) + access.offset, active)
-
-    def _unknown_address(self, access: Access, row: NDArray[np.int64], active: Mask | None) -> None:
-        """Counts an access as if each thread accessed a sector of its own."""
-        self.run.assumptions.setdefault(access.index, "an unknown address: taken to be scattered")
-        mask = self.all if active is None else active
-        row[WARPS] += mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
-        row[THREADS] += mask.sum(axis=1)
-        if access.space is Space.GLOBAL:
-            row[SECTORS] += mask.sum(axis=1)
-            row[LINES] += mask.sum(axis=1)
-
-    def _global(self, access: Access, row: NDArray[np.int64], address: Array, active: Mask | None) -> None:
-        rows = self.programs if active is not None else address.shape[0]
-        wide = np.broadcast_to(address, (rows, self.threads))
-        shape = (rows, self.warps, WARP)
-        mask = None if active is None else active.reshape(shape)
-        found, lines = sectors(wide.reshape(shape), access.width, mask)
-        row[SECTORS] += found.sum(axis=1)
-        row[LINES] += lines.sum(axis=1)
-        kept = min(rows, _FOOTPRINT_PROGRAMS)
-        number = self._number[id(access)]
-        self.run.first_addresses.setdefault(number, wide[:, :1])
-        touch = Touch(number, wide[:kept], None if active is None else active[:kept], len(self.run.touches))
-        self.run.touches.append(touch)
-
-    def _shared_wavefronts(self, access: Access, address: Array, active: Mask | None) -> NDArray[np.int64]:
-        rows = self.programs if active is not None else address.shape[0]
-        wide = np.broadcast_to(address, (rows, self.threads)).reshape(rows * self.warps, WARP)
-        mask = None if active is None else active.reshape(rows * self.warps, WARP)
-        if access.lanes < WARP:
-            first = np.broadcast_to(np.arange(WARP) < access.lanes, wide.shape)
-            mask = first if mask is None else mask & first
-        # Moving all addresses by a multiple of 128 bytes changes no bank.
-        shift = int(wide.flat[0]) & ~127
-        key = access.width, (wide - shift).tobytes(), b"" if mask is None else mask.tobytes()
-        known = self._wavefronts.get(key)
-        if known is None:
-            known = wavefronts(wide - shift, access.width, mask).reshape(rows, self.warps).sum(axis=1)
-            self._wavefronts[key] = known
-        return known
 
     def _tensor_copy(self, step: Step, active: Mask | None) -> None:
         copy = step.copy

@@ -7,7 +7,7 @@ their values are set before a program runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -49,7 +49,8 @@ class Access:
     `name` is "load", "store", "atomic" or "copy"; `opcode` the instruction's. `address` is a register,
     `offset` is added to it. `width` is in bytes per thread. `lanes` is how many lanes of a warp give
     addresses (8 and 16: some ldmatrix and stmatrix). `size` is the register of an async copy's size (NONE:
-    it copies `width`). `data` are the registers that a store writes.
+    it copies `width`). `data` are the registers that a store writes,
+    `source` the side of an async copy that reads global memory.
     """
 
     index: int
@@ -62,6 +63,7 @@ class Access:
     lanes: int = 32
     size: int = NONE
     data: tuple[int, ...] = ()
+    source: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class Steps:
     # Accesses in the order of the text.
     accesses: list[Access] = field(default_factory=list)
     copies: list[TensorCopy] = field(default_factory=list)
+    # By the block of its header: the registers that a loop carries.
+    carried: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     def register(self, name: str) -> int:
         """The number of a register or symbol."""
@@ -298,13 +302,9 @@ class _Translator:
         if opcode.startswith("cp.async.c") and len(places) == 2:
             size = self._operand(operands[3], "b32") if len(operands) > 3 else NONE
             width = _constant(operands[2]) or 16
-            found = []
-            for space, text in ((Space.SHARED, places[0]), (Space.GLOBAL, places[1])):
-                address, offset = self._address(text)
-                access = Access(instruction.index, space, "copy", opcode, address, offset, width, size=size)
-                self._steps.accesses.append(access)
-                found.append(Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=access))
-            return found
+            read = self._copy_side(instruction, Space.GLOBAL, places[1], width, size)
+            written = self._copy_side(instruction, Space.SHARED, places[0], width, size, read)
+            return [Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=written)]
         described = next((text for text in places if "{" in text), None)
         if "bulk" in instruction.parts and described is not None:
             coordinates = _COORDINATES.search(described)
@@ -321,6 +321,21 @@ class _Translator:
             self._steps.copies.append(copy)
             return [Step(Kind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
         return []
+
+    def _copy_side(
+        self,
+        instruction: Instruction,
+        space: Space,
+        text: str,
+        width: int,
+        size: int,
+        source: Access | None = None,
+    ) -> Access:
+        address, offset = self._address(text)
+        index, opcode = instruction.index, instruction.opcode
+        access = Access(index, space, "copy", opcode, address, offset, width, size=size, source=source)
+        self._steps.accesses.append(access)
+        return access
 
     def _address(self, text: str) -> tuple[int, int]:
         match = _ADDRESS.match(text)
