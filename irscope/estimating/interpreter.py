@@ -1,0 +1,269 @@
+"""Runs the integer part of a kernel for some of its programs at once, and counts.
+
+All sampled programs run together: a value has a row per program and a column per thread (see `lanes`).
+Threads that diverge wait: of the blocks at which threads are, the one that comes first in reverse postorder
+runs next, with those threads only, so that those that leave a loop wait until all have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.lanes import Array, Value, storage
+from irscope.estimating.launch_arguments import SPACING_BITS
+from irscope.estimating.ptx_program import PtxProgram
+from irscope.estimating.requests import METRICS, Requests, Touch
+from irscope.estimating.steady_loops import SteadyLoops
+from irscope.estimating.steps import Exit, Kind, Step, Steps
+from irscope.estimating.warp_operations import warp_operation
+from irscope.estimating.wavefronts import WARP
+from irscope.languages.control_flow import NONE
+
+Mask = NDArray[np.bool_]
+
+_MOST_BLOCKS = 20_000
+
+
+@dataclass
+class Run:
+    """What the sampled programs did.
+
+    `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
+    executed each block (blocks x programs); `accesses` the metrics of each access
+    (accesses x metrics x programs); `copies` the blocks that each tensor copy copied (copies x programs).
+    `assumptions` says which conditions were not known.
+    """
+
+    entries: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    accesses: NDArray[np.int64]
+    copies: NDArray[np.int64]
+    copied: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+    assumptions: dict[int, str] = field(default_factory=dict)
+    stopped: str = ""
+
+
+class Interpreter:
+    """The state of one run. `values` are the first values of registers by number."""
+
+    def __init__(
+        self,
+        program: PtxProgram,
+        steps: Steps,
+        values: Mapping[int, Array],
+        programs: int,
+        threads: int,
+        seconds: float,
+    ) -> None:
+        self.program, self.steps = program, steps
+        self.programs, self.threads = programs, threads
+        self.warps = threads // WARP
+        self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
+        for number, value in {**steps.constants, **values}.items():
+            self.registers[number] = value
+        self._copy_number = {id(copy): at for at, copy in enumerate(steps.copies)}
+        loops = len(program.tree.loops)
+        counts = loops + len(steps.blocks) + len(steps.accesses) * METRICS + len(steps.copies)
+        # One array, so that a loop can be repeated by adding the difference of two copies of it.
+        self.counters = np.zeros((counts, programs), np.int64)
+        blocks, accesses = len(steps.blocks), len(steps.accesses)
+        entries, measured = np.split(self.counters, [loops])
+        executed, measured, copied = np.split(measured, [blocks, blocks + accesses * METRICS])
+        self.run = Run(entries, executed, measured.reshape(accesses, METRICS, programs), copied)
+        self._position = {block: at for at, block in enumerate(program.tree.graph.reverse_postorder)}
+        self._deadline = perf_counter() + seconds
+        self._loops = SteadyLoops(program.tree, steps.carried)
+        self.all = np.ones((programs, threads), bool)
+        self._requests = Requests(steps, self.run.accesses, self.registers, self.all)
+
+    @property
+    def touches(self) -> list[Touch]:
+        """The executions of accesses to global memory, in order."""
+        return self._requests.touches
+
+    @property
+    def first_addresses(self) -> Mapping[int, Array]:
+        """By access: the address of each program's first thread when it was first executed."""
+        return self._requests.first_addresses
+
+    def execute(self) -> Run:
+        """Runs until all threads have ended, or the time is up."""
+        pending: dict[int, Mask] = dict.fromkeys(self.program.tree.graph.entries[:1], self.all)
+        executed = 0
+        with np.errstate(all="ignore"):
+            while pending:
+                block = min(pending, key=lambda at: self._position.get(at, 1 << 30))
+                mask = pending.pop(block)
+                # The registers of threads that have ended are not read again.
+                partial = mask if pending else None
+                executed += 1
+                if executed > _MOST_BLOCKS or perf_counter() > self._deadline:
+                    self.run.stopped = "the programs run for too long to be interpreted"
+                    break
+                self._loops.arrive(block, mask, self)
+                self._block(block, mask, partial)
+                for following, own in self._leave(block, mask):
+                    loop = self._loops.enter(block, following)
+                    if loop != NONE:
+                        self.run.entries[loop] += self._warps(own)
+                    pending[following] = pending[following] | own if following in pending else own
+        return self.run
+
+    def _warps(self, mask: Mask) -> NDArray[np.int64]:
+        """The warps of each program with an active thread."""
+        found: NDArray[np.int64] = mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
+        return found
+
+    def _block(self, block: int, mask: Mask, partial: Mask | None) -> None:
+        self.run.blocks[block] += self._warps(mask)
+        full = mask if not mask.all() else None
+        registers, tracing = self.registers, self._loops.tracing
+        for step in self.steps.blocks[block]:
+            if step.kind is Kind.COMPUTE and step.guard == NONE and partial is None:
+                try:
+                    found = step.function(*[registers[at] for at in step.sources])
+                except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
+                    for at in step.results:
+                        registers[at] = None
+                else:
+                    if len(step.results) == 1:
+                        registers[step.results[0]] = found
+                    else:
+                        for at, value in zip(step.results, found, strict=False):
+                            registers[at] = value
+                if tracing and step.parts:
+                    self._loops.trace(step, registers, full)
+            else:
+                self._step(step, full, partial)
+
+    def _step(self, step: Step, full: Mask | None, partial: Mask | None) -> None:
+        """A step of another kind, or one with a predicate, or in a block that only some threads execute.
+
+        `full` are the active threads (None: all), `partial` the same if the registers of others are kept.
+        """
+        active, guarded = full, None
+        if step.guard != NONE:
+            guarded = self.registers[step.guard]
+            if guarded is None:
+                self.run.assumptions.setdefault(step.index, "a mask depends on data: taken to hold")
+            else:
+                guarded = ~guarded if step.negated else guarded
+                active = guarded & (self.all if active is None else active)
+                partial = guarded if partial is None else guarded & partial
+        if step.access is not None:
+            note = self._requests.count(step.access, active)
+            if note:
+                self.run.assumptions.setdefault(step.index, note)
+            if not step.results:
+                return
+            found = self._loaded(step, active)
+        elif step.kind is Kind.TENSOR_COPY:
+            self._tensor_copy(step, active)
+            return
+        else:
+            found = self._computed(step, active)
+        if step.parts[:1] == ("setp",) and self._loops.tracing:
+            self._loops.trace(step, self.registers, full)
+        for at, value in zip(step.results, found, strict=False):
+            old = self.registers[at]
+            if partial is not None and value is not None and old is not None and old.dtype == value.dtype:
+                self.registers[at] = np.where(partial, value, old)
+            else:
+                self.registers[at] = value
+
+    def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
+        sources = [self.registers[at] for at in step.sources]
+        try:
+            if step.kind is Kind.LANES:
+                return warp_operation(step.parts, sources, self, active)
+            found = step.function(*sources)
+        except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
+            return [None] * len(step.results)
+        return [found] if len(step.results) == 1 else found
+
+    def _loaded(self, step: Step, active: Mask | None) -> Sequence[Value]:
+        """The values of a load: unknown data. Equal addresses give equal numbers, others likely not.
+
+        The numbers are small, as indices are, so that addresses made from them have the shape of real ones.
+        """
+        access = step.access
+        address = None if access is None else self.registers[access.address]
+        if access is None or address is None or not step.parts or step.parts[0] not in ("ld", "atom"):
+            return [None] * len(step.results)
+        kind = step.parts[-1]
+        if kind[0] == "f" or kind in ("pred",):
+            return [None] * len(step.results)
+        self.run.assumptions.setdefault(step.index, "an address or a mask depends on data: taken as random")
+        each = access.width // max(1, len(step.results))
+        found = []
+        for at in range(len(step.results)):
+            own = (address.astype(np.int64) + access.offset + at * each) // max(1, each)
+            mixed = own * np.int64(0x9E3779B97F4A7C1 | 1)
+            found.append(((mixed >> 24) & 0x7FF).astype(storage(kind)))
+        return found
+
+    def _tensor_copy(self, step: Step, active: Mask | None) -> None:
+        copy = step.copy
+        if copy is None:
+            return
+        number = self._copy_number[id(copy)]
+        executing = self.all if active is None else np.broadcast_to(active, self.all.shape)
+        self.run.copies[number] += executing.sum(axis=1)
+        descriptor = self.registers[copy.descriptor] if copy.descriptor != NONE else None
+        if descriptor is None or not executing[0].any():
+            return
+        lane = int(np.argmax(executing[0]))
+        coordinates = []
+        for at in copy.coordinates:
+            value = self.registers[at]
+            if value is None:
+                return
+            coordinates.append(int(np.broadcast_to(value, self.all.shape)[0, lane]))
+        address = int(np.broadcast_to(descriptor, self.all.shape)[0, lane])
+        self.run.copied.append((number, address >> SPACING_BITS, tuple(coordinates)))
+
+    def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
+        """Where the threads of `mask` go after a block."""
+        ending: Exit = self.steps.exits[block]
+        if not ending.known:
+            self.run.stopped = "an indirect branch"
+            return []
+        if ending.condition == NONE:
+            return [(ending.taken, mask)] if ending.taken != NONE else []
+        condition = self.registers[ending.condition]
+        if condition is None:
+            taken = self._unknown_branch(block, ending)
+            following = ending.taken if taken else ending.otherwise
+            return [(following, mask)] if following != NONE else []
+        condition = ~condition if ending.negated else condition
+        if condition.size == 1:
+            following = ending.taken if condition.flat[0] else ending.otherwise
+            return [(following, mask)] if following != NONE else []
+        taken_by, left = mask & condition, mask & ~condition
+        found = []
+        for following, own in ((ending.taken, taken_by), (ending.otherwise, left)):
+            if following != NONE and own.any():
+                found.append((following, own))
+        return found
+
+    def _unknown_branch(self, block: int, ending: Exit) -> bool:
+        """Takes no branch back, and otherwise enters what the branch skips."""
+        last = self.program.tree.graph.blocks[block].end - 1
+        own = self._position.get(block, 0)
+        back = self._position.get(ending.taken, 0) <= own
+        forward_exit = ending.otherwise != NONE and self._position.get(
+            ending.otherwise, 0
+        ) <= self._position.get(block, 0)
+        if back:
+            self.run.assumptions[last] = "a loop's end depends on data: taken to run once"
+            return False
+        if forward_exit:
+            self.run.assumptions[last] = "a loop's end depends on data: taken to run once"
+            return True
+        self.run.assumptions[last] = "a branch depends on data: taken to enter the code that it can skip"
+        return False

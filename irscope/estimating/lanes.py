@@ -1,0 +1,386 @@
+"""Integer instructions of PTX on many threads at once.
+
+A value is a NumPy array of shape (programs, threads); either is 1 if all programs, or all threads, have the
+same. Registers of 16, 32 and 64 bits are int16, int32 and int64, predicates bool. Arithmetic wraps as in the
+hardware. None is an unknown value (it depends on data, or on an instruction that is not interpreted); what
+is computed from it is unknown too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Value = Array | None
+# Returns the result, or a tuple of them.
+Operation = Callable[..., Any]
+
+_SIGNED = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+_COMPARISONS: dict[str, Operation] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}  # fmt: skip
+_COMBINATIONS: dict[str, Operation] = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+@lru_cache(maxsize=256)
+def bits_of(kind: str) -> int:
+    """The bits of a type: 32 of "s32", 1 of "pred"; 0 if it is not an integer type."""
+    if kind == "pred":
+        return 1
+    return int(kind[1:]) if kind[:1] in "busx" and kind[1:].isdigit() and int(kind[1:]) in _SIGNED else 0
+
+
+def storage(kind: str) -> type:
+    """The NumPy type of a register of this PTX type."""
+    return np.bool_ if kind == "pred" else _SIGNED[max(16, bits_of(kind))]
+
+
+def signed(value: Array, bits: int) -> Array:
+    """The low bits of a register as a signed number."""
+    return value if value.itemsize * 8 == bits else value.astype(_SIGNED[bits])
+
+
+def unsigned(value: Array, bits: int) -> Array:
+    """The low bits of a register as an unsigned number."""
+    own = value.view(_UNSIGNED[value.itemsize * 8])
+    return own if value.itemsize * 8 == bits else own.astype(_UNSIGNED[bits])
+
+
+def _typed(value: Array, kind: str) -> Array:
+    bits = bits_of(kind)
+    return unsigned(value, bits) if kind[0] in "ub" and kind != "pred" else signed(value, bits)
+
+
+def _stored(value: Array, bits: int) -> Array:
+    """A number as a register of `bits` (at least 16)."""
+    kind = _SIGNED[max(16, bits)]
+    if value.dtype == kind:
+        return value
+    if value.itemsize == np.dtype(kind).itemsize and value.dtype != np.bool_:
+        return value.view(kind)
+    return value.astype(kind)
+
+
+def operation(parts: Sequence[str]) -> Operation | None:
+    """The function that computes the results of an opcode; None if it is not interpreted."""
+    maker = _MAKERS.get(parts[0])
+    if maker is None or not (bits_of(parts[-1]) or parts[0] in ("activemask", "vote")):
+        return None
+    return maker(tuple(parts))
+
+
+def _simple(function: Operation) -> Callable[[tuple[str, ...]], Operation]:
+    """An operation whose result has the low bits of the operands' result, signed or not."""
+
+    def make(parts: tuple[str, ...]) -> Operation:
+        return function
+
+    return make
+
+
+def unchanged(value: Array) -> Array:
+    """The operation of a move."""
+    return value
+
+
+def _move(parts: tuple[str, ...]) -> Operation:
+    return unchanged
+
+
+def _and(parts: tuple[str, ...]) -> Operation:
+    """A condition that is unknown is taken to hold, so that the other one decides."""
+    if parts[-1] != "pred":
+        return np.bitwise_and
+    return lambda a, b: b if a is None else a if b is None else np.bitwise_and(a, b)
+
+
+def _multiply(parts: tuple[str, ...]) -> Operation:
+    kind, bits = parts[-1], bits_of(parts[-1])
+    if "wide" in parts:
+        wide = _SIGNED[2 * bits]
+        if kind[0] == "s":
+            return lambda a, b: np.multiply(a, b, dtype=wide)
+        return lambda a, b: np.multiply(unsigned(a, bits), unsigned(b, bits), dtype=_UNSIGNED[2 * bits]).view(
+            wide
+        )
+    if "hi" in parts:
+        return _multiply_high(kind, bits)
+    return np.multiply
+
+
+def _multiply_high(kind: str, bits: int) -> Operation:
+    def high(a: Array, b: Array) -> Any:
+        if bits < 64:
+            product = _typed(a, kind).astype(np.int64) * _typed(b, kind).astype(np.int64)
+            return _stored(product >> bits, bits)
+        low = np.uint64((1 << 32) - 1)
+        x, y = a.view(np.uint64), b.view(np.uint64)
+        shift = np.uint64(32)
+        cross = (x >> shift) * (y & low) + (((x & low) * (y & low)) >> shift)
+        middle = (x & low) * (y >> shift) + (cross & low)
+        result = ((x >> shift) * (y >> shift) + (cross >> shift) + (middle >> shift)).view(np.int64)
+        if kind[0] != "s":
+            return result
+        return result - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+
+    return high
+
+
+def _multiply_add(parts: tuple[str, ...]) -> Operation:
+    product = _multiply(parts)
+    return lambda a, b, c: product(a, b) + c
+
+
+def _divide(parts: tuple[str, ...]) -> Operation:
+    kind, bits = parts[-1], bits_of(parts[-1])
+    if kind[0] != "s":
+        return lambda a, b: _stored(unsigned(a, bits) // unsigned(b, bits), bits)
+
+    def truncated(a: Array, b: Array) -> Any:
+        down = a // b
+        return down + ((down * b != a) & ((a < 0) != (b < 0)))
+
+    return truncated
+
+
+def _remainder(parts: tuple[str, ...]) -> Operation:
+    kind, bits = parts[-1], bits_of(parts[-1])
+    if kind[0] != "s":
+        return lambda a, b: _stored(unsigned(a, bits) % unsigned(b, bits), bits)
+    return np.fmod
+
+
+def _extreme(function: Operation) -> Callable[[tuple[str, ...]], Operation]:
+    def make(parts: tuple[str, ...]) -> Operation:
+        kind, bits = parts[-1], bits_of(parts[-1])
+        return lambda a, b: _stored(function(_typed(a, kind), _typed(b, kind)), bits)
+
+    return make
+
+
+def _shift_left(parts: tuple[str, ...]) -> Operation:
+    bits = bits_of(parts[-1])
+
+    def shift(a: Array, by: Array) -> Any:
+        if by.size == 1 and 0 <= by.flat[0] < bits:
+            return np.left_shift(a, by.astype(a.dtype))
+        amount = unsigned(by, 32)
+        return np.where(amount < bits, a << np.minimum(amount, bits - 1).astype(a.dtype), a.dtype.type(0))
+
+    return shift
+
+
+def _shift_right(parts: tuple[str, ...]) -> Operation:
+    kind, bits = parts[-1], bits_of(parts[-1])
+
+    def shift(a: Array, by: Array) -> Any:
+        own = _typed(a, kind)
+        if by.size == 1 and 0 <= by.flat[0] < bits:
+            return _stored(np.right_shift(own, by.astype(own.dtype)), bits)
+        amount = unsigned(by, 32)
+        shifted = own >> np.minimum(amount, bits - 1).astype(own.dtype)
+        if kind[0] != "s":
+            shifted = np.where(amount < bits, shifted, own.dtype.type(0))
+        return _stored(shifted, bits)
+
+    return shift
+
+
+def _funnel(parts: tuple[str, ...]) -> Operation:
+    left = "l" in parts
+
+    def shift(low: Array, high: Array, by: Array) -> Any:
+        amount = unsigned(by, 32).astype(np.uint64)
+        amount = amount & np.uint64(31) if "wrap" in parts else np.minimum(amount, np.uint64(32))
+        both = (unsigned(high, 32).astype(np.uint64) << np.uint64(32)) | unsigned(low, 32).astype(np.uint64)
+        moved = (both << amount) >> np.uint64(32) if left else both >> amount
+        return moved.astype(np.uint32).view(np.int32)
+
+    return shift
+
+
+def _extract(parts: tuple[str, ...]) -> Operation:
+    """`bfe`: bits from a position on."""
+    kind, bits = parts[-1], bits_of(parts[-1])
+
+    def extract(a: Array, position: Array, length: Array) -> Any:
+        wide = _typed(a, kind).astype(np.int64) if bits < 64 else a
+        count = length.astype(np.int64) & 255
+        moved = wide >> (position.astype(np.int64) & 255)
+        field = moved & ((np.int64(1) << np.minimum(count, 62)) - 1)
+        if kind[0] == "s":
+            sign = np.int64(1) << np.maximum(np.minimum(count, 62) - 1, 0)
+            field = np.where(count > 0, (field ^ sign) - sign, 0)
+        return _stored(field, bits)
+
+    return extract
+
+
+def _insert(parts: tuple[str, ...]) -> Operation:
+    """`bfi`: the low bits of one number over bits of another."""
+    bits = bits_of(parts[-1])
+
+    def insert(a: Array, b: Array, position: Array, length: Array) -> Any:
+        at = np.minimum(position.astype(np.int64) & 255, 62)
+        mask = ((np.int64(1) << np.minimum(length.astype(np.int64) & 255, 62)) - 1) << at
+        return _stored((b.astype(np.int64) & ~mask) | ((a.astype(np.int64) << at) & mask), bits)
+
+    return insert
+
+
+def _permute(parts: tuple[str, ...]) -> Operation:
+    """`prmt`: bytes of two registers by a selector."""
+
+    def permute(a: Array, b: Array, selector: Array) -> Any:
+        both = (unsigned(b, 32).astype(np.uint64) << np.uint64(32)) | unsigned(a, 32).astype(np.uint64)
+        chosen = unsigned(selector, 32).astype(np.uint64)
+        result = np.zeros((1, 1), np.uint64)
+        for at in range(4):
+            nibble = (chosen >> np.uint64(4 * at)) & np.uint64(15)
+            byte = (both >> ((nibble & np.uint64(7)) * np.uint64(8))) & np.uint64(255)
+            sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
+            byte = np.where(nibble & np.uint64(8), sign, byte)
+            result = result | (byte << np.uint64(8 * at))
+        return result.astype(np.uint32).view(np.int32)
+
+    return permute
+
+
+def _lookup(parts: tuple[str, ...]) -> Operation:
+    """`lop3`: any function of three bits; its table is the fourth operand."""
+
+    def lookup(a: Array, b: Array, c: Array, table: Array) -> Any:
+        result = np.zeros((1, 1), np.int32)
+        number = int(table.flat[0])
+        for at in range(8):
+            if number >> at & 1:
+                terms = (a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c)
+                result = result | terms
+        return result
+
+    return lookup
+
+
+def _select(parts: tuple[str, ...]) -> Operation:
+    return _chosen
+
+
+def _chosen(a: Array, b: Array, condition: Array) -> Array:
+    if a is None or b is None or condition is None:
+        raise TypeError("unknown")
+    return np.where(condition, a, b)
+
+
+def _compare(parts: tuple[str, ...]) -> Operation:
+    """`setp.lt.s32`, `setp.ne.and.b32`."""
+    kind, compare = parts[-1], _COMPARISONS.get(parts[1])
+    if compare is None:
+        raise KeyError(parts[1])
+    combine = _COMBINATIONS.get(parts[2])
+
+    def plain(a: Array, b: Array) -> Any:
+        return compare(_typed(a, kind), _typed(b, kind))
+
+    if combine is None:
+        return plain
+    return lambda a, b, other: combine(compare(_typed(a, kind), _typed(b, kind)), other)
+
+
+def _convert(parts: tuple[str, ...]) -> Operation:
+    """`cvt.s64.s32`: from the last type to the one before it."""
+    source, target = parts[-1], parts[-2]
+    bits, from_bits = bits_of(target), bits_of(source)
+    if not bits or not from_bits:
+        raise KeyError(target)
+
+    def convert(value: Array) -> Any:
+        own = signed(value, from_bits) if source[0] == "s" else unsigned(value, from_bits)
+        if "sat" in parts:
+            return _stored(_saturated(own, target, bits), bits)
+        narrowed = own.astype(_SIGNED[bits] if target[0] == "s" else _UNSIGNED[bits])
+        return narrowed.astype(np.int16) if bits < 16 else _stored(narrowed, bits)
+
+    return convert
+
+
+def _saturated(value: Array, target: str, bits: int) -> Array:
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if target[0] == "s" else (0, (1 << bits) - 1)
+    return np.clip(value.astype(np.int64), low, min(high, (1 << 63) - 1))
+
+
+def _negate(parts: tuple[str, ...]) -> Operation:
+    return np.negative
+
+
+def _not(parts: tuple[str, ...]) -> Operation:
+    return np.invert
+
+
+def _count_bits(parts: tuple[str, ...]) -> Operation:
+    bits = bits_of(parts[-1])
+
+    def count(value: Array) -> Any:
+        own = unsigned(value, bits).astype(np.uint64)
+        total = np.zeros(own.shape, np.int32)
+        for at in range(bits):
+            total += ((own >> np.uint64(at)) & np.uint64(1)).astype(np.int32)
+        return total
+
+    return count
+
+
+def _leading_zeros(parts: tuple[str, ...]) -> Operation:
+    bits = bits_of(parts[-1])
+
+    def count(value: Array) -> Any:
+        own = unsigned(value, bits).astype(np.uint64)
+        left = np.full(own.shape, bits, np.int32)
+        for at in range(bits):
+            left = np.where((own >> np.uint64(at)) & np.uint64(1), np.int32(bits - 1 - at), left)
+        return left
+
+    return count
+
+
+def _absolute(parts: tuple[str, ...]) -> Operation:
+    return np.abs
+
+
+_MAKERS: dict[str, Callable[[tuple[str, ...]], Operation]] = {
+    "mov": _move,
+    "cvta": _move,
+    "add": _simple(np.add),
+    "sub": _simple(np.subtract),
+    "and": _and,
+    "or": _simple(np.bitwise_or),
+    "xor": _simple(np.bitwise_xor),
+    "not": _not,
+    "neg": _negate,
+    "abs": _absolute,
+    "mul": _multiply,
+    "mul24": _multiply,
+    "mad": _multiply_add,
+    "div": _divide,
+    "rem": _remainder,
+    "min": _extreme(np.minimum),
+    "max": _extreme(np.maximum),
+    "shl": _shift_left,
+    "shr": _shift_right,
+    "shf": _funnel,
+    "bfe": _extract,
+    "bfi": _insert,
+    "prmt": _permute,
+    "lop3": _lookup,
+    "selp": _select,
+    "setp": _compare,
+    "cvt": _convert,
+    "popc": _count_bits,
+    "clz": _leading_zeros,
+}

@@ -1,0 +1,160 @@
+"""The values of a kernel's parameters in a launch, as far as the capture has them.
+
+Pointers are not recorded. Each gets an address of its own, far from the others, which is as aligned as the
+specialization says: to 256 bytes (as every allocation of CUDA is) if it is divisible by 16, otherwise only to
+the size of an element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from irscope.estimating.ptx_program import Parameter
+from irscope.model import Argument, Launch, Variant
+
+# The distance between the addresses of two parameters: no tensor is larger.
+SPACING_BITS = 42
+_TENSOR = re.compile(
+    r"(?:tensordesc )?(\w+)\[([\d, ]*)\](?: strides \[([\d, ]*)\])?(?: in blocks of \[([\d, ]*)\])?"
+)
+_BITS = re.compile(r"(?:float|bfloat|int|uint|complex)(\d+)|float8_\w+|bool")
+_BLOCK = re.compile(r"tensordesc<(\w+)\[([\d, ]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An argument in global memory: its address in the model, shape and strides (in elements).
+
+    `bytes` is what its elements span (None: unknown), `size` the bytes of an element, `block` the shape of
+    the blocks of a tensor descriptor in elements, as the TMA unit copies them.
+    """
+
+    name: str
+    address: int
+    size: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    bytes: int | None = None
+    block: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaunchArguments:
+    """The values of PTX parameters by name, the tensors by their number in the address, and what is missing.
+
+    The tensor of an address is `tensors[address >> SPACING_BITS]`.
+    """
+
+    values: Mapping[str, int]
+    tensors: Mapping[int, Tensor]
+    missing: tuple[str, ...] = ()
+
+    def tensor(self, address: int) -> Tensor | None:
+        """The tensor that an address is in."""
+        return self.tensors.get(address >> SPACING_BITS)
+
+
+def launch_arguments(variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> LaunchArguments:
+    """The values of `parameters` in a launch of `variant`."""
+    return _Reader(variant, launch, parameters).read()
+
+
+class _Reader:
+    def __init__(self, variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> None:
+        self._arguments = [one for one in variant.specialization if one.type != "constexpr"]
+        self._recorded = dict(launch.arguments)
+        self._parameters = list(parameters)
+        self._at = 0
+        self._values: dict[str, int] = {}
+        self._tensors: dict[int, Tensor] = {}
+        self._missing: list[str] = []
+        meta = variant.metadata.get("tensordesc_meta")
+        self._boxes = list(meta) if isinstance(meta, (list, tuple)) else []
+
+    def read(self) -> LaunchArguments:
+        for argument in self._arguments:
+            if argument.type.startswith("tensordesc"):
+                self._descriptor(argument)
+            else:
+                self._argument(argument, self._recorded.get(argument.name, ""))
+        while (parameter := self._next()) is not None:  # the scratch memory that Triton adds
+            self._pointer(Tensor(parameter.name, 0, 1, bytes=0), parameter)
+        return LaunchArguments(self._values, self._tensors, tuple(self._missing))
+
+    def _next(self) -> Parameter | None:
+        self._at += 1
+        return self._parameters[self._at - 1] if self._at <= len(self._parameters) else None
+
+    def _argument(self, argument: Argument, recorded: str) -> None:
+        parameter = self._next()
+        if parameter is None:
+            return
+        if argument.type.startswith("*"):
+            tensor = tensor_of(argument.name, recorded, argument.type)
+            self._pointer(tensor, parameter, aligned="D" in (argument.key or ""))
+            return
+        number = integer(recorded)
+        if number is not None:
+            self._values[parameter.name] = number
+        elif not argument.type.startswith(("fp", "bf", "f")):
+            self._missing.append(argument.name)
+
+    def _pointer(self, tensor: Tensor, parameter: Parameter, aligned: bool = True) -> int:
+        number = len(self._tensors) + 1
+        address = (number << SPACING_BITS) + (1 << 30) + (0 if aligned else tensor.size)
+        self._tensors[number] = Tensor(
+            tensor.name, address, tensor.size, tensor.shape, tensor.strides, tensor.bytes, tensor.block
+        )
+        self._values[parameter.name] = address
+        return number
+
+    def _descriptor(self, argument: Argument) -> None:
+        """The address of a descriptor (or, without TMA, a pointer), then its shape, then its strides."""
+        parameter = self._next()
+        if parameter is None:
+            return
+        tensor = tensor_of(argument.name, self._recorded.get(argument.name, ""), argument.type)
+        box = self._boxes.pop(0) if self._boxes else None
+        if isinstance(box, Mapping) and isinstance(box.get("block_size"), (list, tuple)):
+            block = tuple(int(size) for size in box["block_size"])
+            size = box.get("elem_size")
+            tensor = Tensor(
+                tensor.name, 0, size if isinstance(size, int) else tensor.size, tensor.shape,
+                tensor.strides, tensor.bytes, block,
+            )  # fmt: skip
+        self._pointer(tensor, parameter)
+        for number in (*tensor.shape, *tensor.strides):
+            following = self._next()
+            if following is not None:
+                self._values[following.name] = number
+
+
+def tensor_of(name: str, recorded: str, kind: str) -> Tensor:
+    """The tensor of a recorded argument, `float16[512, 64] strides [128, 1]`; `kind` is Triton's type."""
+    match = _TENSOR.match(recorded)
+    if match is None:
+        block = _BLOCK.match(kind)
+        rank = block[2].count(",") + 1 if block else 0
+        return Tensor(name, 0, 4, (1,) * rank, (1,) * rank)
+    bits = _BITS.fullmatch(match[1])
+    size = int(bits[1]) // 8 if bits and bits[1] else 1
+    shape = _integers(match[2])
+    strides = _integers(match[3]) if match[3] else tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
+    reach = sum((length - 1) * stride for length, stride in zip(shape, strides, strict=False)) + 1
+    spanned = reach * size if all(shape) else 0
+    return Tensor(name, 0, size, shape, strides, spanned, _integers(match[4] or ""))
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part.strip())
+
+
+def integer(text: str) -> int | None:
+    """A recorded integer or truth value; None if it is something else."""
+    if text in ("True", "False"):
+        return int(text == "True")
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None

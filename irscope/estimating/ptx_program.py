@@ -1,0 +1,210 @@
+"""The instructions of a PTX kernel, with their operands, as far as a launch's counts depend on them.
+
+    @%p1 ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [ %rd7 + 16 ];
+        -> opcode "ld.global.v4.b32", guard %p1, operands "{%r1, ...}" and "[ %rd7 + 16 ]"
+
+Most instructions of a kernel compute floating-point values, which decide neither addresses nor branches. The
+slice (Weiser, Program Slicing, 1981) of a kernel are the other ones: those that the addresses and masks of
+its memory accesses and the conditions of its branches depend on. Only these need to be interpreted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from irscope.languages.document import Document
+from irscope.languages.loops import LoopTree, find_loops
+
+_STATEMENT = re.compile(r"\s*\{?\s*(?:@(!?)([%\w.]+)\s+)?([a-z][\w.:]*)\s*([^;]*)")
+_NAME = re.compile(r"(?<![\w.$])[%$A-Za-z_][\w.$]*")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)?(?:\.align\s+\d+\s+)?)?([\w$]+)(?:\[(\d+)\])?"
+)
+_SHARED = re.compile(r"\.shared\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?")
+_THREADS = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_STORES = frozenset(["st", "red", "bar", "barrier", "bra", "brx", "ret", "exit", "cp", "stmatrix", "fence"])
+# Float arithmetic and conversions from float: no address of Triton's kernels depends on their results.
+_FLOAT = re.compile(r"\.(?:f16|f16x2|bf16|bf16x2|f32|f64|f32x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
+_FLOAT_ONLY = frozenset(["mma", "wgmma", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "rsqrt", "tanh", "fma"])
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: `operands` as printed, `guard` the register of its predicate ("" if it has none).
+
+    `index` is its index in the document's operations.
+    """
+
+    index: int
+    opcode: str
+    parts: tuple[str, ...]
+    operands: tuple[str, ...]
+    guard: str = ""
+    negated: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its results are floating-point values, or follow from such values."""
+        if self.parts[0] in ("mov", "ld", "st", "selp", "shfl", "atom"):
+            return False
+        return self.parts[0] in _FLOAT_ONLY or _FLOAT.search(self.opcode) is not None
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The registers that it writes."""
+        if self.parts[0] in _STORES or not self.operands or self.operands[0].startswith("["):
+            return ()
+        if self.parts[:2] == ("mbarrier", "init") or self.parts[0] in ("st", "griddepcontrol"):
+            return ()
+        return tuple(name for name in names(self.operands[0]) if name != "_")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The registers and symbols that it reads, its guard included."""
+        operands = self.operands[1:] if self.results else self.operands
+        found = [name for operand in operands for name in names(operand)]
+        return (*found, self.guard) if self.guard else tuple(found)
+
+
+def names(operand: str) -> list[str]:
+    """The registers and symbols in an operand: `{%r1, %r2}`, `[ %rd7 + 16 ]`, `%r1|%p1`."""
+    return _NAME.findall(operand)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the kernel in PTX: its type ("b8" for a tensor descriptor), name and size in bytes."""
+
+    type: str
+    name: str
+    size: int
+
+
+class PtxProgram:
+    """A parsed kernel: its instructions, basic blocks, loops, parameters and shared variables."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.tree: LoopTree = find_loops(document)
+        lines = document.lines
+        self.instructions: Sequence[Instruction] = [
+            _instruction(index, operation.opcode, lines[operation.line])
+            for index, operation in enumerate(document.operations)
+        ]
+
+    @property
+    def known(self) -> bool:
+        """Whether the control flow of all functions is known."""
+        return not self.tree.unknown and not self.tree.graph.unknown
+
+    @cached_property
+    def _header(self) -> str:
+        text = self.document.text
+        start = max(text.find(".entry"), 0)
+        return text[start : text.find("{", start)]
+
+    @cached_property
+    def parameters(self) -> Sequence[Parameter]:
+        """The parameters of the kernel, in order."""
+        found = []
+        for kind, name, count in _PARAMETER.findall(self._header):
+            size = int(kind[1:]) // 8 if kind[1:].isdigit() else 8
+            found.append(Parameter(kind, name, size * int(count or 1)))
+        return found
+
+    @cached_property
+    def threads(self) -> int | None:
+        """The threads of a block that the kernel requires; None if it does not say."""
+        match = _THREADS.search(self.document.text)
+        return int(match[1]) * int(match[2] or 1) * int(match[3] or 1) if match else None
+
+    @cached_property
+    def shared_symbols(self) -> Mapping[str, int]:
+        """The address of each variable in shared memory. Dynamic shared memory follows the static one."""
+        found, at, dynamic = {}, 0, []
+        for align, kind, name, count in _SHARED.findall(self.document.text):
+            if count == "":
+                dynamic.append(name)
+                continue
+            step = max(1, int(align or 1))
+            at = -(-at // step) * step
+            found[name] = at
+            size = int(kind[1:]) // 8 if kind[1:].isdigit() else 8
+            at += size * int(count)
+        for name in dynamic:
+            found[name] = -(-at // 1024) * 1024
+        return found
+
+    @cached_property
+    def needed(self) -> frozenset[int]:
+        """The slice: the indices of the instructions that addresses, masks and branches depend on."""
+        return _slice(self.instructions)
+
+
+def _instruction(index: int, opcode: str, line: str) -> Instruction:
+    match = _STATEMENT.match(line.partition("//")[0])
+    if match is None or match[3] != opcode:
+        return Instruction(index, opcode, tuple(opcode.split(".")), ())
+    operands = tuple(_split(match[4].strip()))
+    return Instruction(index, opcode, tuple(opcode.split(".")), operands, match[2] or "", match[1] == "!")
+
+
+def _split(text: str) -> Iterable[str]:
+    """The operands of an instruction, split at the commas outside of brackets."""
+    if "{" not in text and "[" not in text and "(" not in text:
+        return [part.strip() for part in text.split(",")] if text else []
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
+        if letter in "{[(":
+            depth += 1
+        elif letter in "}])":
+            depth -= 1
+        elif letter == "," and depth <= 0:
+            found.append(text[start:at].strip())
+            start = at + 1
+    found.append(text[start:].strip())
+    return found
+
+
+def _slice(instructions: Sequence[Instruction]) -> frozenset[int]:
+    definitions: dict[str, list[Instruction]] = {}
+    for instruction in instructions:
+        for name in instruction.results:
+            definitions.setdefault(name, []).append(instruction)
+    stores = [one for one in instructions if one.parts[0] == "st" and "shared" in one.opcode]
+    needed: set[int] = set()
+    seen: set[str] = set()
+    work = [name for instruction in instructions for name in roots(instruction)]
+    while work:
+        name = work.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for instruction in definitions.get(name, ()):
+            if instruction.index in needed:
+                continue
+            needed.add(instruction.index)
+            if instruction.is_float:
+                continue
+            work += instruction.sources
+            if instruction.parts[0] == "ld" and "shared" in instruction.opcode:
+                for store in stores:
+                    work += store.sources
+                stores = []
+    return frozenset(needed)
+
+
+def roots(instruction: Instruction) -> Iterable[str]:
+    """The registers that decide what an instruction accesses, whether it does, and where control goes."""
+    found = [instruction.guard] if instruction.guard else []
+    if instruction.parts[0] == "brx":
+        found += names(instruction.operands[0])
+    for operand in instruction.operands:
+        if operand.startswith("["):
+            found += names(operand)
+    if instruction.opcode.startswith("cp.async.c") and len(instruction.operands) > 3:
+        found += names(instruction.operands[3])
+    return found

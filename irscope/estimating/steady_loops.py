@@ -1,0 +1,257 @@
+"""Repeats the iterations of a loop without running them, if each does the same as those before it.
+
+    iteration 5: k = 160, buffer = 2, address = 10240     counts: 4 sectors, ...
+    iteration 6: k = 192, buffer = 0, address = 12288     counts: 4 sectors, ...
+    iteration 7: k = 224, buffer = 1, address = 14336     counts: 4 sectors, ...
+    -> k and address grow by 32 and 2048 per iteration, buffer by 0 per 3; `k < 4096` holds for 120 more
+
+Each value that a loop carries from one iteration to the next must move by the same amount per period, which
+is one iteration or, for the buffers of a pipeline, several. The iterations are repeated until a comparison
+gives another result: its operands move linearly too. Values are then set to those after these iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.lanes import Array, Value
+from irscope.estimating.steps import Step
+from irscope.languages.control_flow import NONE
+from irscope.languages.loops import LoopTree
+
+if TYPE_CHECKING:
+    from irscope.estimating.interpreter import Interpreter, Mask
+
+_PERIODS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
+_UNBOUNDED = 1 << 40
+# States that are kept of a loop: those of two of the longest periods.
+_MOST_KEPT = 2 * _PERIODS[-1] + 1
+# Repeating fewer iterations is not worth it.
+_FEWEST = 2
+
+
+@dataclass(slots=True)
+class _Iteration:
+    """The state at the start of an iteration; what came before ends at these places of the lists."""
+
+    values: list[Value]
+    counters: NDArray[np.int64]
+    compared: int
+    touched: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What an instruction compared: the difference of its operands, in the active threads (None: all)."""
+
+    index: int
+    difference: Array
+    active: NDArray[np.bool_] | None
+
+
+@dataclass
+class _History:
+    mask: NDArray[np.bool_]
+    iterations: list[_Iteration] = field(default_factory=list)
+
+
+class SteadyLoops:
+    """Watches the loops of a run."""
+
+    def __init__(self, tree: LoopTree, carried: Mapping[int, Sequence[int]]) -> None:
+        self._tree, self._carried = tree, carried
+        self._loop_of_header = {loop.header: at for at, loop in enumerate(tree.loops)}
+        self._history: dict[int, _History] = {}
+        self._compared: list[_Comparison] = []
+        self.tracing = bool(tree.loops)
+
+    def enter(self, source: int, target: int) -> int:
+        """Control goes from one block to another: the loop that it enters from outside, or NONE.
+
+        A loop that is entered has no history.
+        """
+        loop = self._loop_of_header.get(target)
+        if loop is None or self._inside(source, loop):
+            return NONE
+        self._history.pop(target, None)
+        return loop
+
+    def trace(self, step: Step, registers: list[Value], active: Mask | None) -> None:
+        """Notes what a comparison compared."""
+        first, second = (registers[at] for at in step.sources[:2])
+        if first is None or second is None or first.dtype == np.bool_:
+            return
+        if step.parts[-1][0] == "u" and first.itemsize < 8:
+            kind = f"u{first.itemsize}"
+            first, second = first.view(kind), second.view(kind)
+        difference = first.astype(np.int64) - second.astype(np.int64)
+        self._compared.append(_Comparison(step.index, difference, active))
+
+    def arrive(self, block: int, mask: Mask, run: Interpreter) -> None:
+        """An iteration of the loop with this header starts: repeats those before it, if it can."""
+        loop = self._loop_of_header.get(block)
+        if loop is None:
+            return
+        history = self._history.get(block)
+        if history is None or not _only_programs_left(history.mask, mask):
+            history = self._history[block] = _History(mask)
+        history.mask = mask
+        carried = self._carried[block]
+        values = [run.registers[at] for at in carried]
+        iterations = history.iterations
+        iterations.append(_Iteration(values, run.counters.copy(), len(self._compared), len(run.touches)))
+        del iterations[:-_MOST_KEPT]
+        if len(iterations) < 3:
+            return
+        times = self._repeat(iterations, carried, mask, run)
+        if times:
+            # The values of skipped iterations are not known, but those that follow continue the series.
+            self._history.pop(block)
+
+    def _inside(self, block: int, loop: int) -> bool:
+        around = self._tree.innermost[block]
+        while around not in (NONE, loop):
+            around = self._tree.loops[around].parent
+        return around == loop
+
+    def _repeat(
+        self, iterations: Sequence[_Iteration], carried: Sequence[int], mask: Mask, run: Interpreter
+    ) -> int:
+        """Repeats as many iterations as do the same; returns how many those are."""
+        among = None if mask.all() else mask
+        programs = mask.any(axis=1)
+        counted = [(one.counters - two.counters) * programs for one, two in _pairs(iterations)]
+        window = next(
+            (
+                period
+                for period in _PERIODS
+                if 2 * period <= len(counted)
+                and all(np.array_equal(counted[-1 - at], counted[-1 - at - period]) for at in range(period))
+            ),
+            0,
+        )
+        if not window:
+            return 0
+        times = self._repeatable(iterations, mask)
+        times -= times % window
+        if not _FEWEST <= times < _UNBOUNDED:
+            return 0
+        moved = []
+        for place in range(len(carried)):
+            series = [iteration.values[place] for iteration in iterations]
+            found = _after(series, times, among)
+            if found is False:
+                return 0
+            moved.append(found)
+        for at, value in zip(carried, moved, strict=True):
+            old = run.registers[at]
+            if not isinstance(value, bool):
+                run.registers[at] = (
+                    value if among is None or old is None or value is None else np.where(among, value, old)
+                )
+        run.counters += (times // window) * sum(counted[-window:])
+        _repeat_touches(run, iterations, window, times)
+        return times
+
+    def _repeatable(self, iterations: Sequence[_Iteration], mask: Mask) -> int:
+        """How many iterations can pass until a comparison gives another result; 0 if that is not known."""
+        traces = [self._compared[before.compared : after.compared] for after, before in _pairs(iterations)]
+        newest = [one.index for one in traces[-1]]
+        same = 1
+        while same < len(traces) and [one.index for one in traces[-1 - same]] == newest:
+            same += 1
+        if same < 2:
+            return 0
+        times = _UNBOUNDED
+        for place in range(len(newest)):
+            times = min(times, _unchanged([trace[place] for trace in traces[-same:]], mask))
+            if times < _FEWEST:
+                return 0
+        return times
+
+
+def _pairs(iterations: Sequence[_Iteration]) -> list[tuple[_Iteration, _Iteration]]:
+    """Each iteration with the one before it."""
+    return list(zip(iterations[1:], iterations, strict=False))
+
+
+def _only_programs_left(before: Mask, now: Mask) -> bool:
+    """Whether the threads are the same, except for those of whole programs."""
+    if np.array_equal(before, now):
+        return True
+    still = now.any(axis=1)
+    return bool(np.array_equal(before[still], now[still]))
+
+
+def _equal(first: Array, second: Array, among: Mask | None) -> bool:
+    same = first == second
+    return bool((same if among is None else same | ~among).all())
+
+
+def _period(series: Sequence[Array], among: Mask | None) -> int:
+    """After how many elements the series repeats, moved by a constant; 0 if it does not."""
+    for period in _PERIODS:
+        if 2 * period + 1 > len(series):
+            return 0
+        move = series[-1] - series[-1 - period]
+        if all(
+            _equal(series[-1 - at] - series[-1 - at - period], move, among) for at in range(1, period + 1)
+        ):
+            return period
+    return 0
+
+
+def _after(series: Sequence[Value], times: int, among: Mask | None) -> Value | bool:
+    """The value after `times` more iterations; False if the series is not steady, True if it is constant."""
+    if all(value is series[-1] for value in series[-3:]):
+        return True
+    known = [value for value in series if value is not None]
+    if len(known) < len(series):
+        return None if series[-1] is None else False
+    if known[-1].dtype == np.bool_:
+        return all(_equal(value, known[-1], among) for value in known[-3:])
+    period = _period(known, among)
+    if not period:
+        return False
+    move = known[-1] - known[-1 - period]
+    whole, rest = divmod(times, period)
+    # The value `rest` iterations after the last one is a period after one that is known.
+    start = known[-1] if rest == 0 else known[-1 - period + rest] + move
+    moved: Array = start + move * move.dtype.type(whole)
+    return moved
+
+
+def _unchanged(series: Sequence[_Comparison], mask: Mask) -> int:
+    """For how many iterations the comparison gives the same result as in those of its last period."""
+    period = _period([one.difference for one in series], mask)
+    if not period:
+        return 0
+    times = _UNBOUNDED
+    for at in range(period):
+        one = series[-1 - at]
+        rate = one.difference - series[-1 - at - period].difference
+        if not rate.any():
+            continue
+        toward = ((rate > 0) & (one.difference <= 0)) | ((rate < 0) & (one.difference >= 0))
+        own = toward & mask if one.active is None else toward & mask & one.active
+        if own.any():
+            passes = (np.abs(one.difference) - 1) // np.maximum(np.abs(rate), 1)
+            least = int(np.broadcast_to(passes, own.shape)[own].min())
+            times = min(times, max(0, least) * period)
+    return times
+
+
+def _repeat_touches(run: Interpreter, iterations: Sequence[_Iteration], window: int, times: int) -> None:
+    """Notes that the accesses of the last iterations are repeated."""
+    now, last, before = iterations[-1], iterations[-1 - window], iterations[-1 - 2 * window]
+    newest = run.touches[last.touched : now.touched]
+    older = run.touches[before.touched : last.touched]
+    for touch, earlier in zip(newest, older, strict=False):
+        same = touch.access == earlier.access and touch.addresses.shape == earlier.addresses.shape
+        step = int(touch.addresses.flat[0]) - int(earlier.addresses.flat[0]) if same else 0
+        touch.repeats.append((times // window, step))
