@@ -1,0 +1,76 @@
+"""The rates of GPUs: clocks, bandwidths and the throughput of one multiprocessor, with their sources.
+
+Rates per multiprocessor and clock are those of the CUDA Programming Guide ("Throughput of Native
+Arithmetic Instructions") and of the architecture white papers; bandwidths are those of the data sheets.
+What documents do not say is among the fitted constants (`irscope.estimating.constants`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irscope.model import Target
+
+KIB, MIB = 1024, 1024**2
+
+
+@dataclass(frozen=True)
+class DeviceRates:
+    """One GPU.
+
+    `clock` is in GHz, under load; `memory` (DRAM) and `l2` are bandwidths in GB/s; `l2_bytes` is the size
+    of the L2 cache. `tensor` is dense FP16 multiply-adds per multiprocessor and clock; `special` are special
+    functions and `arithmetic` FP32 multiply-adds per multiprocessor and clock. `sources` names the documents.
+    """
+
+    name: str
+    multiprocessors: int
+    clock: float
+    memory: float
+    l2: float
+    l2_bytes: int
+    tensor: int
+    special: int = 16
+    arithmetic: int = 128
+    sources: str = ""
+
+    def microseconds(self, cycles: float) -> float:
+        """The time of so many clock cycles."""
+        return cycles / (self.clock * 1e3)
+
+
+# The clock of the H100 is the one that Nsight Compute reported for the launches of benchmarks/tune;
+# the L2 bandwidths are read-hit rates of the same order as published microbenchmarks (Chips and Cheese,
+# "Nvidia's H100"; Jia et al., "Dissecting the Ampere GPU architecture").
+H100 = DeviceRates(
+    "NVIDIA H100 SXM 80GB", 132, 1.755, 3350, 5500, 50 * MIB, 2048,
+    sources="H100 data sheet (3.35 TB/s, 989 TFLOPS dense FP16); H100 white paper (132 SMs, 50 MB L2)",
+)  # fmt: skip
+H200 = DeviceRates(
+    "NVIDIA H200 SXM 141GB", 132, 1.755, 4800, 5500, 50 * MIB, 2048,
+    sources="H200 data sheet (4.8 TB/s, 989 TFLOPS dense FP16); H100 white paper",
+)  # fmt: skip
+A100 = DeviceRates(
+    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 4000, 40 * MIB, 1024, arithmetic=64,
+    sources="A100 data sheet (2,039 GB/s, 312 TFLOPS dense FP16); A100 white paper (108 SMs, 40 MB L2)",
+)  # fmt: skip
+B200 = DeviceRates(
+    "NVIDIA B200 SXM 180GB", 148, 1.85, 8000, 9000, 126 * MIB, 4096,
+    sources="DGX B200 data sheet (8 TB/s, 2,250 TFLOPS dense FP16 per GPU)",
+)  # fmt: skip
+_L4 = DeviceRates(
+    "NVIDIA L4", 58, 1.6, 300, 1500, 48 * MIB, 512,
+    sources="L4 data sheet (300 GB/s); Ada white paper (58 SMs, 48 MB L2)",
+)  # fmt: skip
+_RTX_5090 = DeviceRates(
+    "NVIDIA GeForce RTX 5090", 170, 2.4, 1792, 5000, 96 * MIB, 512,
+    sources="RTX Blackwell white paper (1,792 GB/s, 170 SMs, 96 MB L2)",
+)  # fmt: skip
+
+DEVICES = {"H100": H100, "H200": H200, "A100": A100, "B200": B200, "L4": _L4, "RTX 5090": _RTX_5090}
+_DEFAULT = {"80": A100, "89": _L4, "90": H100, "100": B200, "120": _RTX_5090}
+
+
+def rates_of(target: Target) -> DeviceRates | None:
+    """The device that estimates for a target are made for, if none is named; None if there is none."""
+    return _DEFAULT.get(target.arch) if target.backend == "cuda" else None

@@ -1,0 +1,122 @@
+"""Ranks the variants of one kernel for one problem: which to measure first, and which need no measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.duplicates import duplicate_groups
+from irscope.estimating.device_rates import DeviceRates
+from irscope.estimating.estimate import Estimate, estimate
+from irscope.facts.artifacts import VariantArtifacts
+from irscope.facts.fact import Facts, ReadStage
+from irscope.facts.measure import measure
+from irscope.facts.occupancy import launch_problem
+from irscope.model import Launch, UserError, Variant
+
+ReadVariant = Callable[[Variant], ReadStage]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A variant with its launch, its estimate, and why it needs no measurement (None: it may be the best).
+
+    `reason` is the kind of the rejection: "not compiled", "cannot launch", "duplicate", "dominated",
+    "unknown"; "" if it is not rejected.
+    """
+
+    variant: Variant
+    launch: Launch | None
+    estimate: Estimate | None
+    rejected: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All variants of a problem: in the order to measure them, rejected ones last."""
+
+    ranked: tuple[Ranked, ...]
+
+    @property
+    def accepted(self) -> tuple[Ranked, ...]:
+        """The variants worth measuring, best first."""
+        return tuple(own for own in self.ranked if own.rejected is None)
+
+    def top(self, number: int) -> tuple[Ranked, ...]:
+        """The variants to measure if there is time for `number` of them."""
+        return self.accepted[:number]
+
+
+def rank(
+    variants: Sequence[Variant],
+    launches: Launch | Mapping[int, Launch],
+    read: ReadVariant,
+    device: DeviceRates | None = None,
+    estimates: Mapping[int, Estimate] | None = None,
+) -> Ranking:
+    """Ranks `variants`, best first.
+
+    `launches` are by variant id, since the grid depends on the config, or one for all. `read` returns the
+    stages of a variant. `estimates` are those that are known already, by variant id. A variant that cannot
+    be estimated is ranked after those that can, and not rejected.
+    """
+    by_id = {v.id: launches if isinstance(launches, Launch) else launches.get(v.id) for v in variants}
+    rejected = {v.id: reason for v in variants if (reason := _unlaunchable(v, read)) is not None}
+    rejected |= _duplicates([v for v in variants if v.id not in rejected], by_id, read)
+    found: dict[int, Estimate] = dict(estimates or {})
+    for variant in variants:
+        launch = by_id[variant.id]
+        if variant.id not in rejected and variant.id not in found and launch is not None:
+            try:
+                found[variant.id] = estimate(variant, launch, read(variant), device)
+            except UserError:
+                continue
+    return Ranking(tuple(sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)))
+
+
+def _ranked(
+    variant: Variant,
+    launches: Mapping[int, Launch | None],
+    estimates: Mapping[int, Estimate],
+    rejected: Mapping[int, tuple[str, str]],
+) -> Ranked:
+    reason, text = rejected.get(variant.id, ("", None))
+    return Ranked(variant, launches[variant.id], estimates.get(variant.id), text, reason)
+
+
+def _order(ranked: Ranked) -> tuple[bool, float, int]:
+    time = ranked.estimate.microseconds if ranked.estimate else float("inf")
+    return ranked.rejected is not None, time, ranked.variant.id
+
+
+def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None:
+    if variant.failure is not None:
+        return "not compiled", f"not compiled: {variant.failure.summary}"
+    problem = launch_problem(variant)
+    if problem is not None:
+        return "cannot launch", f"cannot launch: {problem}"
+    resident = VariantArtifacts(variant, read(variant)).occupancy
+    if resident is not None and not resident.blocks:
+        return "cannot launch", f"cannot launch: no block fits, limited by {' and '.join(resident.limits)}"
+    return None
+
+
+def _stored(variant: Variant, read: ReadStage) -> ReadStage:
+    """Reads the stages that are stored: no fact that ranking needs is worth a disassembly."""
+    return lambda stage: read(stage) if stage in variant.artifacts else None
+
+
+def _duplicates(
+    variants: Sequence[Variant], launches: Mapping[int, Launch | None], read: ReadVariant
+) -> dict[int, tuple[str, str]]:
+    """The variants whose machine code and launch equal those of an earlier one."""
+    facts: dict[int, Facts] = {v.id: measure(v, _stored(v, read(v))) for v in variants}
+    found: dict[int, tuple[str, str]] = {}
+    for group in duplicate_groups(variants, facts):
+        first: dict[Launch | None, Variant] = {}
+        for variant in group:
+            original = first.setdefault(launches[variant.id], variant)
+            if original is not variant:
+                found[variant.id] = "duplicate", f"duplicate of #{original.id}"
+    return found

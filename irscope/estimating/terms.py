@@ -1,0 +1,58 @@
+"""The estimate of one launch: the time in microseconds, the bound, and the terms that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irscope.facts.fact import Evidence
+
+# The terms by the names that people know them by, in the order of the documentation.
+LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
+SHARED, ISSUE, SPECIAL, SPILLS = "shared memory", "issue", "special functions", "spills"
+ATOMICS, TAIL, OVERHEAD = "atomics", "tail", "launch overhead"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One resource that a launch uses: how long the launch takes if nothing else limits it.
+
+    `text` says how the time comes about, with numbers and units; `evidence` are the lines that show it.
+    """
+
+    name: str
+    microseconds: float
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long one launch takes.
+
+    `bound` is the name of the largest term. `terms` are in descending order of time. `facts` are the numbers
+    that the terms are made of, by name, with the unit in the name. `notes` say what was not known.
+    """
+
+    microseconds: float
+    bound: str
+    terms: tuple[Term, ...]
+    device: str
+    facts: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def term(self, name: str) -> Term | None:
+        """The term of a name; None if the launch does not use that resource."""
+        return next((term for term in self.terms if term.name == name), None)
+
+
+def combined(terms: Sequence[Term], overhead: float, power: float) -> float:
+    """The time of terms that overlap in part: `overhead` plus their p-norm, in microseconds.
+
+    With p = 1 they add up; with p = infinity the largest hides all others.
+    """
+    largest = max((term.microseconds for term in terms), default=0.0)
+    if largest <= 0:
+        return overhead
+    total = sum((term.microseconds / largest) ** power for term in terms)
+    return float(overhead + largest * total ** (1 / power))
