@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Variant,
         capture,
         compile,
+        fits,
         open,
+        prune,
     )
 
 __version__ = "0.1.0"
@@ -46,7 +48,9 @@ __all__ = [
     "Variant",
     "capture",
     "compile",
+    "fits",
     "open",
+    "prune",
 ]
 
 
