@@ -18,11 +18,12 @@ from irscope.capturing.compile.supervisor import supervise
 from irscope.capturing.compile.worker import prepare, serve
 from irscope.capturing.messages import JobDone, JobFailed, WorkerTask, send
 from irscope.facts.occupancy import resource_problem
-from irscope.model import Failure
+from irscope.model import Failure, UserError
 from irscope.plugins import silence
 from irscope.toolchain.allocation import LLVM_STAGE, Allocation, allocate
 from irscope.toolchain.compiler import StageMemory, compile_stages
 from irscope.toolchain.job import MetadataReturned, Outcome
+from irscope.toolchain.pass_verifier import without_verifier
 from irscope.toolchain.patching import patched
 from irscope.toolchain.source_text import SourceText, as_source, language_of, parse_module
 from irscope.toolchain.stub_driver import StubDriver, gpu_target
@@ -86,9 +87,12 @@ def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
     backend.add_stages(stages, options, language_of(source))
     module = parse_module(source.text, context)
     names = list(stages)
-    for name in names[names.index(source.extension) : names.index(LLVM_STAGE)]:
-        module = stages[name](module, metadata)
-    return allocate(stages[LLVM_STAGE], module, backend, options)
+    with without_verifier(backend):
+        for name in names[names.index(source.extension) : names.index(LLVM_STAGE)]:
+            module = stages[name](module, metadata)
+        if not module.verify():
+            raise UserError("a pass broke the module")
+        return allocate(stages[LLVM_STAGE], module, backend, options)
 
 
 def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
