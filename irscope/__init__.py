@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Variant,
         capture,
         compile,
+        fits,
         open,
+        prune,
     )
     from irscope.warming.cold_start import ColdStart, ColdStartError
     from irscope.warming.expecting import expect_warm
@@ -51,7 +53,9 @@ __all__ = [
     "capture",
     "compile",
     "expect_warm",
+    "fits",
     "open",
+    "prune",
 ]
 # The names that production uses: they are imported without the rest of the API.
 _WARMING = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from irscope.model import Config, Kernel, Target, UserError, Variant
 from irscope.model.text import pluralize
@@ -46,7 +46,9 @@ __all__ = [
     "Variant",
     "capture",
     "compile",
+    "fits",
     "open",
+    "prune",
 ]
 
 # A notebook shows at most this many rows per kernel; the capture has all.
@@ -172,6 +174,77 @@ def compile(  # noqa: A001 - it is irscope.compile
             f"irscope.open({str(path)!r}) has each failure"
         )
     return Capture(path, writable=True)
+
+
+class PruneFunction(Protocol):
+    """A function for `early_config_prune` of `@triton.autotune`; those of `fits` and `prune` never raise."""
+
+    def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
+        """The configs to measure; at least one."""
+
+
+@overload
+def fits(*, jobs: int | None = None, timeout: float = 60.0) -> PruneFunction: ...
+
+
+@overload
+def fits(
+    kernel: object,
+    configs: Sequence[Any],
+    *arguments: Any,
+    signature: str | None = None,
+    target: str | None = None,
+    jobs: int | None = None,
+    timeout: float = 60.0,
+    **named: Any,
+) -> list[Any]: ...
+
+
+def fits(
+    kernel: object = None,
+    configs: Sequence[Any] = (),
+    *arguments: Any,
+    signature: str | None = None,
+    target: str | None = None,
+    jobs: int | None = None,
+    timeout: float = 60.0,
+    **named: Any,
+) -> PruneFunction | list[Any]:
+    """Drops the configs of an autotuner that cannot be launched, without compiling them to the end.
+
+    `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.fits()})` measures only
+    configs that can be launched: each is compiled, in parallel, until its shared and tensor memory are
+    allocated, before LLVM and ptxas. The result is exact, and kept in Triton's cache.
+
+    With a kernel and its `triton.Config`s, returns those that can be launched with these arguments (those of
+    a launch, `grid` not needed) or this `signature` ("*fp16:16, i32"); `target` ("cuda:90") is needed if
+    there is no GPU. `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises
+    UserError if the arguments do not fit the kernel.
+    """
+    if kernel is None:
+        from irscope.tuning.fits import Fits
+
+        return Fits(jobs, timeout)
+    from irscope.tuning.without_launch import fitting_configs
+
+    where = None if target is None else _target(target)
+    return fitting_configs(kernel, configs, arguments, named, signature, where, jobs, timeout)
+
+
+def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 60.0) -> PruneFunction:
+    """Keeps the configs of an autotuner that are worth measuring: a part of them (0.1) or a number (8).
+
+    `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.prune(top=0.1)})` compiles
+    the configs in parallel into Triton's cache, drops those that cannot be launched and duplicates (the
+    same machine code), and ranks the others by estimated time for this launch. What it learned is kept in
+    Triton's cache. It never raises: if something fails, it keeps the configs and says so on stderr.
+
+    `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises UserError if `top`
+    is not positive.
+    """
+    from irscope.tuning.prune import Prune
+
+    return Prune(top, jobs, timeout)
 
 
 def _html_table(section: TableSection) -> str:

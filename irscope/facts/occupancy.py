@@ -91,14 +91,27 @@ def launch_problem(variant: Variant) -> str | None:
     Checks what Triton checks at launch: shared memory, threads per block, tensor memory.
     """
     device = device_of(variant.target)
+    return resource_problem(
+        count(variant, "shared"),
+        threads_of(variant),
+        count(variant, "tmem_size"),
+        device.block_shared if device else None,
+    )
+
+
+def resource_problem(
+    shared: int | None, threads: int | None, columns: int | None, most_shared: int | None
+) -> str | None:
+    """Why a block with these resources cannot be launched; None if it can.
+
+    `shared` is bytes of shared memory, of which a block may have `most_shared`, `columns` are of tensor
+    memory. None is unknown, and no reason.
+    """
     reasons = []
-    shared = count(variant, "shared")
-    if device and shared is not None and shared > device.block_shared:
-        reasons.append(f"{shared:,} bytes of shared memory, limit {device.block_shared:,}")
-    threads = threads_of(variant)
+    if shared is not None and most_shared is not None and shared > most_shared:
+        reasons.append(f"{shared:,} bytes of shared memory, limit {most_shared:,}")
     if threads is not None and threads > MAX_THREADS_PER_BLOCK:
         reasons.append(f"{threads:,} threads per block, limit {MAX_THREADS_PER_BLOCK:,}")
-    columns = count(variant, "tmem_size")
     if columns is not None and columns > TENSOR_MEMORY_COLUMNS:
         reasons.append(f"{columns:,} columns of tensor memory, limit {TENSOR_MEMORY_COLUMNS}")
     return "; ".join(reasons) or None

@@ -118,9 +118,22 @@ def compile_source(
 
     `target` is Triton's. Raises whatever Triton raises.
     """
+    emit(CacheKeyComputed(cache_key(source, target, options)))
+    compile_stages(source, options, target, memory, emit, reasons, passes)
+
+
+def compile_stages(
+    source: Any,
+    options: Any,
+    target: Any,
+    memory: StageMemory,
+    emit: Emit,
+    reasons: bool = False,
+    passes: bool = False,
+) -> None:
+    """Compiles a source as `compile_source` does, without the components of its cache key."""
     import triton
 
-    emit(CacheKeyComputed(cache_key(source, target, options)))
     watch = _StageWatch(memory, emit, backend_named(target.backend).log_stage, reasons, passes)
     with always_compile() if reasons or passes else contextlib.nullcontext(), watch.installed():
         compiled = triton.compile(source, target=target, options=vars(options))

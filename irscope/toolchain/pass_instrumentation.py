@@ -35,7 +35,7 @@ def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass
     An entry without a name is a module that no pass produced: the first is the stage's input, a later
     one is the module after Triton changed it between two pipelines.
     """
-    compilers = _compiler_modules(backend)
+    compilers = compiler_modules(backend)
 
     def instrumented(module: Any, metadata: dict[str, Any]) -> Any:
         instrumentation = PassInstrumentation(stage, report)
@@ -120,7 +120,7 @@ class PassInstrumentation:
         return pack(text.encode(), _LEVEL)
 
 
-def _compiler_modules(backend: Any) -> list[ModuleType]:
+def compiler_modules(backend: Any) -> list[ModuleType]:
     """The modules of a backend that use libtriton: of its class, its base classes and its imports."""
     own = [sys.modules[each.__module__] for each in type(backend).__mro__]
     borrowed = [value for module in own for value in vars(module).values() if isinstance(value, ModuleType)]

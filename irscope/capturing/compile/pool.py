@@ -90,11 +90,17 @@ class Stop:
 Start = Callable[[socket.socket, socket.socket, IO[bytes]], Process]
 
 
-def spawn(pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
-    """Starts a worker in a new Python process; see worker.py."""
+def spawn(
+    pipe: socket.socket,
+    lifeline: socket.socket,
+    printed: IO[bytes],
+    module: str = "irscope.capturing.compile.worker",
+    arguments: Sequence[str] = (),
+) -> Process:
+    """Starts a worker in a new Python process: calls `main` of `module`; see worker.py."""
     descriptors = [pipe.fileno(), lifeline.fileno()]
     return subprocess.Popen(
-        python_command("irscope.capturing.compile.worker", *map(str, descriptors)),
+        python_command(module, *map(str, descriptors), *arguments),
         stdin=subprocess.DEVNULL,
         stdout=printed,
         stderr=printed,

@@ -176,14 +176,18 @@ def _message(error: BaseException) -> str:
     return "\n".join([*texts, "", "Traceback (innermost calls):", trace]).rstrip()
 
 
-def prepare() -> None:
-    """Configures Triton for all compilations in this process."""
+def prepare(triton_key: str | None = None) -> None:
+    """Configures Triton for all compilations in this process. `triton_key` is Triton's own key, if known."""
     warnings.filterwarnings("ignore", message=FP_FUSION_WARNING)
     from triton import knobs
+    from triton.runtime import cache
 
     from irscope.toolchain.triton_cache import remember_triton_key
 
-    remember_triton_key()
+    if triton_key is None:
+        remember_triton_key()
+    else:
+        cache.triton_key = lambda: triton_key
     knobs.nvidia.dump_ptxas_log = True
 
 

@@ -1,0 +1,1 @@
+"""Pruning the configs of an autotuner before they are measured: `irscope.fits` and `irscope.prune`."""

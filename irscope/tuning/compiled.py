@@ -1,0 +1,58 @@
+"""A compiled candidate as a variant with facts, which irscope's analyses take."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+
+from irscope.facts.artifacts import VariantArtifacts
+from irscope.facts.fact import ReadStage
+from irscope.facts.measure import measure, to_json
+from irscope.model import Artifact, Kernel, SourceFunction, Toolchain, Variant
+from irscope.model.errors import error_line
+from irscope.store.encoding import digest
+from irscope.toolchain.job import Outcome
+from irscope.tuning.jobs import CandidateJob, CandidateResult, Compiled
+
+
+def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
+    """Whether a compiled candidate can be launched, its facts, and the estimated time of its launch."""
+    variant, read = _variant(job, outcome), outcome.artifacts.get
+    resident = VariantArtifacts(variant, read).occupancy
+    if resident is not None and not resident.blocks:
+        limits = " and ".join(resident.limits)
+        return CandidateResult(f"no block fits on a multiprocessor, limited by {limits}")
+    return CandidateResult(compiled=_estimated(job, variant, read))
+
+
+def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled:
+    facts = to_json(measure(variant, read))
+    if job.launch is None or not job.launch.grid:
+        return Compiled(variant, facts, note="the grid of the launch is not known")
+    try:
+        # By name, because it loads numpy, which `fits` does not need.
+        found = resolve_name("irscope.estimating.estimate:estimate")(variant, job.launch, read)
+    except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
+        return Compiled(variant, facts, note=error_line(error))
+    return Compiled(variant, facts, float(found.microseconds), str(found.bound))
+
+
+def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
+    """The candidate as a variant; its id is its number."""
+    source = SourceFunction(job.kernel, str(job.file), 1, "")
+    artifacts = {
+        stage: Artifact(stage, digest(content), len(content)) for stage, content in outcome.artifacts.items()
+    }
+    return Variant(
+        id=job.number,
+        kernel=Kernel(0, job.kernel, source, (), ()),
+        target=job.target,
+        specialization=job.specialization,
+        config=job.config,
+        toolchain=Toolchain(0, {}, ""),
+        metadata=outcome.metadata,
+        seconds=outcome.seconds,
+        cached=outcome.cached,
+        log=outcome.log,
+        artifacts=artifacts,
+        launches=(job.launch,) if job.launch is not None else (),
+    )
