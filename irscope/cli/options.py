@@ -105,7 +105,7 @@ def paint(file: TextIO | None = None) -> Paint:
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
 
 
-def print_json(document: dict[str, object]) -> None:
+def print_json(document: dict[str, object] | list[dict[str, object]]) -> None:
     """Prints a JSON document, piece by piece."""
     from irscope.report.json.stream import json_pieces
 

@@ -18,6 +18,9 @@ from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chos
 NAME = "table"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
 
+# Columns that take time, and so are only made if one of them is asked for.
+_ESTIMATES = frozenset(("estimate", "bound", "estimate_key"))
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
@@ -26,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", metavar="NAME", help="sort by a fact or config value, best first")
     parser.add_argument(
         "--columns", metavar="NAME,...", action="append", help="only these facts, in this order"
+    )
+    parser.add_argument(
+        "--estimate", action="store_true", help="also the estimated time of the first launch, and its bound"
     )
     options.add_format(parser, "text", "csv", "json", "markdown")
     options.add_width(parser)
@@ -36,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
-        sections = workspace.sections(args.kernel, args.target, args.sort)
+        estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))
+        sections = workspace.sections(args.kernel, args.target, args.sort, estimate=estimate)
         _print(sections, kinds, args)
     return 0
 

@@ -18,7 +18,7 @@ from rapidfuzz import fuzz, process
 from irscope.lint.diagnostic import Rule
 from irscope.lint.rule_pages import documented_rules
 
-_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "tuning", "passes")
+_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "estimates", "tuning", "passes")
 _FIELD = re.compile(r"(also|stage|see): *(.+)")
 # Longer tokens are not matched against the patterns: untrusted IR may contain tokens of any length.
 _MAX_TOKEN = 200

@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from irscope.diff.summary import short_label as short_label
     from irscope.diff.summary import summarize as summarize
     from irscope.diff.tokens import changed_spans as changed_spans
+    from irscope.estimating.device_rates import DeviceRates as DeviceRates
+    from irscope.estimating.terms import Estimate as Estimate
+    from irscope.estimating.terms import Term as Term
+    from irscope.facts.estimate_kinds import ESTIMATE_KINDS as ESTIMATE_KINDS
+    from irscope.facts.estimate_kinds import microseconds_text as microseconds_text
     from irscope.facts.fact import Evidence as Evidence
     from irscope.facts.fact import Fact as Fact
     from irscope.facts.fact import FactKind as FactKind
@@ -108,6 +113,7 @@ if TYPE_CHECKING:
     from irscope.workspace.checks import check as check
     from irscope.workspace.checks import read_rules as read_rules
     from irscope.workspace.comparison import Comparison as Comparison
+    from irscope.workspace.config_source import config_code as config_code
     from irscope.workspace.detail import Detail as Detail
     from irscope.workspace.detail import differs_materially as differs_materially
     from irscope.workspace.detail import rows_at as rows_at
@@ -124,6 +130,10 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.equal_variants import equal_text as equal_text
+    from irscope.workspace.estimate_text import EstimateLine as EstimateLine
+    from irscope.workspace.estimate_text import estimate_difference as estimate_difference
+    from irscope.workspace.estimate_text import estimate_lines as estimate_lines
+    from irscope.workspace.estimate_text import evidence_ranges as evidence_ranges
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
@@ -156,6 +166,11 @@ if TYPE_CHECKING:
     from irscope.workspace.pass_reports import operation_history as operation_history
     from irscope.workspace.pass_reports import pass_changes as pass_changes
     from irscope.workspace.pass_reports import pass_report as pass_report
+    from irscope.workspace.picking import Choice as Choice
+    from irscope.workspace.picking import Pick as Pick
+    from irscope.workspace.picking import picks as picks
+    from irscope.workspace.problems import Problem as Problem
+    from irscope.workspace.problems import problem_titles as problem_titles
     from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
     from irscope.workspace.source_lines import LineOutcome as LineOutcome
     from irscope.workspace.source_lines import Listing as Listing
@@ -245,6 +260,9 @@ _EXPORTS = {
     "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.diff.summary": "first_structural short_label summarize",
     "irscope.diff.tokens": "changed_spans",
+    "irscope.estimating.device_rates": "DeviceRates",
+    "irscope.estimating.terms": "Estimate Term",
+    "irscope.facts.estimate_kinds": "ESTIMATE_KINDS microseconds_text",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registry": "kinds_for",
     "irscope.glossary.glossary": (
@@ -281,7 +299,9 @@ _EXPORTS = {
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
         "reads_differently row_sides source_line_counts"
     ),
+    "irscope.workspace.config_source": "config_code",
     "irscope.workspace.equal_variants": "equal_text",
+    "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
@@ -302,6 +322,8 @@ _EXPORTS = {
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
+    "irscope.workspace.picking": "Choice Pick picks",
+    "irscope.workspace.problems": "Problem problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "
         "instruction_counts line_outcomes listings python_rows python_source source_chains source_maps"

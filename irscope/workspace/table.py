@@ -5,11 +5,12 @@ Every view lays out the same `TableView`; which columns vary and which value is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
+from irscope.facts.estimate_kinds import ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of, value_named
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
@@ -21,6 +22,8 @@ from irscope.model.varying import varying
 BOUND = ("registers", "stack", "n_spills")
 # Every view shows this for a value that could not be determined.
 UNKNOWN = "?"
+# The times of a launch; the fact NAME_key says which one.
+_TIMES = ("ms", ESTIMATE.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,8 @@ def best(section: TableSection, kind: FactKind) -> FactValue:
     numbers = _numbers([entry for entry in launchable if can_be_best(entry, kind)], kind)
     if not numbers:
         return None
-    if kind.name == "ms" and len({entry.value("ms_key") for entry in section.entries} - {None}) > 1:
+    keys = {entry.value(f"{kind.name}_key") for entry in section.entries} - {None}
+    if kind.name in _TIMES and len(keys) > 1:
         return None  # times of different problems
     return min(numbers) if kind.better == "low" else max(numbers)
 
@@ -271,7 +275,7 @@ def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
 
     If one of BOUND is named, all of them are included.
     """
-    known = facts_named(names)
+    known = {**facts_named(names), **{kind.name: kind for kind in ESTIMATE_KINDS}}
     chosen: dict[str, FactKind] = {}
     for name in names:
         if name not in known:
@@ -283,7 +287,13 @@ def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
 
 def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
     """The kinds of all facts that the sections' backends have."""
-    return list(kinds_of(dict.fromkeys(section.backend for section in sections)))
+    measured = kinds_of(dict.fromkeys(section.backend for section in sections))
+    return [*_estimated(entry for section in sections for entry in section.entries), *measured]
+
+
+def _estimated(entries: Iterable[TableEntry]) -> tuple[FactKind, ...]:
+    """The kinds of estimates, if any of `entries` has them."""
+    return ESTIMATE_KINDS if any(ESTIMATE.name in entry.facts for entry in entries) else ()
 
 
 def default_kinds(section: TableSection) -> list[FactKind]:
@@ -292,10 +302,13 @@ def default_kinds(section: TableSection) -> list[FactKind]:
     Without the facts that the notes contain: whether a variant can launch, and its machine code; and
     without those of things that no variant has, such as atomics.
     """
+    hidden = {"launchable", "code"}
+    if not varying_kinds(section, [ESTIMATE_KEY]):
+        hidden.add(ESTIMATE_KEY.name)
     return [
         kind
-        for kind in kinds_for(section.backend)
-        if kind.name not in ("launchable", "code")
+        for kind in (*_estimated(section.entries), *kinds_for(section.backend))
+        if kind.name not in hidden
         and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
     ]
 
@@ -374,7 +387,8 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
             "target": str(variant.target),
             "name": entry.name,
         }
-        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds_for(variant.target.backend)}
+        kinds = (*_estimated([entry]), *kinds_for(variant.target.backend))
+        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
         taken = {*row, *facts, "problem", "duplicate_of"}
         for name, value in variant.settings.items():
             row[f"config.{name}" if name in taken else name] = _plain(value)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.backends import backend_of
-from irscope.model import Kernel, UserError, Variant
+from irscope.model import Kernel, Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.workspace.growth import Growth
 from irscope.workspace.in_progress import InProgress, SourceAges
@@ -30,10 +31,14 @@ if TYPE_CHECKING:
     from irscope.analysis.registers.register_report import RegisterReport
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
+    from irscope.estimating.device_rates import DeviceRates
+    from irscope.estimating.terms import Estimate
     from irscope.facts.fact import Fact, FactKind
     from irscope.languages.document import Document, Lines
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
+    from irscope.workspace.estimates import Estimates
+    from irscope.workspace.picking import Pick
     from irscope.workspace.table import PlainValue, TableSection
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -87,6 +92,8 @@ class Workspace:
 
     def close(self) -> None:
         """Closes the file and keeps what had to be derived."""
+        if "estimates" in vars(self):
+            self.estimates.save()
         self._contents.close()
 
     # Variants.
@@ -278,31 +285,84 @@ class Workspace:
         target: str | None = None,
         sort: str | None = None,
         kinds: Sequence[FactKind] | None = None,
+        estimate: bool = False,
     ) -> list[TableSection]:
-        """The variants by kernel and target with their facts.
+        """The variants by kernel and target with their facts; with those of ESTIMATE_KINDS if `estimate`.
 
         `kernel` and `target` select as in `select`; `sort` is the name of a fact or config value (None: the
         capture's order); `kinds` are the facts that can be sorted by (None: all). Raises UserError if
         nothing matches.
         """
+        from irscope.facts.estimate_kinds import ESTIMATE_KINDS
         from irscope.facts.registry import kinds_of
         from irscope.workspace.table import entries, sections
 
         variants = self.select(kernel, target)
-        found = entries(variants, self.names, self.all_facts(variants))
+        facts = self.all_facts(variants)
+        if estimate:
+            facts = {v.id: {**facts[v.id], **self.estimates.facts(v)} for v in variants}
+        found = entries(variants, self.names, facts)
         if kinds is None:
-            kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+            own = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+            kinds = (*ESTIMATE_KINDS, *own) if estimate else own
         return sections(found, sort, kinds)
 
-    def table(self, kernel: str | None = None, target: str | None = None) -> list[dict[str, PlainValue]]:
+    def table(
+        self, kernel: str | None = None, target: str | None = None, estimate: bool = False
+    ) -> list[dict[str, PlainValue]]:
         """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
         `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears as
-        `config.NAME`. Raises UserError if nothing matches `kernel` and `target`.
+        `config.NAME`. `estimate` adds estimate, bound and estimate_key of the first launch. Raises UserError
+        if nothing matches `kernel` and `target`.
         """
         from irscope.workspace.table import table_rows
 
-        return table_rows(self.sections(kernel, target))
+        return table_rows(self.sections(kernel, target, estimate=estimate))
+
+    # Estimates.
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The estimates of launches that were made so far."""
+        from irscope.workspace.estimates import Estimates
+
+        return Estimates(self)
+
+    def estimate(
+        self, variant: Variant, launch: Launch | str | None = None, device: DeviceRates | None = None
+    ) -> Estimate:
+        """How long a launch of a variant takes on a device (None: that of its target), and what limits it.
+
+        `launch` is a recorded one (None: the first), or text: "grid=(cdiv(M, BLOCK_M),), M=4096". Takes about
+        0.1 s the first time. Raises UserError if there is no launch, or no estimate for it.
+        """
+        from irscope.workspace.launch_expression import parse_launch
+
+        if isinstance(launch, str):
+            launch = parse_launch(launch).launch_of(variant)
+        if launch is None and not variant.launches:
+            raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
+        return self.estimates.of(variant, launch or variant.launches[0], device)
+
+    def pick(
+        self,
+        kernel: str | None = None,
+        target: str | None = None,
+        launch: str | Sequence[str] = (),
+        top: str | int | None = None,
+        device: DeviceRates | None = None,
+    ) -> list[Pick]:
+        """The configs of each problem that the capture launches, the most promising first.
+
+        `kernel` and `target` select as in `select`. `launch` are launches to pick for instead, as text. `top`
+        is how many configs to keep per problem: 8, or "10%" of them; the others are rejected as slower.
+        Raises UserError if nothing matches or nothing was launched.
+        """
+        from irscope.workspace.picking import picks
+
+        launches = [launch] if isinstance(launch, str) else launch
+        return picks(self, kernel, target, launches, None if top is None else str(top), device)
 
     # Layouts, passes and compilations.
 
@@ -370,6 +430,7 @@ class Workspace:
             self._contents.add_capture(path, variant.id)
         self._variants[variant.id] = variant
         self._facts.forget([variant.id])
+        self.estimates.forget([variant.id])
         self._names = None
 
     def drop(self, ids: Collection[int]) -> None:

@@ -1,0 +1,132 @@
+"""An estimate as lines: the time, the bound, and a bar with the numbers of each term.
+
+The command line, the app, the report and the lessons lay out these lines; none of them adds words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irscope.facts.estimate_kinds import microseconds_text
+from irscope.facts.fact import Evidence
+
+if TYPE_CHECKING:
+    from irscope.estimating.terms import Estimate, Term
+
+_BAR = 20
+_FULL = "\u2588"
+_PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
+# Terms below this share of the time are noise.
+_LEAST_SHARE = 0.005
+# Estimates closer than this are equal: two runs of one measurement differ as much.
+_EQUAL = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateLine:
+    """A sentence or a term; `evidence` are the lines of code that show it, of B if `right`."""
+
+    text: str
+    title: bool = False
+    evidence: tuple[Evidence, ...] = ()
+    right: bool = True
+
+
+def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
+    """The estimate of one launch."""
+    time = microseconds_text(estimate.microseconds)
+    lines = [
+        EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}", title=True),
+        *_terms(estimate),
+    ]
+    if estimate.facts:
+        numbers = ", ".join(f"{name} {_number(value)}" for name, value in estimate.facts.items())
+        lines.append(EstimateLine(numbers))
+    return [*lines, *(EstimateLine(note) for note in estimate.notes)]
+
+
+def estimate_difference(a: Estimate, b: Estimate) -> str:
+    """How B compares with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
+    times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
+    ratio = b.microseconds / a.microseconds if a.microseconds else 1.0
+    if abs(ratio - 1) <= _EQUAL:
+        return f"A and B are equally fast by estimate ({times})"
+    word, factor = ("slower", ratio) if ratio > 1 else ("faster", 1 / ratio)
+    causes = _causes(a, b)
+    bounds = f"bound by {a.bound}" if a.bound == b.bound else f"bound by {a.bound} -> {b.bound}"
+    reasons = f": {', '.join(causes)}" if causes else ""
+    return f"B is {factor:.2g}x {word} by estimate ({times}, {bounds}){reasons}"
+
+
+def difference_evidence(a: Estimate, b: Estimate) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+    """The lines of A and of B that show the term that changed most."""
+    names = _changed(a, b)
+    found = [estimate.term(names[0]) if names else None for estimate in (a, b)]
+    of_a, of_b = (term.evidence if term else () for term in found)
+    return of_a, of_b
+
+
+def _causes(a: Estimate, b: Estimate) -> list[str]:
+    """The terms that explain the difference, at most two."""
+    causes = []
+    for name in _changed(a, b)[:2]:
+        before, after = (_time(estimate, name) for estimate in (a, b))
+        if before and after:
+            causes.append(f"{name} {after / before:.2g}x")
+        else:
+            causes.append(f"{name} {microseconds_text(before)} -> {microseconds_text(after)} us")
+    return causes
+
+
+def _changed(a: Estimate, b: Estimate) -> list[str]:
+    """The terms that changed in the direction of the whole, the largest change first."""
+    sign = 1 if b.microseconds > a.microseconds else -1
+    names = dict.fromkeys(term.name for term in (*a.terms, *b.terms))
+    changes = {name: sign * (_time(b, name) - _time(a, name)) for name in names}
+    least = _EQUAL * max(a.microseconds, b.microseconds)
+    return sorted((name for name in names if changes[name] > least), key=lambda name: -changes[name])
+
+
+def _time(estimate: Estimate, name: str) -> float:
+    term = estimate.term(name)
+    return term.microseconds if term else 0.0
+
+
+def _terms(estimate: Estimate) -> list[EstimateLine]:
+    least = _LEAST_SHARE * estimate.microseconds
+    terms = [term for term in estimate.terms if term.microseconds >= least]
+    width = max((len(term.name) for term in terms), default=0)
+    longest = max((term.microseconds for term in terms), default=1.0)
+    return [_term(term, width, longest) for term in terms]
+
+
+def _term(term: Term, width: int, longest: float) -> EstimateLine:
+    bar = bar_text(term.microseconds / longest, _BAR)
+    time = microseconds_text(term.microseconds)
+    return EstimateLine(f"{term.name:<{width}} {time:>6} us {bar} {term.text}", evidence=term.evidence)
+
+
+def bar_text(share: float, width: int) -> str:
+    """A bar of `share` (0 to 1) of `width` characters, padded with blanks."""
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    part = _PARTS[eighths % 8] if eighths % 8 else ""
+    return (_FULL * (eighths // 8) + part).ljust(width)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
+
+
+def evidence_ranges(evidence: Sequence[Evidence]) -> str:
+    """Where the lines are, in short: `ptx 120-131, 140`; "" without any."""
+    by_stage: dict[str, list[int]] = {}
+    for one in evidence:
+        by_stage.setdefault(one.stage, []).append(one.line + 1)
+    parts = []
+    for stage, lines in by_stage.items():
+        ordered = sorted(set(lines))
+        shown = ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
+        parts.append(f"{stage} {shown}")
+    return "; ".join(parts)

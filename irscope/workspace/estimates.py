@@ -1,0 +1,125 @@
+"""The estimates of an open capture: made when first asked for, and kept in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache, partial
+from importlib import resources
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
+from irscope.facts.fact import Evidence, Fact
+from irscope.model import Launch, UserError, Variant
+from irscope.workspace.derived_cache import DerivedCache, derived_key
+from irscope.workspace.problems import problem_text
+
+if TYPE_CHECKING:
+    from irscope.estimating.device_rates import DeviceRates
+    from irscope.estimating.terms import Estimate
+    from irscope.workspace.workspace import Workspace
+
+_PACKAGE = "irscope.estimating"
+
+
+class Estimates:
+    """The estimates that were made so far, by variant, launch and device. Several threads may use it."""
+
+    def __init__(self, workspace: Workspace, cache_: DerivedCache | None = None) -> None:
+        self._workspace = workspace
+        self._cache = cache_ or DerivedCache()
+        self._known: dict[tuple[int, Launch, str], Estimate | UserError] = {}
+        self._made: dict[str, bytes] = {}
+        self._lock = Lock()
+
+    def of(self, variant: Variant, launch: Launch, device: DeviceRates | None = None) -> Estimate:
+        """The estimate of a launch; takes about 0.1 s if it was never made.
+
+        Raises UserError if there is none, such as for a variant without machine code.
+        """
+        key = (variant.id, launch, repr(device))
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = self._stored_or_made(variant, launch, device)
+            except UserError as error:
+                found = error
+            self._known[key] = found
+        if isinstance(found, UserError):
+            raise UserError(str(found))
+        return found
+
+    def facts(self, variant: Variant) -> dict[str, Fact]:
+        """The facts ESTIMATE_KINDS of the first launch, by name; unknown if there is no estimate."""
+        estimate: Estimate | None = None
+        if variant.launches:
+            with suppress(UserError):
+                estimate = self.of(variant, variant.launches[0])
+        if estimate is None:
+            return {kind.name: Fact(kind, None) for kind in ESTIMATE_KINDS}
+        evidence = estimate.terms[0].evidence if estimate.terms else ()
+        return {
+            ESTIMATE.name: Fact(ESTIMATE, estimate.microseconds, evidence),
+            BOUND_BY.name: Fact(BOUND_BY, estimate.bound, evidence),
+            ESTIMATE_KEY.name: Fact(ESTIMATE_KEY, problem_text(variant, variant.launches[0])),
+        }
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Drops the estimates of variants that changed."""
+        changed = set(ids)
+        for key in [key for key in self._known if key[0] in changed]:
+            self._known.pop(key, None)
+
+    def save(self) -> None:
+        """Keeps what was made in the user's cache folder."""
+        with self._lock:
+            made, self._made = self._made, {}
+        self._cache.write(made)
+
+    def _stored_or_made(self, variant: Variant, launch: Launch, device: DeviceRates | None) -> Estimate:
+        from irscope.estimating.estimate import estimate
+
+        name = _cache_name(variant, launch, device)
+        stored = self._cache.read(name)
+        if stored is not None and (known := _from_json(stored)) is not None:
+            return known
+        read: Callable[[str], bytes | None] = partial(self._workspace.find_content, variant)
+        made = estimate(variant, launch, read, device)
+        with self._lock:
+            self._made[name] = json.dumps(asdict(made)).encode()
+        return made
+
+
+def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None) -> str:
+    """The name of an estimate in the cache folder: everything that it depends on."""
+    artifacts = {name: artifact.digest for name, artifact in sorted(variant.artifacts.items())}
+    inputs = (variant.target, variant.config, variant.specialization, sorted(variant.metadata.items()))
+    code = json.dumps(artifacts).encode()
+    return derived_key("estimate", code, repr(inputs), repr(launch), repr(device), _model_digest())
+
+
+@cache
+def _model_digest() -> str:
+    """A hash of the model itself: an estimate of another version of it is made again."""
+    folder = resources.files(_PACKAGE)
+    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()
+
+
+def _from_json(content: bytes) -> Estimate | None:
+    """The estimate that was stored; None if it is damaged."""
+    from irscope.estimating.terms import Estimate, Term
+
+    try:
+        values: dict[str, Any] = json.loads(content)
+        terms = tuple(
+            Term(**{**term, "evidence": tuple(Evidence(**line) for line in term["evidence"])})
+            for term in values.pop("terms")
+        )
+        return Estimate(**{**values, "terms": terms, "notes": tuple(values.get("notes", ()))})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

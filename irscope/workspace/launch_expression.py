@@ -1,0 +1,186 @@
+"""Launches that a user writes: `grid=(cdiv(M, BLOCK_M), cdiv(N, BLOCK_N)), M=4096, N=4096, x=[M, N]`.
+
+A value is an expression of numbers, other values of the text, and the constants of the variant. A grid may
+also be written as in Python, `lambda META: (triton.cdiv(M, META["BLOCK_M"]),)`. Nothing is executed
+(`irscope.lint.source.evaluate`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from irscope.lint.source.evaluate import Evaluator
+from irscope.lint.source.kernel_body import names_in
+from irscope.lint.source.static_values import UNKNOWN, Known
+from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
+from irscope.model.text import clipped, split_entries
+
+_GRID = "grid"
+_EXAMPLE = 'write --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
+_MAX_TEXT, _MAX_QUOTED = 2000, 60
+# Triton passes the sizes of a grid as 32-bit integers.
+_MAX_GRID = 2**31 - 1
+# The functions that need no module in front, with their full names.
+_FUNCTIONS = {
+    **{name: name for name in ("min", "max", "abs", "int")},
+    **{name: f"triton.{name}" for name in ("cdiv", "next_power_of_2")},
+}
+# The names that torch gives to Triton's element types.
+_TORCH_NAMES = {
+    "i1": "bool", "u1": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
+    "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "bf16": "bfloat16",
+    "fp32": "float32", "fp64": "float64", "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn",
+    "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An expression, and its text."""
+
+    text: str
+    node: ast.expr
+
+    @property
+    def names(self) -> set[str]:
+        """The names that it uses, other than functions."""
+        return names_in(self.node) - _FUNCTIONS.keys() - {"triton", "tl"}
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchExpression:
+    """A launch as the user wrote it: the grid, and the values of arguments and other names."""
+
+    grid: _Written
+    values: Mapping[str, _Written]
+
+    def launch_of(self, variant: Variant) -> Launch:
+        """The launch of `variant`. Raises UserError if a value is missing or is not what it must be."""
+        names: dict[str, Known] = _constants(variant)
+        pending = dict(self.values)
+        while pending:  # in the order in which they need each other
+            ready = [name for name, own in pending.items() if not own.names & (pending.keys() - {name})]
+            for name in ready or list(pending)[:1]:
+                names[name] = _value(pending.pop(name), names)
+        return Launch(_grid(self.grid, names), tuple(_arguments(variant, names, self.values)))
+
+
+def parse_launch(text: str) -> LaunchExpression:
+    """Parses `grid=(...), NAME=VALUE, ...`. Raises UserError, which names the part, if it is malformed."""
+    if len(text) > _MAX_TEXT:
+        raise UserError(f"--launch: longer than {_MAX_TEXT:,} characters")
+    parts: dict[str, _Written] = {}
+    for part in split_entries(text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name.isidentifier():
+            raise UserError(f"--launch: '{part}' is not NAME=VALUE; {_EXAMPLE}")
+        if name in parts:
+            raise UserError(f"--launch: '{name}' has two values")
+        parts[name] = _parsed(value)
+    if _GRID not in parts:
+        raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
+    return LaunchExpression(parts.pop(_GRID), parts)
+
+
+def _parsed(text: str) -> _Written:
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise UserError(f"--launch: '{text}' is not an expression; {_EXAMPLE}") from None
+    return _Written(text, node.body if isinstance(node, ast.Lambda) else node)
+
+
+def _value(written: _Written, names: Mapping[str, Known]) -> Known:
+    """The value of an expression. Raises UserError, which names what is unknown, if it has none."""
+    lookup = partial(_named, names)
+    value = Evaluator(_dotted)(written.node, lookup)
+    items = list(value) if isinstance(value, tuple | list) else [value]
+    if all(isinstance(item, int | float) for item in items):
+        return tuple(items) if isinstance(value, tuple | list) else value
+    text = clipped(written.text, _MAX_QUOTED)
+    if missing := sorted(name for name in written.names if lookup(name) is UNKNOWN):
+        known = ", ".join(sorted(names)) or "nothing"
+        raise UserError(f"--launch: '{missing[0]}' in '{text}' has no value; known: {known}")
+    raise UserError(
+        f"--launch: '{text}' is not a number; use numbers, names, + - * // %, {', '.join(_FUNCTIONS)}"
+    )
+
+
+def _named(names: Mapping[str, Known], name: str) -> Known:
+    """The value of a name. The parameter of a grid's lambda, which has the config, is called as people do."""
+    if name not in names and name.lower() in ("meta", "args", "kwargs", "config", "cfg"):
+        return dict(names)
+    return names.get(name, UNKNOWN)
+
+
+def _dotted(node: ast.expr) -> str:
+    """The full name of a function: `cdiv`, `triton.cdiv` and `tl.cdiv` are the same."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return _FUNCTIONS.get(name, "")
+
+
+def _constants(variant: Variant) -> dict[str, Known]:
+    """The numbers that the variant was compiled with, by name."""
+    constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
+    options = {name: variant.metadata.get(name) for name in OPTION_NAMES}
+    known = options | constants | dict(variant.config.values)
+    return {name: value for name, value in known.items() if isinstance(value, int | float)}
+
+
+def _grid(written: _Written, names: Mapping[str, Known]) -> tuple[int, ...]:
+    value = _value(written, names)
+    sizes = value if isinstance(value, tuple) else (value,)
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) and 0 < n <= _MAX_GRID for n in sizes):
+        raise UserError(f"--launch: the grid is {value}; it must have 1 to 3 integers, each at least 1")
+    return (*sizes, 1, 1)[:3]
+
+
+def _arguments(
+    variant: Variant, names: Mapping[str, Known], given: Mapping[str, _Written]
+) -> list[tuple[str, str]]:
+    """The run-time arguments as `model.Launch` has them; of those compiled for the value 1 too."""
+    known = [argument for argument in variant.specialization if argument.name in variant.kernel.parameters]
+    missing = [a.name for a in known if a.name not in names and _is_integer(a.type)]
+    if missing:
+        raise UserError(f"--launch: give the value of {', '.join(missing)}, for example {missing[0]}=4096")
+    _check_constants(known, names)
+    passed = [a for a in known if a.type != "constexpr" or a.name in given or a.value == 1]
+    return [(a.name, _argument_text(a, names.get(a.name))) for a in passed]
+
+
+def _check_constants(arguments: list[Argument], names: Mapping[str, Known]) -> None:
+    """Raises UserError if the machine code was compiled for another value."""
+    for argument in arguments:
+        value = names.get(argument.name)
+        if argument.type == "constexpr" and value != argument.value and isinstance(value, int | float):
+            raise UserError(
+                f"--launch: {argument.name}={value}, but it was compiled for {argument.name}={argument}"
+            )
+        if "D" in (argument.key or "") and isinstance(value, int) and value % 16:
+            raise UserError(
+                f"--launch: {argument.name}={value}, but it was compiled for multiples of 16 ({argument})"
+            )
+
+
+def _is_integer(type_: str) -> bool:
+    """Whether the value of an argument decides what a kernel does; pointers and floats do not."""
+    return type_[:1] in ("i", "u") and type_[1:].isdigit()
+
+
+def _argument_text(argument: Argument, value: Known) -> str:
+    shape = f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else ""
+    if argument.type.startswith("*"):
+        element = argument.type.removeprefix("*")
+        return f"{_TORCH_NAMES.get(element, element)}{shape}"
+    if argument.type.startswith("tensordesc<"):
+        element, _, block = argument.type.removeprefix("tensordesc<").rstrip(">").partition("[")
+        block = block.partition("]")[0]  # Gluon: a layout follows
+        return f"tensordesc {_TORCH_NAMES.get(element, element)}{shape} in blocks of [{block}]"
+    if shape:
+        raise UserError(f"--launch: '{argument.name}' is a number ({argument.type}), not a tensor")
+    if argument.type == "constexpr":
+        return str(argument)
+    return "1.0" if value is None else str(value)

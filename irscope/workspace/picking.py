@@ -1,0 +1,247 @@
+"""`irscope pick`: the configs of each problem, the most promising first, and why not the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from irscope.facts.estimate_kinds import microseconds_text
+from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.problems import Problem, problems, requested_problem
+
+if TYPE_CHECKING:
+    from irscope.estimating.device_rates import DeviceRates
+    from irscope.estimating.ranking import Ranked
+    from irscope.estimating.terms import Estimate
+    from irscope.workspace.workspace import Workspace
+
+# The kinds of `Choice.reason` that irscope.estimating does not know.
+SLOWER, NOT_LAUNCHED = "slower", "not launched"
+# Fewer measured configs say nothing about a ranking.
+_LEAST_FOR_CORRELATION = 3
+NO_LAUNCHES = (
+    "{path}: no launches were recorded; say how the kernel is launched: "
+    '--launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
+)
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A config for a problem.
+
+    `rejected` says in one line why it need not be measured (None: it may be the best), `reason` is the kind
+    of rejection: "cannot launch", "duplicate", "dominated", "spills", "slower", ...; "" if there is none.
+    `measured` is the time that the autotuner measured for this problem, in microseconds.
+    """
+
+    variant: Variant
+    name: str
+    launch: Launch | None
+    estimate: Estimate | None
+    rejected: str | None
+    reason: str
+    measured: float | None = None
+
+    @property
+    def bound(self) -> str:
+        """What limits it, according to the estimate; "" without one."""
+        return self.estimate.bound if self.estimate else ""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The configs of a problem, in the order in which to measure them; rejected ones are last."""
+
+    problem: Problem
+    choices: tuple[Choice, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def accepted(self) -> tuple[Choice, ...]:
+        """The configs worth measuring, the most promising first."""
+        return tuple(choice for choice in self.choices if choice.rejected is None)
+
+    @property
+    def best(self) -> Choice | None:
+        """The config with the shortest estimate; None if none has one."""
+        return next((choice for choice in self.accepted if choice.estimate), None)
+
+    @property
+    def device(self) -> str:
+        """The device that the estimates are for; "" without any."""
+        return next((choice.estimate.device for choice in self.choices if choice.estimate), "")
+
+    @property
+    def measured(self) -> tuple[tuple[float, float], ...]:
+        """Estimate and measurement, in microseconds, of each config that has both."""
+        return tuple(
+            (choice.estimate.microseconds, choice.measured)
+            for choice in self.choices
+            if choice.estimate is not None and choice.measured is not None
+        )
+
+    @property
+    def correlation(self) -> float | None:
+        """Spearman's rank correlation of estimates and measurements; None if too few configs have both."""
+        pairs = self.measured
+        if len(pairs) < _LEAST_FOR_CORRELATION:
+            return None
+        return _rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+    @property
+    def speed(self) -> float | None:
+        """The speed of the fastest accepted config as a share of the fastest of all, if all are measured."""
+        every = [choice.measured for choice in self.choices if choice.measured is not None]
+        own = [choice.measured for choice in self.accepted if choice.measured is not None]
+        return min(every) / min(own) if own and len(own) == len(self.accepted) else None
+
+
+def picks(
+    workspace: Workspace,
+    kernel: str | None = None,
+    target: str | None = None,
+    launches: Sequence[str] = (),
+    top: str | None = None,
+    device: DeviceRates | None = None,
+    report: Report = lambda done, total: None,
+) -> list[Pick]:
+    """The configs of each problem of a capture, ranked; see `Workspace.pick`."""
+    variants = workspace.select(kernel, target)
+    share = parse_top(top) if top is not None else None
+    found = _requested(variants, launches) if launches else problems(variants)
+    if not found:
+        raise UserError(NO_LAUNCHES.format(path=workspace.path))
+    total = sum(len(problem.variants) for problem in found)
+    done = 0
+    result = []
+    for problem in found:
+        ranked = _ranked(workspace, problem, device, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
+        done += len(problem.variants)
+        pick = Pick(problem, tuple(_choice(workspace, problem, one) for one in ranked))
+        result.append(pick if share is None else _limited(pick, share))
+    workspace.estimates.save()
+    return result
+
+
+def parse_top(text: str) -> Callable[[int], int]:
+    """How many of so many configs to keep: "8", or "10%", rounded up. Raises UserError for anything else."""
+    number = text.removesuffix("%").strip()
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf or (text.endswith("%") and value > 100):
+        raise UserError(f"--top {text}: write a number of configs, or a share of them such as 10%")
+    if text.endswith("%"):
+        return lambda configs: max(1, math.ceil(configs * value / 100))
+    if value != int(value):
+        raise UserError(f"--top {text}: write a whole number of configs, or a share of them such as 10%")
+    return lambda configs: int(value)
+
+
+def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[str, str]) -> float | None:
+    """The time that the autotuner measured for a problem; None if none of its keys is about it.
+
+    A key names arguments ("M=512, N=64"), and after them the element types of tensors.
+    """
+    for benchmark in benchmarks:
+        pairs = [part.partition("=") for part in benchmark.key.split(", ") if "=" in part]
+        if all(arguments.get(name.strip(), value.strip()) == value.strip() for name, _, value in pairs):
+            return benchmark.ms * 1000
+    return None
+
+
+def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Problem]:
+    """The problems that a user wrote. Raises UserError if no variant can be launched so."""
+    groups: dict[tuple[str, str, str], list[Variant]] = {}
+    for variant in variants:
+        key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
+        groups.setdefault(key, []).append(variant)
+    found = []
+    for text in texts:
+        expression = parse_launch(text)
+        error: UserError | None = None
+        for members in groups.values():
+            launches: dict[int, Launch] = {}
+            for variant in members:
+                try:
+                    launches[variant.id] = expression.launch_of(variant)
+                except UserError as problem:  # noqa: PERF203 - compiled for other arguments, or another kernel
+                    error = error or problem
+            fitting = [variant for variant in members if variant.id in launches]
+            if fitting:
+                found.append(requested_problem(launches, fitting))
+        if error is not None and not found:
+            raise error
+    return found
+
+
+def _ranked(
+    workspace: Workspace, problem: Problem, device: DeviceRates | None, report: Callable[[int], None]
+) -> Sequence[Ranked]:
+    from irscope.estimating.ranking import rank
+
+    estimates: dict[int, Estimate] = {}
+    for number, variant in enumerate(problem.variants, 1):
+        with suppress(UserError):  # the ranking says why
+            estimates[variant.id] = workspace.estimates.of(variant, problem.launches[variant.id], device)
+        report(number)
+    variants = [*problem.variants, *problem.unlaunched]
+    read = partial(partial, workspace.find_content)
+    return rank(variants, problem.launches, read, device, estimates).ranked
+
+
+def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
+    variant = ranked.variant
+    rejected, reason = ranked.rejected, ranked.reason
+    if rejected is None and ranked.launch is None:
+        rejected, reason = "not launched: its grid is unknown, see --launch", NOT_LAUNCHED
+    measured = measured_microseconds(variant.benchmarks, dict(problem.arguments))
+    name = workspace.names[variant.id]
+    return Choice(variant, name, ranked.launch, ranked.estimate, rejected, reason, measured)
+
+
+def _limited(pick: Pick, share: Callable[[int], int]) -> Pick:
+    """The pick with all but the first so many configs rejected."""
+    count = share(len(pick.choices))
+    best = pick.best
+    kept, others = pick.accepted[:count], pick.accepted[count:]
+    rest = [choice for choice in pick.choices if choice.rejected is not None]
+    slower = [replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in others]
+    return replace(pick, choices=(*kept, *slower, *rest))
+
+
+def _slower(choice: Choice, best: Choice | None) -> str:
+    if choice.estimate is None or best is None or best.estimate is None:
+        return "no estimate"
+    own, first = choice.estimate.microseconds, best.estimate.microseconds
+    return f"slower: estimated {microseconds_text(own)} us, {own / first:.2f}x the first"
+
+
+def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
+    first, second = _ranks(a), _ranks(b)
+    mean = (len(a) + 1) / 2
+    covariance = sum((x - mean) * (y - mean) for x, y in zip(first, second, strict=True))
+    spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))
+    return covariance / spread if spread else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for place in range(start, end + 1):
+            found[order[place]] = (start + end) / 2 + 1
+        start = end + 1
+    return found

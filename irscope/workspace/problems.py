@@ -1,0 +1,234 @@
+"""The problems in a capture: the launches of all configs with equal arguments, whatever their grid.
+
+A grid follows from the config (`cdiv(M, BLOCK_M)`), so the launches that an autotuner compares have equal
+arguments and different grids. Only configs for the same problem can be ranked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from irscope.model import Argument, Dtype, Launch, Value, Variant, format_value
+from irscope.model.text import one_line
+from irscope.workspace.kernel_inputs import loaded_parameters
+
+# The block of a tensor descriptor follows from the config, its tensor does not.
+_BLOCK = re.compile(r" in blocks of \[[\d, ]*\]$")
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kernel for one target, and what it is launched on.
+
+    `arguments` are the run-time arguments, as in `model.Launch`; `constants` the constexprs that are not
+    tuned. `launches` has the launch of each of `variants` by id; `unlaunched` are variants of the same
+    kernel, argument types and constants for which the capture has no launch at all.
+    """
+
+    kernel: str
+    target: str
+    arguments: Pairs
+    constants: Pairs
+    launches: Mapping[int, Launch]
+    variants: tuple[Variant, ...]
+    unlaunched: tuple[Variant, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The numbers in one line, `M=4096, N=4096`; the shapes of the tensors if there are none."""
+        return _text(self.arguments, self.constants)
+
+    @property
+    def grid(self) -> tuple[int, ...] | None:
+        """The grid of all launches; None if they differ."""
+        grids = {launch.grid for launch in self.launches.values()}
+        return grids.pop() if len(grids) == 1 else None
+
+
+def problem_text(variant: Variant, launch: Launch) -> str:
+    """What a launch is for, in one line: its numbers, constants that are not tuned, and the tensors it reads.
+
+    Equal texts, equal problems.
+    """
+    read = loaded_parameters(variant.kernel)
+    arguments = _arguments(launch)
+    numbers = [pair for pair in arguments if not _is_tensor(pair[1])]
+    inputs = [pair for pair in arguments if _is_tensor(pair[1]) and not _is_output(*pair, read)]
+    pairs = (*numbers, *_constants(variant, launch), *inputs)
+    return one_line(", ".join(f"{name}={value}" for name, value in pairs))
+
+
+def problems(variants: Iterable[Variant]) -> list[Problem]:
+    """The problems of the recorded launches: kernel by kernel, in the order of the capture."""
+    kernels: dict[tuple[str, str, str], list[Variant]] = {}
+    for variant in variants:
+        key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
+        kernels.setdefault(key, []).append(variant)
+    return [problem for members in kernels.values() for problem in _of_kernel(members)]
+
+
+def problem_titles(problems: Sequence[Problem]) -> list[str]:
+    """The text of each problem; if those of a kernel are equal, also the tensors in which they differ."""
+    titles = []
+    for problem in problems:
+        same = [one for one in problems if one.kernel == problem.kernel and one.text == problem.text]
+        others = [dict(one.arguments) for one in same if one is not problem]
+        differing = [
+            f"{name}={value}"
+            for name, value in problem.arguments
+            if any(other.get(name) != value for other in others)
+        ]
+        titles.append(one_line(", ".join([problem.text, *differing])))
+    return titles
+
+
+def requested_problem(launches: Mapping[int, Launch], variants: Sequence[Variant]) -> Problem:
+    """The problem of `variants` of one kernel and target, which are to be launched so."""
+    first = variants[0]
+    launch = launches[first.id]
+    return Problem(
+        first.kernel.name,
+        str(first.target),
+        _arguments(launch),
+        _constants(first, launch),
+        launches,
+        tuple(variants),
+    )
+
+
+def _of_kernel(variants: Sequence[Variant]) -> list[Problem]:
+    launches: dict[tuple[Pairs, Pairs], dict[int, Launch]] = {}
+    members: dict[tuple[Pairs, Pairs], list[Variant]] = {}
+    for variant in variants:
+        for launch in variant.launches:
+            key = (_arguments(launch), _constants(variant, launch))
+            if variant.id not in launches.setdefault(key, {}):
+                launches[key][variant.id] = launch
+                members.setdefault(key, []).append(variant)
+    _join_by_outputs(variants[0], launches, members)
+    others = [variant for variant in variants if not variant.launches]
+    return [
+        Problem(
+            variants[0].kernel.name,
+            str(variants[0].target),
+            *key,
+            own,
+            tuple(members[key]),
+            tuple(_belonging(others, members[key], list(members.values()))),
+        )
+        for key, own in launches.items()
+    ]
+
+
+def _join_by_outputs(
+    variant: Variant,
+    launches: dict[tuple[Pairs, Pairs], dict[int, Launch]],
+    members: dict[tuple[Pairs, Pairs], list[Variant]],
+) -> None:
+    """Joins problems of different configs that differ only in the shapes of what the kernel writes.
+
+    A kernel that splits the work of a program writes partial results, as many as the config says.
+    """
+    if len(launches) < 2:
+        return
+    read = loaded_parameters(variant.kernel)
+    firsts: dict[tuple[Pairs, Pairs], list[tuple[Pairs, Pairs]]] = {}
+    for key in list(launches):
+        arguments, constants = key
+        inputs = tuple((name, value) for name, value in arguments if not _is_output(name, value, read))
+        candidates = firsts.setdefault((inputs, constants), [])
+        first = next((one for one in candidates if not launches[one].keys() & launches[key].keys()), None)
+        if first is None:
+            candidates.append(key)
+        else:
+            launches[first].update(launches.pop(key))
+            members[first] += members.pop(key)
+
+
+def _is_output(name: str, value: str, read: frozenset[str] | None) -> bool:
+    return read is not None and _is_tensor(value) and name not in read
+
+
+def _belonging(
+    others: Sequence[Variant], members: Sequence[Variant], every: Sequence[Sequence[Variant]]
+) -> Iterable[Variant]:
+    """Those of `others` that the program would launch for the problem of `members`.
+
+    They have the types and constants of a member. A config value that is the same for all members, and
+    another one for another problem, is part of the problem (the size of a head).
+    """
+    if not others:
+        return
+    specializations = {_types(variant) for variant in members}
+    shared = _shared(members)
+    differing = [_shared(group) for group in every]
+    fixed = {
+        name: value
+        for name, value in shared.items()
+        if any(name in other and other[name] != value for other in differing)
+    }
+    for variant in others:
+        settings = variant.settings
+        if _types(variant) in specializations and all(settings.get(n) == v for n, v in fixed.items()):
+            yield variant
+
+
+def _shared(variants: Sequence[Variant]) -> dict[str, Value]:
+    """The config values that all of `variants` have in common."""
+    first, *rest = (variant.settings for variant in variants)
+    return {name: value for name, value in first.items() if all(s.get(name) == value for s in rest)}
+
+
+def _types(variant: Variant) -> tuple[object, ...]:
+    """The specialization, without the blocks of tensor descriptors."""
+    return (
+        tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in variant.specialization),
+        _untuned(variant),
+    )
+
+
+def _text(arguments: Pairs, constants: Pairs) -> str:
+    numbers = tuple((name, value) for name, value in arguments if not _is_tensor(value))
+    return one_line(", ".join(f"{name}={value}" for name, value in (*(numbers or arguments), *constants)))
+
+
+def _is_tensor(value: str) -> bool:
+    """Whether a recorded argument is a tensor: it has a shape, or only an element type (`float16`)."""
+    return "[" in value or (value[:1].isalpha() and value not in ("True", "False", "None", "nan", "inf"))
+
+
+def _arguments(launch: Launch) -> Pairs:
+    return tuple((name, _BLOCK.sub("", text)) for name, text in launch.arguments)
+
+
+def _constants(variant: Variant, launch: Launch) -> Pairs:
+    """The constants of a launch that are not its arguments."""
+    passed = {name for name, _ in launch.arguments}
+    fixed = [
+        (argument.name, str(argument))
+        for argument in variant.specialization
+        if _is_constant(variant, argument) and argument.name not in passed
+    ]
+    return (*fixed, *_untuned(variant))
+
+
+def _is_constant(variant: Variant, argument: Argument) -> bool:
+    """Whether an argument is a constexpr outside of the config, and not a number that happened to be 1."""
+    is_one = type(argument.value) is int and argument.value == 1
+    return argument.type == "constexpr" and not is_one and argument.name not in variant.settings
+
+
+def _untuned(variant: Variant) -> Pairs:
+    """The values of a config that choose what is computed: flags and types, unless they are tuned.
+
+    The recorded config of a kernel that is not autotuned has every constexpr that it was launched with.
+    """
+    if variant.benchmarks or any(map(partial(_is_constant, variant), variant.specialization)):
+        return ()
+    chosen = ((name, value) for name, value in variant.config.meta.items())
+    return tuple((name, format_value(v)) for name, v in chosen if isinstance(v, bool | str | Dtype))

@@ -1,0 +1,101 @@
+"""Launches that a user writes for `irscope pick --launch`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irscope.model import (
+    Argument,
+    Config,
+    Kernel,
+    Launch,
+    SourceFunction,
+    Target,
+    Toolchain,
+    UserError,
+    Variant,
+)
+from irscope.workspace.launch_expression import parse_launch
+
+SOURCE = SourceFunction("mm", "mm.py", 1, "@triton.jit\ndef mm(a, M, K, s, one, BM: tl.constexpr): pass\n")
+VARIANT = Variant(
+    1,
+    Kernel(1, "mm", SOURCE, (), ("a", "M", "K", "s", "one", "BM")),
+    Target("cuda", "90", 32),
+    (
+        Argument("a", "*fp16", "D"),
+        Argument("M", "i32", "D"),
+        Argument("K", "i32", ""),
+        Argument("s", "fp32"),
+        Argument("one", "constexpr", None, 1),
+    ),
+    Config((("BM", 64), ("num_warps", 4))),
+    Toolchain(1, {"triton": "3.9.0"}, ""),
+)
+
+
+def launch(text: str) -> Launch:
+    return parse_launch(text).launch_of(VARIANT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grid=(cdiv(M, BM), 2), M=4096, K=M // 4",
+        "K=M//4, M=rows*16, rows=256, grid=(triton.cdiv(M, BM), 2, 1)",
+        'grid=lambda META: (triton.cdiv(M, META["BM"]), 2), M=4096, K=max(1024, BM)',
+        "grid=[next_power_of_2(M) // BM, min(2, num_warps)], M=4096, K=1024",
+    ],
+)
+def test_values_are_expressions_of_each_other_and_of_the_config(text: str):
+    found = launch(text)
+    assert found.grid == (64, 2, 1)
+    assert dict(found.arguments) == {"a": "float16", "M": "4096", "K": "1024", "s": "1.0", "one": "1"}
+
+
+def test_tensors_may_have_shapes_and_floats_values():
+    found = dict(launch("grid=1, M=16, K=3, s=0.5, a=[M, K]").arguments)
+    assert found["a"] == "float16[16, 3]" and found["s"] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("M=16", "there is no grid"),
+        ("grid=(1,), M=16", "give the value of K, for example K=4096"),
+        (
+            "grid=(cdiv(M, BLOCK),), M=16, K=1",
+            "'BLOCK' in '(cdiv(M, BLOCK),)' has no value; known: BM, K, ",
+        ),
+        ("grid=(0,), M=16, K=1", "the grid is (0,); it must have 1 to 3 integers"),
+        ("grid=(1, 1, 1, 1), M=16, K=1", "it must have 1 to 3 integers"),
+        ("grid=(1,), M=17, K=1", "M=17, but it was compiled for multiples of 16 (i32:16)"),
+        ("grid=(1,), M=16, K=1, one=2", "one=2, but it was compiled for one=1"),
+        ("grid=(1,), M=16, K=[1, 2]", "'K' is a number (i32), not a tensor"),
+        ("grid=(1,), M=N, N=M, K=1", "has no value"),
+        ("grid=(1,), M=16, M=32", "'M' has two values"),
+        ("grid=(1, M=16", "is not an expression"),
+        ("grid", "'grid' is not NAME=VALUE"),
+        ("grid=M/0, M=16, K=1", "'M/0' is not a number"),
+        ("grid=__import__('os').system('true'), M=16, K=1", "'__import__'"),
+        ("grid=9**9**9, M=16, K=1", "is not a number"),
+        ("grid=1, M=" + "-" * 1500 + "1, K=1", "is not a"),
+        ("x" * 3000, "longer than 2,000 characters"),
+    ],
+)
+def test_errors_are_one_line_that_names_the_part(text: str, message: str):
+    with pytest.raises(UserError) as error:
+        launch(text)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value) and str(error.value).startswith("--launch: ")
+
+
+@given(st.text(alphabet="gridMK=(),[]{}'\"+-*/% 0123456789.:lambdacv_", max_size=80))
+def test_any_text_is_a_launch_or_an_error(text: str):
+    try:
+        found = launch(f"grid=(1,), K=1, M=16, {text}")
+    except UserError:
+        return
+    assert len(found.grid) == 3

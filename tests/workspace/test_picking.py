@@ -1,0 +1,188 @@
+"""Problems, estimates and picks of a capture, on kernels that are compiled here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irscope.cli.main import main
+from irscope.model import Benchmark, Config, Launch, UserError, Variant
+from irscope.store import CaptureWriter
+from irscope.workspace import Workspace, config_code
+from irscope.workspace.picking import measured_microseconds, parse_top
+from irscope.workspace.problems import problems
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+N = 1 << 20
+GRID = f"grid=(cdiv(n, BLOCK_SIZE),), n={N}"
+
+
+def launched(variant: Variant, n: int = N) -> Launch:
+    """The launch of samples/vector_add.py for n elements."""
+    block = variant.config.get("BLOCK_SIZE")
+    assert isinstance(block, int)
+    tensors = tuple((name, f"float32[{n}]") for name in ("x_ptr", "y_ptr", "out_ptr"))
+    return Launch((-(-n // block), 1, 1), (*tensors, ("n", str(n))))
+
+
+def measure(path: Path, milliseconds: Mapping[int, float], sizes: tuple[int, ...] = (N,)) -> Path:
+    """Adds launches, and the autotuner's times by variant id, to a capture."""
+    with Workspace(path) as capture:
+        variants = capture.variants
+    with CaptureWriter.resume(path) as writer:
+        for variant in variants:
+            times = [milliseconds[variant.id]] if variant.id in milliseconds else []
+            benchmarks = tuple(Benchmark(f"n={N}", ms, ms, ms) for ms in times)
+            writer.set_measured(variant.id, tuple(launched(variant, n) for n in sizes), benchmarks)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
+    """Block sizes of 32 and 1024, each with two num_stages: the same machine code."""
+    path = tmp_path_factory.mktemp("picking") / "add.irscope"
+    sweep = ["--config", "BLOCK_SIZE=32,1024", "--config", "num_stages=3,4"]
+    signature = ["--signature", "*fp32:16, *fp32:16, *fp32:16, i32:16"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        assert main(["compile", str(SAMPLES / "vector_add.py"), *signature, *sweep, "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def capture(compiled: Path) -> Path:
+    """The same with launches, of which the autotuner measured those of #1 and #3."""
+    path = compiled.with_name("launched.irscope")
+    shutil.copy(compiled, path)
+    return measure(path, {1: 0.02, 3: 0.005})
+
+
+def test_top():
+    assert [parse_top(text)(45) for text in ("10%", "8", "100%", "0.1%")] == [5, 8, 45, 1]
+    for text in ("0", "-1", "ten", "110%", "1.5", "nan"):
+        with pytest.raises(UserError, match="--top"):
+            parse_top(text)
+
+
+def test_a_key_names_the_problem_that_was_measured():
+    benchmarks = [Benchmark("M=512, N=64", 0.5, 0.5, 0.5), Benchmark("M=16, N=64", 0.1, 0.1, 0.1)]
+    assert measured_microseconds(benchmarks, {"M": "16", "N": "64", "x": "float16[16]"}) == 100
+    assert measured_microseconds(benchmarks, {"M": "32", "N": "64"}) is None
+
+
+def test_the_launches_of_all_configs_for_equal_arguments_are_one_problem(capture: Path):
+    with Workspace(capture) as opened:
+        (problem,) = problems(opened.variants)
+    assert (problem.kernel, problem.target, problem.text) == ("add_kernel", "cuda:90", f"n={N}")
+    assert len(problem.variants) == 4 and problem.grid is None
+    assert {launch.grid for launch in problem.launches.values()} == {(N // 32, 1, 1), (N // 1024, 1, 1)}
+
+
+def test_problems_of_other_arguments_and_constants_are_separate(capture: Path):
+    with Workspace(capture) as opened:
+        first, *rest = opened.variants
+    other = replace(first, id=9, launches=(launched(first, 2 * N),))
+    flags = Config((*first.config.values, ("CAUSAL", True)))
+    flagged = replace(first, id=10, config=flags, benchmarks=())  # benchmarks: flags are tuned
+    unlaunched = replace(first, id=11, launches=())
+    found = problems([first, *rest, other, flagged, unlaunched])
+    assert [len(problem.variants) for problem in found] == [4, 1, 1]
+    assert [problem.text for problem in found] == [f"n={N}", f"n={2 * N}", f"n={N}, CAUSAL=True"]
+    assert [[v.id for v in problem.unlaunched] for problem in found] == [[11], [11], []]
+
+
+def test_outputs_that_depend_on_the_config_do_not_separate_problems(capture: Path):
+    """A kernel that splits its work writes as many partial results as the config says."""
+    with Workspace(capture) as opened:
+        first, second, *_ = opened.variants
+    arguments = (*launched(first).arguments[:2], ("out_ptr", "float32[4, 1048576]"), ("n", str(N)))
+    other = replace(second, launches=(Launch((4, 1, 1), arguments),))
+    (problem,) = problems([first, other])
+    assert len(problem.variants) == 2
+    inputs = (("x_ptr", "float32[2097152]"), *launched(first).arguments[1:])
+    other = replace(second, launches=(Launch((4, 1, 1), inputs),))
+    assert len(problems([first, other])) == 2
+
+
+def test_a_pick_ranks_configs_and_compares_them_with_measurements(capture: Path):
+    with Workspace(capture) as opened:
+        (pick,) = opened.pick()
+        (limited,) = opened.pick(top=1)
+        best = opened.variant(3)
+        code = config_code(best)
+    assert [choice.variant.id for choice in pick.accepted] == [3, 1]
+    assert {choice.variant.id: choice.reason for choice in pick.choices[2:]} == {
+        2: "duplicate",
+        4: "duplicate",
+    }
+    assert pick.best is not None and pick.best.measured == 5
+    assert len(pick.measured) == 2 and pick.correlation is None and pick.speed == 1.0
+    assert [choice.reason for choice in limited.choices] == ["", "slower", "duplicate", "duplicate"]
+    assert code == 'triton.Config({"BLOCK_SIZE": 1024}, num_stages=3)'
+
+
+def test_estimates_are_kept_between_sessions(capture: Path, monkeypatch: pytest.MonkeyPatch):
+    with Workspace(capture) as opened:
+        first = opened.estimate(opened.variant(1))
+    monkeypatch.setattr("irscope.estimating.estimate.estimate", None)
+    with Workspace(capture) as opened:
+        assert opened.estimate(opened.variant(1)) == first
+        with pytest.raises(TypeError):  # another launch is not among them
+            opened.estimate(opened.variant(1), GRID.replace(str(N), "4096"))
+
+
+def test_a_variant_without_launches_needs_one(compiled: Path):
+    with Workspace(compiled) as opened:
+        with pytest.raises(UserError, match="#1 was not launched; give a launch"):
+            opened.estimate(opened.variant(1))
+        with pytest.raises(UserError, match=r"no launches were recorded; say how .* --launch"):
+            opened.pick()
+        (pick,) = opened.pick(launch=GRID)
+        assert [choice.variant.id for choice in pick.accepted] == [3, 1]
+        assert opened.estimate(opened.variant(3), GRID) == pick.accepted[0].estimate
+
+
+def test_the_table_has_estimates_only_if_asked(capture: Path):
+    with Workspace(capture) as opened:
+        assert "estimate" not in opened.table()[0]
+        (section,) = opened.sections(sort="estimate", estimate=True)
+        rows = opened.table(estimate=True)
+    assert section.entries[0].variant.id in (3, 4)
+    assert rows[0]["estimate"] > rows[2]["estimate"] > 0 and rows[0]["bound"]
+    assert rows[0]["estimate_key"] == f"n={N}, x_ptr=float32[{N}], y_ptr=float32[{N}]"
+
+
+def test_the_command_prints_code_and_json(capture: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["pick", str(capture), "--top", "1", "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert f"add_kernel  cuda:90  n={N}" in shown
+    assert "4 configs, 1 worth measuring" in shown
+    assert '    triton.Config({"BLOCK_SIZE": 1024}, num_stages=3),' in shown
+    assert "slower by estimate: 1 config" in shown and "duplicate: 2 configs" in shown
+    assert "us estimated on NVIDIA H100" in shown
+    assert main(["pick", str(capture), "--format", "json"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    assert document["kernel"] == "add_kernel"
+    assert document["launch"]["grid"] == [N // 1024, 1, 1]
+    assert document["launch"]["arguments"]["n"] == N
+    first, second, *_ = document["ranking"]
+    assert first["config"] == {"BLOCK_SIZE": 1024, "num_stages": 3} and first["rejected"] is None
+    assert 0 < first["estimate_us"] < second["estimate_us"]
+    assert first["measured_us"] == 5 and first["terms"][0]["name"] == first["bound"]
+
+
+def test_errors_of_the_command_are_one_line(compiled: Path, capsys: pytest.CaptureFixture[str]):
+    for words, message in [
+        ([], "no launches were recorded"),
+        (["--launch", "n=1"], "there is no grid"),
+        (["--launch", GRID, "--top", "0"], "--top 0: write a number of configs"),
+        (["--launch", GRID, "--kernel", "none"], "none"),
+    ]:
+        assert main(["pick", str(compiled), *words]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
