@@ -295,7 +295,7 @@ class WarmBuild:
             made = manifest.versions
             self.problems.append(
                 f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "
-                f"{made.get('python', '?')}) compiled the kernels, and here is another build: {local.version} "
+                f"{made.get('python', '?')}) compiled the kernels, here is another build: {local.version} "
                 f"(Python {local.python}); build where production's is installed"
             )
         return not others
