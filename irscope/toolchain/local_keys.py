@@ -15,6 +15,8 @@ from pathlib import Path
 
 from irscope.backends import parse_target
 
+_REMEMBER = "--remember"
+
 
 @dataclass(frozen=True, slots=True)
 class LocalKeys:
@@ -43,20 +45,22 @@ class LocalKeys:
 
 
 def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
-    """The keys of this machine for these targets. Raises OSError if Triton cannot be used."""
+    """The keys of this machine for these targets. Raises OSError if Triton cannot be used.
+
+    With a cache folder, Triton's key of itself is kept there, which workers read.
+    """
     from irscope.toolchain.child_process import python_command
 
+    words = python_command(__name__, *([_REMEMBER] if cache else []), *targets)
     variables = dict(os.environ) | ({"TRITON_CACHE_DIR": str(cache)} if cache else {})
-    done = subprocess.run(
-        python_command(__name__, *targets), capture_output=True, text=True, check=False, env=variables
-    )
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         raise OSError((done.stderr.strip().splitlines() or ["the process ended"])[-1])
     given = json.loads(done.stdout.splitlines()[-1])
     return LocalKeys(**{**given, "library_dirs": tuple(given["library_dirs"])})
 
 
-def main(*targets: str) -> int:
+def main(*words: str) -> int:
     """Prints the keys of this machine as JSON."""
     import triton
     from triton import knobs
@@ -66,8 +70,11 @@ def main(*targets: str) -> int:
     from triton.runtime.build import platform_key
 
     from irscope.toolchain.stub_driver import gpu_target
-    from irscope.toolchain.triton_cache import digest
+    from irscope.toolchain.triton_cache import digest, remember_triton_key
 
+    targets = [word for word in words if word != _REMEMBER]
+    if len(targets) < len(words):
+        remember_triton_key()
     backends, options = {}, {}
     for name in targets:
         backend = make_backend(gpu_target(parse_target(name)))

@@ -19,7 +19,8 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,6 +98,9 @@ class WarmBuild:
         self._stack.enter_context(cache_folder.locked(self.folder))
         self.old = read_manifest(self.folder) or Manifest()
         relocate(self.folder)
+        thread = self._stack.enter_context(ThreadPoolExecutor(1))
+        # While the first program starts: its workers read what this leaves in the folder.
+        self._local = thread.submit(self._local_keys, [str(self.options.target or DEFAULT_TARGET)])
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -264,7 +268,9 @@ class WarmBuild:
     def _with_stubs(self, manifest: Manifest) -> Manifest:
         """The manifest with the stubs, which are built; without them if Triton here is another."""
         try:
-            local = local_keys(manifest.targets, self.folder)
+            local = self._local.result()
+            if not set(manifest.targets) <= set(local.backends):
+                local = self._local_keys(manifest.targets)
         except OSError as error:
             self.problems.append(f"no driver module: Triton cannot be used here ({error})")
             return manifest
@@ -288,6 +294,9 @@ class WarmBuild:
         self.problems += [f"{stub.name} was not built: {stub.problem}" for stub in built if stub.problem]
         return replace(described, stubs=tuple(_warm_stub(stub) for stub in built if not stub.problem))
 
+    def _local_keys(self, targets: Sequence[str]) -> LocalKeys:
+        return local_keys(targets, self.folder)
+
     def _fits(self, local: LocalKeys, manifest: Manifest) -> bool:
         """Whether the kernels were compiled by the Triton that is installed here."""
         others = {entry.components.get("triton", local.triton) for entry in manifest.entries} - {local.triton}
@@ -295,7 +304,7 @@ class WarmBuild:
             made = manifest.versions
             self.problems.append(
                 f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "
-                f"{made.get('python', '?')}) compiled the kernels, and here is another build: {local.version} "
+                f"{made.get('python', '?')}) compiled the kernels, here is another build: {local.version} "
                 f"(Python {local.python}); build where production's is installed"
             )
         return not others

@@ -23,6 +23,8 @@ from irscope.model import UserError
 _MOST_NAME = 150
 # What irscope and Triton leave in entries in addition: the first, logs of ptxas; the second, after a kill.
 _SIDECAR, _TEMPORARY = "irscope.json", "tmp."
+# The entry with Triton's key of itself, for the next build.
+_TRITON_KEY = "triton_key.json"
 _HASH_DIGITS = 64
 
 
@@ -94,18 +96,19 @@ def remove(folder: Path, names: Collection[str]) -> None:
 
 
 def clean(folder: Path, known: Collection[str]) -> None:
-    """Removes the remains of killed processes, irscope's own files in entries, and entries without a file.
+    """Removes the remains of killed processes, irscope's own files in entries, and incomplete entries.
 
     An entry that is not in `known` stays if it is whole: another program may have filled the cache before.
     """
     for entry in list(folder.iterdir()):
-        if entry.name.startswith(_TEMPORARY) or (entry.is_dir() and (entry / "triton_key.json").exists()):
+        if entry.name.startswith(_TEMPORARY):
             _discard(entry)
         elif entry.is_dir():
             for file in list(entry.iterdir()):
                 if file.name == _SIDECAR or file.name.startswith(_TEMPORARY):
                     _discard(file)
-            if entry.name not in known and not any(entry.glob("__grp__*")) and not any(entry.glob("*.so")):
+            whole = any(any(entry.glob(pattern)) for pattern in ("__grp__*", "*.so", _TRITON_KEY))
+            if entry.name not in known and not whole:
                 _discard(entry)
 
 

@@ -1,7 +1,9 @@
 """Runs a program as a machine with a GPU does, on a fake libcuda: `python production.py PROGRAM.py ARGS...`.
 
-Uses nothing of irscope: Triton's own JIT, cache, driver and launcher run. CPU tensors take the place of CUDA
-ones, and benchmarks launch once. Set up the environment with `tests.fake_gpu.production_environment`.
+Triton's own JIT, cache, driver and launcher run. CPU tensors take the place of CUDA ones, and benchmarks
+launch once. Nothing of irscope is used, unless FAKE_CUDA_TENSORS is "irscope": then CPU tensors say that they
+are on a GPU, as under `irscope run`, which libraries ask. Set up the environment with
+`tests.fake_gpu.production_environment`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 import runpy
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
@@ -50,10 +53,8 @@ def _call_once(call: Callable[[], Any], quantiles: Any = (0.5,), **_: Any) -> li
 _call_once.calls = 0  # type: ignore[attr-defined]
 
 
-def main(program: str) -> None:
-    """Runs the program."""
-    from triton.backends.nvidia.driver import CudaDriver
-
+def _plain_tensors() -> AbstractContextManager[Any]:
+    """CPU tensors in place of CUDA ones, and the functions of torch.cuda that Triton calls."""
     cuda = {
         "is_available": lambda: True,
         "current_device": lambda: 0,
@@ -65,13 +66,29 @@ def main(program: str) -> None:
     torch.cuda.capability = divmod(int(os.environ.get("FAKE_CUDA_CAPABILITY", "90")), 10)  # type: ignore[attr-defined]
     for name, function in cuda.items():
         setattr(torch.cuda, name, function)
+    return _CpuForCuda()
+
+
+def _tensors() -> AbstractContextManager[Any]:
+    if os.environ.get("FAKE_CUDA_TENSORS") != "irscope":
+        return _plain_tensors()
+    from irscope.backends import parse_target
+    from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+
+    return fake_cuda(parse_target(f"cuda:{os.environ.get('FAKE_CUDA_CAPABILITY', '90')}"))
+
+
+def main(program: str) -> None:
+    """Runs the program."""
+    from triton.backends.nvidia.driver import CudaDriver
+
     # Triton gets the stream here.
     torch._C._cuda_getCurrentRawStream = lambda *_: 0  # type: ignore[attr-defined]
     torch._C._cuda_getDevice = lambda: 0  # type: ignore[attr-defined]
     CudaDriver.get_benchmarker = lambda _: _call_once  # type: ignore[method-assign]
     CudaDriver.get_empty_cache_for_benchmark = lambda _: torch.empty(1)  # type: ignore[method-assign]
     sys.argv = sys.argv[1:]
-    with _CpuForCuda():
+    with _tensors():
         runpy.run_path(program, run_name="__main__")
 
 
