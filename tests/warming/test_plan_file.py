@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.launch_correlations import LaunchCase
 from irscope.analysis.vary import parse_vary
 from irscope.backends import parse_target
 from irscope.model import Dtype, UserError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.launch_variations import Follower, LaunchCase, followers, moves, varied
+from irscope.analysis.launch_correlations import Follower, LaunchCase, followers, following_constants
+from irscope.analysis.launch_variations import moves, varied
 from irscope.analysis.vary import axes_of, parse_vary
 from irscope.model import UserError
 
@@ -158,3 +159,20 @@ def test_a_value_that_is_none_is_named():
     recorded = [case(n="128")]
     with pytest.raises(UserError, match="n=hello is neither a number, a range nor a pointer"):
         varied(recorded, moves(parse_vary("k:n=hello"), recorded), None)
+
+
+@pytest.mark.parametrize(
+    ("launches", "expected"),
+    [
+        ([("781", 1024)], (("BLOCK", ("1024",)),)),
+        ([("1024", 1024), ("4000", 4096), ("3000", 4096)], (("BLOCK", ("1024", "4096")),)),
+        ([("781", 64)], ()),
+        ([("1024", 64), ("1024", 128)], ()),
+        ([("1024", 64), ("4096", 64)], ()),
+    ],
+)
+def test_constants_that_the_program_computes_from_an_argument_are_named(
+    launches: list[tuple[str, int]], expected: tuple[tuple[str, tuple[str, ...]], ...]
+):
+    recorded = [LaunchCase((("n", n),), (("BLOCK", block), ("num_warps", int(n)))) for n, block in launches]
+    assert following_constants("n", recorded) == expected
