@@ -54,17 +54,20 @@ class Fragmentation:
 
 def fragmentations(kernel: str, compilations: Sequence[Compilation]) -> tuple[Fragmentation, ...]:
     """Each argument that costs compilations, most first; then all of them together, if that saves more."""
-    names = dict.fromkeys(
-        argument.name for one in compilations for argument in one.specialization if _is_integer(argument)
-    )
     types = _types(compilations)
-    names = dict.fromkeys(name for name in names if name in types)
+    values: dict[str, set[Argument]] = {}
+    for argument in (argument for one in compilations for argument in one.specialization):
+        if argument.name in types and _is_integer(argument):
+            values.setdefault(argument.name, set()).add(argument)
+    names = tuple(name for name, of in values.items() if len(of) > 1)
     single = [_without(kernel, (name,), compilations, types) for name in names]
     single = sorted((each for each in single if each.saved), key=lambda each: -each.saved)
-    together = tuple(each.arguments[0] for each in single)
-    if len(together) > 1:
-        whole = _without(kernel, tuple(name for name in names if name in together), compilations, types)
-        if whole.saved > single[0].saved:
+    if len(names) > 1:
+        whole = _without(kernel, names, compilations, types)
+        for name in names:
+            rest = _without(kernel, tuple(n for n in whole.arguments if n != name), compilations, types)
+            whole = rest if rest.saved == whole.saved else whole
+        if whole.saved > max((each.saved for each in single), default=0):
             return (*single, whole)
     return tuple(single)
 

@@ -11,44 +11,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from irscope.analysis.compilations import is_autotuned
+from irscope.analysis.launch_correlations import Follower, LaunchCase, followers
 from irscope.analysis.vary import ALIGNED, SAME, UNALIGNED, Axis
-from irscope.model import Argument, UserError, Value, Variant, parse_argument
-from irscope.model.object_values import Expression
+from irscope.model import Argument, UserError, Variant, parse_argument
 
 _INTEGER = re.compile(r"-?\d{1,20}")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[([\d, ]+)\]")
 _INT32, _INT64 = 1 << 31, 1 << 63
 # Launches of one kernel that are compiled for at most: a product of ranges is easily larger.
 MOST_LAUNCHES = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCase:
-    """The arguments of a launch.
-
-    `arguments` are run-time arguments as text (see `model.Launch`; a pointer may also be its type, "*fp16"),
-    `constants` constexprs and options. The tensors in `unaligned` are at addresses not divisible by 16.
-    `choices` are the arguments that an axis changed, with their values; empty for a recorded launch.
-    """
-
-    arguments: tuple[tuple[str, str], ...]
-    constants: tuple[tuple[str, Value | Expression], ...] = ()
-    unaligned: frozenset[str] = frozenset()
-    choices: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
-
-    name: str
-    ratio: int
-    values: int
 
 
 def recorded_cases(variants: Iterable[Variant]) -> tuple[LaunchCase, ...]:
@@ -112,49 +88,6 @@ def _invented(argument: Argument) -> str:
     if argument.type[0] in "iu":
         return "4096" if divisible else "4097"
     return "0.5"
-
-
-def followers(
-    name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
-) -> tuple[Follower, ...]:
-    """The arguments that are equal to or a fixed multiple of `name` in all recorded launches.
-
-    If it had only one value, a multiple must be called a stride and must not be the value of another
-    argument, because many a number is a multiple of a small one.
-    """
-    rows = [dict(case.arguments) for case in cases]
-    rows = [row for row in rows if _INTEGER.fullmatch(row.get(name, ""))]
-    names = dict.fromkeys(other for row in rows for other in row if other != name and other not in fixed)
-    found = {other: each for other in names if (each := _follower(name, other, rows)) is not None}
-    sure = {other for other, each in found.items() if each.ratio == 1 or each.values > 1}
-    sizes = {
-        value
-        for row in rows
-        for other, value in row.items()
-        if other != name and other not in sure and not _is_stride(other)
-    }
-    return tuple(
-        each
-        for other, each in found.items()
-        if other in sure or (_is_stride(other) and not any(row.get(other) in sizes for row in rows))
-    )
-
-
-def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follower | None:
-    if not all(_INTEGER.fullmatch(row.get(other, "")) for row in rows):
-        return None
-    pairs = {(int(row[name]), int(row[other])) for row in rows}
-    largest, of_largest = max(pairs, default=(0, 0))
-    if largest < 2 or of_largest < largest or of_largest % largest:
-        return None
-    ratio = of_largest // largest
-    if any(own != ratio * value for value, own in pairs):
-        return None
-    return Follower(other, ratio, len(pairs))
-
-
-def _is_stride(name: str) -> bool:
-    return "stride" in name.lower()
 
 
 @dataclass(frozen=True, slots=True)

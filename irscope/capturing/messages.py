@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.launch_correlations import LaunchCase
 from irscope.analysis.vary import Axis
 from irscope.model import (
     Argument,

@@ -54,7 +54,6 @@ class PinnedTuning:
     pins: Sequence[Pin]
     only_pinned: bool = False
     files: dict[str, AutotuneFile] = field(default_factory=dict)
-    used: set[tuple[str, str, str]] = field(default_factory=set)
     unpinned: dict[tuple[str, str], int] = field(default_factory=dict)
     problems: dict[str, None] = field(default_factory=dict)
 
@@ -104,23 +103,21 @@ class PinnedTuning:
         if winner is None:
             self._problem(f"{where}: no config is {pin.config} any more, so all {len(configs)} are compiled")
             return None
-        self.used.add(pin.name)
         if pin.source not in ("", source_digest(source_function(function).text)):
             self._problem(f"{where}: the kernel has changed since this was measured")
         if pin.tuning.configs not in (0, len(configs)):
             now, then = pluralize(len(configs), "config"), pin.tuning.configs
             self._problem(f"{where}: pruning leaves {now} here and left {then} when it was measured")
-        file = self._file(tuner, pin, configs, winner)
-        if file is not None:
-            self.files[f"{file.folder}/{file.name}"] = file
-        return winner
-
-    def _file(self, tuner: Any, pin: Pin, configs: Sequence[Any], winner: Any) -> AutotuneFile | None:
         try:
-            return autotune_file(tuner, pin.tuning.key, configs, winner, pin.milliseconds or 0.0)
+            file = autotune_file(tuner, pin.tuning.key, configs, winner, pin.milliseconds or 0.0)
         except UncachedError as error:
-            self._problem(f"{pin.kernel}: Triton does not keep its autotune results: {error}")
-        return None
+            self._problem(
+                f"{name}: Triton keeps no autotune results of it ({error}): "
+                f"all {pluralize(len(configs), 'config')} are compiled, and production measures them"
+            )
+            return None
+        self.files[f"{file.folder}/{file.name}"] = file
+        return winner
 
     def _problem(self, line: str) -> None:
         self.problems.setdefault(line)

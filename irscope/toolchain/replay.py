@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.launch_correlations import LaunchCase
 from irscope.model import UserError
 from irscope.model.errors import error_line
 from irscope.toolchain.constants import Constants

@@ -9,11 +9,12 @@ config = "BLOCK=64,num_warps=8,num_stages=3"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Config, Tuning, UserError, parse_value
+from irscope.model import Config, Tuning, UserError, format_value, parse_value
 from irscope.model.text import split_entries
 from irscope.model.tuning_pin import Pin
 from irscope.warming.toml_text import key_value, read_toml, text_value
@@ -23,6 +24,7 @@ _HEADER = """\
 # The configs that Triton's autotuner chose, for irscope warm --pins. To choose another one, edit `config`.
 # `key` is Triton's tuning key; [pin.ms] are the medians of all measured configs in milliseconds.
 """
+_WORD = re.compile(r"\w[\w.+-]*")
 _TEXTS = ("kernel", "key", "target", "config", "source", "device", "driver", "triton", "torch", "date")
 _NEEDED = ("kernel", "key", "target", "config")
 
@@ -39,7 +41,7 @@ def _lines(pin: Pin) -> Iterator[str]:
         "kernel": pin.kernel,
         "target": pin.target,
         "key": tuning.key,
-        "config": str(pin.config),
+        "config": _config_text(pin.config),
         "source": pin.source,
         "device": tuning.device,
         "driver": tuning.driver,
@@ -53,7 +55,7 @@ def _lines(pin: Pin) -> Iterator[str]:
         yield f"configs = {tuning.configs}"
     if pin.timings:
         yield "[pin.ms]"
-        yield from (f"{key_value(str(config))} = {ms!r}" for config, ms in pin.timings)
+        yield from (f"{key_value(_config_text(config))} = {ms!r}" for config, ms in pin.timings)
 
 
 def read_pins(path: Path) -> tuple[Pin, ...]:
@@ -89,6 +91,14 @@ def _pin(where: str, table: Mapping[str, Any]) -> Pin:
         texts["kernel"], texts["source"], texts["target"], _config(where, texts["config"]), tuning, timings,
         texts["triton"], texts["torch"],
     )  # fmt: skip
+
+
+def _config_text(config: Config) -> str:
+    """The config as `_config` reads it: strings that are not plain words in quotes."""
+    return ",".join(
+        f"{name}={repr(v) if isinstance(v, str) and not _WORD.fullmatch(v) else format_value(v)}"
+        for name, v in config.values
+    )
 
 
 def _config(where: str, text: str) -> Config:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from irscope.analysis.launch_variations import LaunchCase
+from irscope.analysis.launch_correlations import LaunchCase
 from irscope.analysis.vary import parse_vary
 from irscope.backends import parse_target
 from irscope.model import UserError, format_value, parse_argument

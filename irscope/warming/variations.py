@@ -19,7 +19,8 @@ from irscope.analysis.fragmentation import (
     same_code,
     specialization_text,
 )
-from irscope.analysis.launch_variations import LaunchCase, recorded_cases
+from irscope.analysis.launch_correlations import LaunchCase
+from irscope.analysis.launch_variations import recorded_cases
 from irscope.analysis.vary import Axis, axes_of, parse_vary
 from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, compile_plan

@@ -61,3 +61,12 @@ def test_a_failed_compilation_is_recorded_and_raised(variants: list[Variant]):
     (failed,) = [variant for variant in variants if variant.failure]
     assert failed.kernel.name == "fails"
     assert failed.failure.summary == "too small"
+
+
+def test_choices_have_the_run_of_the_autotuner(variants: list[Variant]):
+    runs = [one.tuning for one in variants[2].benchmarks]
+    assert [(run.key, run.configs) for run in runs if run] == [
+        ("(4096, 'torch.float32')", 4), ("(2048, 'torch.float32')", 4),
+    ]  # fmt: skip
+    assert all(run is not None and run.date.startswith("20") and run.device for run in runs)
+    assert [one.tuning for one in variants[0].benchmarks] == [None, None]

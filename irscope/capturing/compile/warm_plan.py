@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from irscope.analysis.launch_variations import LaunchCase, Move, followers, move_text, moves, varied
+from irscope.analysis.launch_correlations import LaunchCase, constants_text, followers, following_constants
+from irscope.analysis.launch_variations import Move, move_text, moves, varied
 from irscope.analysis.vary import Axis
 from irscope.capturing.compile import plan as planning
 from irscope.capturing.messages import Plan, WarmPlan, WarmRequest
@@ -80,6 +81,11 @@ def request_name(kernel: Launchable) -> str:
 def _notes(planner: _Planner, moved: Sequence[Move], cases: Sequence[LaunchCase]) -> Iterator[str]:
     name = request_name(planner.kernel)
     yield from (f"{name}: {move_text(move, cases)}" for move in moved)
+    varied_too = {move.axis.name for move in moved}
+    for move in moved:
+        for constant, values in following_constants(move.axis.name, cases):
+            if constant not in varied_too:
+                yield f"{name}: {constants_text(move.axis.name, constant, values)}"
     problems = list(planner.problems)
     yield from problems[:_MOST_PROBLEMS]
     if len(problems) > _MOST_PROBLEMS:
