@@ -5,7 +5,7 @@ folders. Three phases; programs run next to each other in the first two, where n
 
 1. own    each program on the GPU under `irscope run`, with a cache of its own that it fills: the machine's
           own full cache, and a capture with the choices of its autotuners
-2. warm   with the GPU hidden, `irscope warm PROGRAM --pins CAPTURE`: what a build machine does
+2. warm   with the GPU hidden, `irscope warm PROGRAM --pins PINS`: what a build machine does
 3. timed  each program in new processes, alternating between the two caches (measure.py)
 
 Asked of the first request with the warm folder: 0 compilations, runs of ptxas and the C compiler, and
@@ -114,12 +114,22 @@ def build_folder(program: Program, limit: float, target: str, pins: bool) -> Non
     """Builds the warm folder without a GPU."""
     command = [sys.executable, "-m", "irscope", "warm", str(program.script)]
     command += ["--target", target, "-o", str(program.folder("warm")), "-j", "2"]
-    if pins and program.capture.exists():
-        command += ["--pins", str(program.capture)]
+    if pins and program.capture.exists() and (file := pin_file(program)) is not None:
+        command += ["--pins", str(file)]
     environment = program.environment("warm", CUDA_VISIBLE_DEVICES="")
     program.run("warm", command, environment, limit)
     if not pins:
         copy_results(program)
+
+
+def pin_file(program: Program) -> Path | None:
+    """The choices of the autotuners as a pin file; None if the program has none."""
+    file = program.capture.with_suffix(".toml")
+    command = [sys.executable, "-m", "irscope", "warm", "--write-pins", str(file), str(program.capture)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode and "no autotuned choice" not in done.stderr:
+        program.lines.append(f"pins: {done.stderr.strip().splitlines()[-1]}")
+    return file if file.exists() else None
 
 
 def copy_results(program: Program) -> None:

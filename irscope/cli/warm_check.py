@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.model import UserError
 from irscope.model.text import pluralize
+
+if TYPE_CHECKING:
+    from irscope.warming.checking import Check
 
 
 def check_programs(programs: Sequence[str], folder: Path | None) -> int:
@@ -23,19 +27,26 @@ def check_programs(programs: Sequence[str], folder: Path | None) -> int:
 
 def _check_program(text: str, folder: Path | None) -> int:
     from irscope.warming.checking import check_program, command_of
-    from irscope.warming.cold_start import cold_sentence
 
     check = check_program(command_of(text), folder)
     if not check.processes:
         raise UserError(f"{text}: exit code {check.code}, and none of its processes imported Triton")
-    where = folder or "Triton's cache"
-    found = f"{pluralize(check.hits, 'kernel')} from {where}"
-    if check.cold:
-        found = f"not warm: {cold_sentence(check.cold)}; {found}"
-    else:
-        found = f"warm: {found}, nothing was compiled, benchmarked or built"
-    for line in (found, *(f"  {each}" for each in check.cold)):
+    for line in _lines(check, folder):
         print(f"irscope: {line}", file=sys.stderr)
     if check.code:
         print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
     return check.code or int(bool(check.cold))
+
+
+def _lines(check: Check, folder: Path | None) -> Iterator[str]:
+    """The verdict, then the cold starts."""
+    from irscope.warming.cold_start import cold_sentence
+
+    found = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
+    if check.cold:
+        yield f"not warm: {cold_sentence(check.cold)}; {found}"
+    elif check.code:
+        yield f"nothing cold until the program failed: {found}"
+    else:
+        yield f"warm: {found}, nothing was compiled, benchmarked or built"
+    yield from (f"  {each}" for each in check.cold)

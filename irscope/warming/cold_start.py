@@ -45,7 +45,8 @@ class ColdStart:
         did = _DID[self.kind].format(
             configs=pluralize(self.count, "config"), times=pluralize(self.count, "time")
         )
-        seconds = f" in {self.seconds:.2f} s" if self.seconds else ""
+        timed = self.kind in ("compilation", "benchmark", "build")
+        seconds = f" in {self.seconds:.2f} s" if timed else ""
         arguments = f" ({self.arguments})" if self.arguments else ""
         rest = "; ".join(filter(None, (self.missing, self.nearest and f"nearest: {self.nearest}")))
         return one_line(f"{self.kernel} {did}{seconds}{arguments}{rest and ': ' + rest}")

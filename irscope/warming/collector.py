@@ -47,7 +47,7 @@ class Collector:
         if isinstance(event, Benchmarked):
             self._add_benchmark(event)
         elif isinstance(event, Built):
-            self._add(ColdStart("build", event.name, event.seconds))
+            self._add(ColdStart("build", event.name, event.seconds, missing=self._why_built(event.name)))
         elif not event.hit:
             self._add(self._compilation(event))
 
@@ -109,6 +109,13 @@ class Collector:
         entry = nearest_entry(variant, manifest)
         missing = missing_text(variant, entry, manifest)
         return replace(cold, missing=missing, nearest="" if entry is None else entry_text(entry))
+
+    def _why_built(self, name: str) -> str:
+        """Why Triton found no shared object; its keys have library folders and the Python version."""
+        stubs = [stub for stub in self._manifest.stubs if stub.name == name] if self._manifest else []
+        if not stubs:
+            return f"{self.folder} has none"
+        return "the folder has it for other libraries, another Python or Triton: see irscope warm --verify"
 
     @functools.cached_property
     def _manifest(self) -> Manifest | None:

@@ -212,6 +212,14 @@ def test_the_error_of_the_block_itself_is_kept(warm: Path) -> None:
         raise KeyError
 
 
+def test_a_built_stub_is_explained(warm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton.runtime.build, "_build", lambda *_: "cuda_utils.so")
+    with irscope.expect_warm(warm, on_cold=lambda _: None) as block:
+        assert triton.runtime.build._build("cuda_utils", "main.c") == "cuda_utils.so"
+    assert str(block.cold[0]).startswith("cuda_utils was built with the C compiler in 0.00 s")
+    assert block.cold[0].missing == f"{warm} has none"
+
+
 def test_wrong_use_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(irscope.UserError, match="no such folder"), irscope.expect_warm(tmp_path / "no"):
         pass
