@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irscope.backends.instructions import InstructionKind
 from irscope.backends.ptx_instructions import PTX
@@ -22,9 +23,11 @@ from irscope.estimating.instruction_classes import class_of
 from irscope.estimating.interpreter import Interpreter, Run
 from irscope.estimating.lanes import Array
 from irscope.estimating.launch_arguments import LaunchArguments, launch_arguments
+from irscope.estimating.memory_traffic import Accessed, TensorTraffic, memory_traffic
+from irscope.estimating.program_starts import ProgramStarts
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import LINES, SECTORS, THREADS, WARPS
-from irscope.estimating.sampled_programs import sampled_programs
+from irscope.estimating.sampled_programs import neighbors, sampled_programs
 from irscope.estimating.steps import Space, Steps, constant, steps_of
 from irscope.estimating.wavefronts import WARP
 from irscope.languages.document import Document, Location
@@ -32,6 +35,7 @@ from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
 
 _SECONDS = 2.0
+_DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 _MOST_PREPARED = 32
 
 
@@ -127,6 +131,7 @@ class LaunchCounts:
     loops: tuple[LoopCount, ...] = ()
     accesses: tuple[AccessCount, ...] = ()
     copies: tuple[TensorCopyCount, ...] = ()
+    traffic: tuple[TensorTraffic, ...] = ()
     blocks: tuple[float, ...] = ()
     instructions_of: tuple[float, ...] = ()
     sampled: tuple[tuple[int, int, int], ...] = ()
@@ -198,7 +203,8 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
     """
     prepared = _prepare(ptx)
     program = prepared.program
-    grid = (*launch.grid, 1, 1, 1)[:3]
+    x, y, z = (*launch.grid, 1, 1, 1)[:3]
+    grid = x, y, z
     count = prod(grid)
     threads = program.threads or WARP * _number_of_warps(variant)
     warps = -(-threads // WARP)
@@ -208,10 +214,41 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
     arguments = launch_arguments(variant, launch, program.parameters)
     most = max(4, min(programs, 8192 // (warps * WARP)))
     sampled = sampled_programs(grid, most)
-    values = _values(prepared.steps, program, arguments, grid, sampled, warps * WARP)
-    interpreter = Interpreter(program, prepared.steps, values, len(sampled), warps * WARP, _SECONDS)
+    block = warps * WARP
+    values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
+    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block, _SECONDS)
     interpreter.execute()
-    return _counts(prepared, interpreter, arguments, count, warps, sampled)
+    counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
+    return replace(counts, traffic=_traffic(prepared, interpreter, arguments, grid, sampled[0], block))
+
+
+def _traffic(
+    prepared: _Prepared,
+    interpreter: Interpreter,
+    arguments: LaunchArguments,
+    grid: tuple[int, int, int],
+    program: tuple[int, int, int],
+    block: int,
+) -> tuple[TensorTraffic, ...]:
+    """The memory traffic of the first sampled program, and what it shares with others."""
+    here = program[0] + grid[0] * (program[1] + grid[1] * program[2])
+    linear = neighbors(here, prod(grid))
+    ids = [(at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in linear.tolist()]
+    values = _values(prepared.steps, prepared.program, arguments, grid, ids, 1, block)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), _SECONDS)
+    starts.execute()
+    run, accessed = interpreter.run, []
+    for at, access in enumerate(prepared.steps.accesses):
+        sectors = run.accesses[at, SECTORS]
+        accessed.append(_accessed(_DIRECTIONS[access.name], sectors))
+    for at, copy in enumerate(prepared.steps.copies):
+        direction, copies = "write" if copy.stores else "read", run.copies[at]
+        accessed.append(_accessed(direction, copies))
+    return memory_traffic(interpreter.touches, accessed, arguments, starts.starts, linear, here, grid)
+
+
+def _accessed(direction: str, sectors: NDArray[np.int64]) -> Accessed:
+    return Accessed(direction, float(sectors.mean()), float(sectors[0]), float(sectors.max()))
 
 
 def _number_of_warps(variant: Variant) -> int:
@@ -236,15 +273,16 @@ def _values(
     grid: Sequence[int],
     sampled: Sequence[tuple[int, int, int]],
     threads: int,
+    block: int,
 ) -> dict[int, Array]:
-    """The first values of special registers, parameters and variables."""
+    """The first values of special registers, parameters and variables, in the first threads of a block."""
     ids = np.array(sampled, np.int32)
     lane = np.arange(threads, dtype=np.int32)[None, :]
     special: dict[str, Array] = {
         "%tid.x": lane,
         "%laneid": lane % WARP,
         "%warpid": lane // WARP,
-        "%ntid.x": constant(threads, "b32"),
+        "%ntid.x": constant(block, "b32"),
         "%clock": constant(0, "b32"),
     }
     for at, axis in enumerate("xyz"):
@@ -302,7 +340,7 @@ def _counts(
         kinds=kinds,
         loops=_loops(prepared, run),
         accesses=_accesses(prepared, interpreter, arguments),
-        copies=_copies(prepared, run, arguments),
+        copies=_copies(prepared, run),
         blocks=tuple(map(float, blocks)),
         instructions_of=tuple(map(float, totals)),
         sampled=tuple(sampled),
@@ -344,13 +382,12 @@ def _accesses(
     return tuple(found)
 
 
-def _copies(prepared: _Prepared, run: Run, arguments: LaunchArguments) -> tuple[TensorCopyCount, ...]:
+def _copies(prepared: _Prepared, run: Run) -> tuple[TensorCopyCount, ...]:
     operations = prepared.program.document.operations
-    tensors = {number: arguments.tensors.get(tensor) for number, tensor, _ in run.copied}
     means = run.copies.mean(axis=1)
     found = []
     for at, copy in enumerate(prepared.steps.copies):
-        operation, tensor = operations[copy.index], tensors.get(at)
+        operation, tensor = operations[copy.index], run.copied.get(at)
         found.append(
             TensorCopyCount(
                 line=operation.line,

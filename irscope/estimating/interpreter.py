@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.lanes import Array, Value, storage
-from irscope.estimating.launch_arguments import SPACING_BITS
+from irscope.estimating.launch_arguments import LaunchArguments, Tensor
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import METRICS, Requests, Touch
 from irscope.estimating.steady_loops import SteadyLoops
-from irscope.estimating.steps import Exit, Kind, Step, Steps
+from irscope.estimating.steps import Access, Exit, Kind, Step, Steps
+from irscope.estimating.tensor_copies import block_offsets, tensor_address, tensor_of
 from irscope.estimating.warp_operations import warp_operation
 from irscope.estimating.wavefronts import WARP
 from irscope.languages.control_flow import NONE
@@ -36,14 +37,14 @@ class Run:
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access
     (accesses x metrics x programs); `copies` the blocks that each tensor copy copied (copies x programs).
-    `assumptions` says which conditions were not known.
+    `copied` are the tensors of tensor copies. `assumptions` says which conditions were not known.
     """
 
     entries: NDArray[np.int64]
     blocks: NDArray[np.int64]
     accesses: NDArray[np.int64]
     copies: NDArray[np.int64]
-    copied: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+    copied: dict[int, Tensor] = field(default_factory=dict)
     assumptions: dict[int, str] = field(default_factory=dict)
     stopped: str = ""
 
@@ -56,16 +57,18 @@ class Interpreter:
         program: PtxProgram,
         steps: Steps,
         values: Mapping[int, Array],
+        arguments: LaunchArguments,
         programs: int,
         threads: int,
         seconds: float,
     ) -> None:
         self.program, self.steps = program, steps
-        self.programs, self.threads = programs, threads
+        self.programs, self.threads, self.arguments = programs, threads, arguments
         self.warps = threads // WARP
         self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
         for number, value in {**steps.constants, **values}.items():
             self.registers[number] = value
+        self._number = {id(access): at for at, access in enumerate(steps.accesses)}
         self._copy_number = {id(copy): at for at, copy in enumerate(steps.copies)}
         loops = len(program.tree.loops)
         counts = loops + len(steps.blocks) + len(steps.accesses) * METRICS + len(steps.copies)
@@ -105,7 +108,7 @@ class Interpreter:
                 if executed > _MOST_BLOCKS or perf_counter() > self._deadline:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
-                self._loops.arrive(block, mask, self)
+                self._arrive(block, mask)
                 self._block(block, mask, partial)
                 for following, own in self._leave(block, mask):
                     loop = self._loops.enter(block, following)
@@ -113,6 +116,13 @@ class Interpreter:
                         self.run.entries[loop] += self._warps(own)
                     pending[following] = pending[following] | own if following in pending else own
         return self.run
+
+    def _arrive(self, block: int, mask: Mask) -> None:
+        self._loops.arrive(block, mask, self)
+
+    def _count(self, access: Access, active: Mask | None) -> str:
+        """Counts an access by the active threads (None: all); returns what had to be assumed, or ""."""
+        return self._requests.count(access, active)
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
         """The warps of each program with an active thread."""
@@ -156,7 +166,7 @@ class Interpreter:
                 active = guarded & (self.all if active is None else active)
                 partial = guarded if partial is None else guarded & partial
         if step.access is not None:
-            note = self._requests.count(step.access, active)
+            note = self._count(step.access, active)
             if note:
                 self.run.assumptions.setdefault(step.index, note)
             if not step.results:
@@ -214,18 +224,14 @@ class Interpreter:
         number = self._copy_number[id(copy)]
         executing = self.all if active is None else np.broadcast_to(active, self.all.shape)
         self.run.copies[number] += executing.sum(axis=1)
-        descriptor = self.registers[copy.descriptor] if copy.descriptor != NONE else None
-        if descriptor is None or not executing[0].any():
+        address = tensor_address(copy, self.registers, self.arguments)
+        tensor = tensor_of(copy, self.registers, self.arguments)
+        if address is None or tensor is None or not executing[0].any():
             return
+        self.run.copied[number] = tensor
         lane = int(np.argmax(executing[0]))
-        coordinates = []
-        for at in copy.coordinates:
-            value = self.registers[at]
-            if value is None:
-                return
-            coordinates.append(int(np.broadcast_to(value, self.all.shape)[0, lane]))
-        address = int(np.broadcast_to(descriptor, self.all.shape)[0, lane])
-        self.run.copied.append((number, address >> SPACING_BITS, tuple(coordinates)))
+        start = np.broadcast_to(address, (len(address), self.threads))[:1, lane : lane + 1]
+        self._requests.touch(len(self.steps.accesses) + number, start + block_offsets(tensor), None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
         """Where the threads of `mask` go after a block."""
