@@ -18,8 +18,9 @@ from irscope.estimating.lanes import Array, Value, storage
 from irscope.estimating.launch_arguments import LaunchArguments, Tensor
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import METRICS, Requests, Touch
+from irscope.estimating.shared_memory import SharedMemory
 from irscope.estimating.steady_loops import SteadyLoops
-from irscope.estimating.steps import Access, Exit, Kind, Step, Steps
+from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps
 from irscope.estimating.tensor_copies import block_offsets, tensor_address, tensor_of
 from irscope.estimating.warp_operations import warp_operation
 from irscope.estimating.wavefronts import WARP
@@ -28,6 +29,8 @@ from irscope.languages.control_flow import NONE
 Mask = NDArray[np.bool_]
 
 _MOST_BLOCKS = 20_000
+# Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
+_MIXER, _LARGEST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 11) - 1
 
 
 @dataclass
@@ -82,6 +85,7 @@ class Interpreter:
         self._deadline = perf_counter() + seconds
         self._loops = SteadyLoops(program.tree, steps.carried)
         self.all = np.ones((programs, threads), bool)
+        self._memory = SharedMemory(programs, threads) if steps.loads_shared and threads > 1 else None
         self._requests = Requests(steps, self.run.accesses, self.registers, self.all)
 
     @property
@@ -165,26 +169,29 @@ class Interpreter:
                 guarded = ~guarded if step.negated else guarded
                 active = guarded & (self.all if active is None else active)
                 partial = guarded if partial is None else guarded & partial
-        if step.access is not None:
-            note = self._count(step.access, active)
-            if note:
-                self.run.assumptions.setdefault(step.index, note)
-            if not step.results:
-                return
-            found = self._loaded(step, active)
-        elif step.kind is Kind.TENSOR_COPY:
-            self._tensor_copy(step, active)
-            return
-        else:
-            found = self._computed(step, active)
         if step.parts[:1] == ("setp",) and self._loops.tracing:
             self._loops.trace(step, self.registers, full)
-        for at, value in zip(step.results, found, strict=False):
+        for at, value in zip(step.results, self._results(step, active), strict=False):
             old = self.registers[at]
             if partial is not None and value is not None and old is not None and old.dtype == value.dtype:
                 self.registers[at] = np.where(partial, value, old)
             else:
                 self.registers[at] = value
+
+    def _results(self, step: Step, active: Mask | None) -> Sequence[Value]:
+        """Executes a step in the active threads (None: all) and returns its results."""
+        access = step.access
+        if step.kind is Kind.TENSOR_COPY:
+            self._tensor_copy(step, active)
+            return ()
+        if access is None:
+            return self._computed(step, active)
+        note = self._count(access, active)
+        if note:
+            self.run.assumptions.setdefault(step.index, note)
+        if access.data:
+            self._store(access, active)
+        return self._loaded(step, access, active) if step.results else ()
 
     def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
         sources = [self.registers[at] for at in step.sources]
@@ -196,26 +203,42 @@ class Interpreter:
             return [None] * len(step.results)
         return [found] if len(step.results) == 1 else found
 
-    def _loaded(self, step: Step, active: Mask | None) -> Sequence[Value]:
-        """The values of a load: unknown data. Equal addresses give equal numbers, others likely not.
+    def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
+        """The values of a load: those that were stored to shared memory, or unknown data.
 
-        The numbers are small, as indices are, so that addresses made from them have the shape of real ones.
+        Equal addresses give equal data, others likely not. It is a small number, as indices are, so that
+        addresses made from it have the shape of real ones.
         """
-        access = step.access
-        address = None if access is None else self.registers[access.address]
-        if access is None or address is None or not step.parts or step.parts[0] not in ("ld", "atom"):
+        address = self.registers[access.address]
+        kind = step.parts[-1] if step.parts else ""
+        if address is None or kind[:1] not in ("b", "s", "u") or step.parts[0] not in ("ld", "atom"):
             return [None] * len(step.results)
-        kind = step.parts[-1]
-        if kind[0] == "f" or kind in ("pred",):
-            return [None] * len(step.results)
-        self.run.assumptions.setdefault(step.index, "an address or a mask depends on data: taken as random")
-        each = access.width // max(1, len(step.results))
+        size = access.width // max(1, len(step.results))
         found = []
         for at in range(len(step.results)):
-            own = (address.astype(np.int64) + access.offset + at * each) // max(1, each)
-            mixed = own * np.int64(0x9E3779B97F4A7C1 | 1)
-            found.append(((mixed >> 24) & 0x7FF).astype(storage(kind)))
+            own = address.astype(np.int64) + access.offset + at * size
+            stored = self._stored(access, own, size, kind, active)
+            if stored is None:
+                self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
+                stored = (((own // max(1, size)) * _MIXER >> 24) & _LARGEST_DATA).astype(storage(kind))
+            found.append(stored)
         return found
+
+    def _stored(self, access: Access, address: Array, size: int, kind: str, active: Mask | None) -> Value:
+        if self._memory is None or access.space is not Space.SHARED or size not in (1, 2, 4, 8):
+            return None
+        return self._memory.load(address, size, storage(kind), active)
+
+    def _store(self, access: Access, active: Mask | None) -> None:
+        """Keeps what is stored to shared memory, if it is loaded to compute addresses or conditions."""
+        address = self.registers[access.address]
+        if self._memory is None or address is None or access.space is not Space.SHARED:
+            return
+        values = [self.registers[at] for at in access.data]
+        size = access.width // max(1, len(values))
+        if values and size in (1, 2, 4, 8):
+            mask = None if active is None else np.broadcast_to(active, self.all.shape)
+            self._memory.store(address.astype(np.int64) + access.offset, values, size, mask)
 
     def _tensor_copy(self, step: Step, active: Mask | None) -> None:
         copy = step.copy

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.interpreter import Interpreter
-from irscope.estimating.lanes import Array
+from irscope.estimating.lanes import Array, Value
 from irscope.estimating.launch_arguments import LaunchArguments
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.steps import Access, Exit, Space, Step, Steps
@@ -55,6 +55,12 @@ class ProgramStarts(Interpreter):
             if address is not None:
                 number = len(self.steps.accesses) + self._copy_number[id(step.copy)]
                 self._note(number, np.broadcast_to(address, (self.programs, 1)))
+
+    def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
+        """Other threads store to shared memory."""
+        if access.space is Space.SHARED:
+            return [None] * len(step.results)
+        return super()._loaded(step, access, active)
 
     def _note(self, number: int, address: Array) -> None:
         if number not in self.starts:
