@@ -28,7 +28,8 @@ from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]
 
-_MOST_BLOCKS = 20_000
+# Executions of blocks, apart from one of each.
+_MOST_BLOCKS = 4_000
 # Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
 _MIXER, _LARGEST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 11) - 1
 
@@ -109,7 +110,7 @@ class Interpreter:
                 # The registers of threads that have ended are not read again.
                 partial = mask if pending else None
                 executed += 1
-                if executed > _MOST_BLOCKS or perf_counter() > self._deadline:
+                if executed > _MOST_BLOCKS + len(self.steps.blocks) or perf_counter() > self._deadline:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
                 self._arrive(block, mask)
@@ -252,9 +253,10 @@ class Interpreter:
         if address is None or tensor is None or not executing[0].any():
             return
         self.run.copied[number] = tensor
-        lane = int(np.argmax(executing[0]))
-        start = np.broadcast_to(address, (len(address), self.threads))[:1, lane : lane + 1]
-        self._requests.touch(len(self.steps.accesses) + number, start + block_offsets(tensor), None)
+        # Each warp's elected thread copies a block of its own.
+        starts = np.broadcast_to(address, (len(address), self.threads))[:1, executing[0]]
+        blocks = (starts[:, :, None] + block_offsets(tensor)).reshape(1, -1)
+        self._requests.touch(len(self.steps.accesses) + number, blocks, None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
         """Where the threads of `mask` go after a block."""

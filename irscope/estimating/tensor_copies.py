@@ -41,4 +41,4 @@ def block_offsets(tensor: Tensor) -> NDArray[np.int64]:
     found: NDArray[np.int64] = np.arange(inner, dtype=np.int64) * SECTOR
     for length, stride in zip(reversed(tensor.block[:-1]), reversed(tensor.strides[:-1]), strict=False):
         found = (np.arange(length, dtype=np.int64)[:, None] * (stride * tensor.size) + found).ravel()
-    return found[None, :]
+    return found
