@@ -82,6 +82,13 @@ COUNTS: Mapping[str, tuple[tuple[str, ...], Callable[[LaunchCounts], float]]] = 
         ("smsp__sass_inst_executed_op_tma_st.sum",),
         lambda counts: sum(copy.copies for copy in counts.copies if copy.stores),
     ),
+    "bytes read from DRAM": (
+        ("dram__bytes_read.sum",),
+        lambda counts: (
+            sum(one.unique_bytes(counts.programs) for one in counts.traffic if one.direction == "read")
+            / counts.programs
+        ),
+    ),
     "all instructions": (("smsp__inst_executed.sum",), lambda counts: counts.total_instructions),
 }
 

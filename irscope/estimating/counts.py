@@ -9,11 +9,12 @@ their mean. What depends on data is stated as an assumption; what cannot be inte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irscope.backends.instructions import InstructionKind
 from irscope.backends.ptx_instructions import PTX
@@ -22,139 +23,25 @@ from irscope.estimating.instruction_classes import class_of
 from irscope.estimating.interpreter import Interpreter, Run
 from irscope.estimating.lanes import Array
 from irscope.estimating.launch_arguments import LaunchArguments, launch_arguments
+from irscope.estimating.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
+from irscope.estimating.memory_traffic import Accessed, TensorTraffic, memory_traffic
+from irscope.estimating.program_starts import ProgramStarts
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import LINES, SECTORS, THREADS, WARPS
-from irscope.estimating.sampled_programs import sampled_programs
-from irscope.estimating.steps import Space, Steps, constant, steps_of
+from irscope.estimating.sampled_programs import neighbors, sampled_programs
+from irscope.estimating.steps import Space, Steps
+from irscope.estimating.translate import constant, steps_of
 from irscope.estimating.wavefronts import WARP
-from irscope.languages.document import Document, Location
+from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
 
 _SECONDS = 2.0
+# Programs times threads that are interpreted, as far as there are at least four programs.
+_MOST_THREADS = 8192
+_MOST_WARPS = 64
+_DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 _MOST_PREPARED = 32
-
-
-@dataclass(frozen=True, slots=True)
-class AccessCount:
-    """One instruction that accesses memory, per program.
-
-    `line` is the index (from 0) of its line in the PTX, `location` its place in Python. `space` is "global"
-    or "shared"; `name` "load", "store", "atomic" or "copy" (cp.async, once for each side). `tensor` is the
-    argument that it accesses ("": unknown, or shared memory), `width` the bytes per thread. `warps` are the
-    warp instructions with an active thread, `threads` their active threads. `sectors` (32 bytes) and `lines`
-    (128 bytes) are those of all requests; `wavefronts` those of shared memory.
-    """
-
-    line: int
-    location: Location | None
-    space: str
-    name: str
-    opcode: str
-    tensor: str
-    width: int
-    warps: float
-    threads: float
-    sectors: float = 0.0
-    lines: float = 0.0
-    wavefronts: float = 0.0
-
-    @property
-    def bytes(self) -> float:
-        """The bytes that its threads request per program."""
-        return self.threads * self.width
-
-    @property
-    def inactive(self) -> float:
-        """The share of the threads of its warps that are masked off."""
-        return 1 - self.threads / (self.warps * WARP) if self.warps else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TensorCopyCount:
-    """One copy of the TMA unit, per program: how many blocks, and the bytes of each (0: unknown)."""
-
-    line: int
-    location: Location | None
-    opcode: str
-    tensor: str
-    stores: bool
-    copies: float
-    block_bytes: int
-
-    @property
-    def bytes(self) -> float:
-        """The bytes that it copies per program."""
-        return self.copies * self.block_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class LoopCount:
-    """One loop of the PTX, per program.
-
-    `header` is the index (from 0) of the line at which an iteration starts, `location` that of its last
-    branch. `entries` are how often a warp enters it, `iterations` the iterations per entry (of the average
-    warp), `passes` the iterations of all warps. `kinds` are the instructions of one iteration by kind,
-    without inner loops, and `instructions` how many those are. `parent` is the index of the loop around it.
-    """
-
-    header: int
-    location: Location | None
-    parent: int
-    depth: int
-    entries: float
-    iterations: float
-    passes: float
-    instructions: int
-    kinds: Mapping[InstructionKind, int]
-
-
-@dataclass(frozen=True)
-class LaunchCounts:
-    """The counts of a launch per average program; multiply by `programs` for the launch.
-
-    `programs` is the number of programs in the grid, `warps` those of a program. `instructions` are warp
-    instructions of PTX by class (see `instruction_classes`), `kinds` those that access memory, copy, or
-    multiply matrices. `blocks` are the warps that execute each basic block of the PTX. `instructions_of`
-    are the instructions of every sampled program; `sampled` their numbers in the grid. `assumptions` are
-    decisions that data would make, `unknown` what could not be interpreted: counts are then too low.
-    """
-
-    programs: int
-    warps: int
-    instructions: Mapping[str, float] = field(default_factory=dict)
-    kinds: Mapping[InstructionKind, float] = field(default_factory=dict)
-    loops: tuple[LoopCount, ...] = ()
-    accesses: tuple[AccessCount, ...] = ()
-    copies: tuple[TensorCopyCount, ...] = ()
-    blocks: tuple[float, ...] = ()
-    instructions_of: tuple[float, ...] = ()
-    sampled: tuple[tuple[int, int, int], ...] = ()
-    assumptions: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def total_instructions(self) -> float:
-        """Warp instructions of PTX per program."""
-        return sum(self.instructions.values())
-
-    @property
-    def longest(self) -> float:
-        """How many times as many instructions the longest sampled program has as the average one."""
-        mean = sum(self.instructions_of) / max(1, len(self.instructions_of))
-        return max(self.instructions_of) / mean if mean else 1.0
-
-    def sectors(self, *names: str) -> float:
-        """The sectors of global memory that accesses of these names request per program."""
-        return sum(one.sectors for one in self.accesses if one.space == "global" and one.name in names)
-
-    def wavefronts(self, *names: str) -> float:
-        """The wavefronts of shared memory that accesses of these names need per program."""
-        return sum(one.wavefronts for one in self.accesses if one.space == "shared" and one.name in names)
-
-    def matrix(self) -> Mapping[str, float]:
-        """The matrix instructions per program by kind and shape ("wgmma.m64n128k16")."""
-        return {kind.name: count for kind, count in self.kinds.items() if kind.kind == "matrix"}
 
 
 class _Prepared:
@@ -171,6 +58,8 @@ class _Prepared:
             for one in instructions
         ]
 
+
+__all__ = ["AccessCount", "LaunchCounts", "LoopCount", "TensorCopyCount", "count_launch"]
 
 _prepared: OrderedDict[str, _Prepared] = OrderedDict()
 
@@ -196,22 +85,60 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
 
     Never raises for any text: what is not interpreted is in `unknown`.
     """
-    prepared = _prepare(ptx)
-    program = prepared.program
-    grid = (*launch.grid, 1, 1, 1)[:3]
-    count = prod(grid)
-    threads = program.threads or WARP * _number_of_warps(variant)
-    warps = -(-threads // WARP)
-    unknown = _obstacles(program, count)
+    x, y, z = (*launch.grid, 1, 1, 1)[:3]
+    warps = _number_of_warps(variant)
+    try:
+        return _count(_prepare(ptx), variant, launch, (x, y, z), programs)
+    except Exception as error:  # noqa: BLE001 - the text is untrusted, and one variant must not cost others
+        text = f"the PTX could not be interpreted: {type(error).__name__}"
+        return LaunchCounts(max(0, x * y * z), warps, unknown=(text,))
+
+
+def _count(
+    prepared: _Prepared, variant: Variant, launch: Launch, grid: tuple[int, int, int], programs: int
+) -> LaunchCounts:
+    program, count = prepared.program, prod(grid)
+    warps = -(-(program.threads or WARP * _number_of_warps(variant)) // WARP)
+    unknown = _obstacles(program, count, warps)
     if unknown:
-        return LaunchCounts(count, warps, unknown=unknown)
+        return LaunchCounts(max(0, count), warps, unknown=unknown)
     arguments = launch_arguments(variant, launch, program.parameters)
-    most = max(4, min(programs, 8192 // (warps * WARP)))
-    sampled = sampled_programs(grid, most)
-    values = _values(prepared.steps, program, arguments, grid, sampled, warps * WARP)
-    interpreter = Interpreter(program, prepared.steps, values, len(sampled), warps * WARP, _SECONDS)
+    block = warps * WARP
+    sampled = sampled_programs(grid, max(4, min(programs, _MOST_THREADS // block)))
+    values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
+    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block, _SECONDS)
     interpreter.execute()
-    return _counts(prepared, interpreter, arguments, count, warps, sampled)
+    counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
+    return replace(counts, traffic=_traffic(prepared, interpreter, arguments, grid, sampled[0], block))
+
+
+def _traffic(
+    prepared: _Prepared,
+    interpreter: Interpreter,
+    arguments: LaunchArguments,
+    grid: tuple[int, int, int],
+    program: tuple[int, int, int],
+    block: int,
+) -> tuple[TensorTraffic, ...]:
+    """The memory traffic of the first sampled program, and what it shares with others."""
+    here = program[0] + grid[0] * (program[1] + grid[1] * program[2])
+    linear = neighbors(here, prod(grid))
+    ids = [(at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in linear.tolist()]
+    values = _values(prepared.steps, prepared.program, arguments, grid, ids, 1, block)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), _SECONDS)
+    starts.execute()
+    run, accessed = interpreter.run, []
+    for at, access in enumerate(prepared.steps.accesses):
+        sectors = run.accesses[at, SECTORS]
+        accessed.append(_accessed(_DIRECTIONS[access.name], sectors))
+    for at, copy in enumerate(prepared.steps.copies):
+        direction, copies = "write" if copy.stores else "read", run.copies[at]
+        accessed.append(_accessed(direction, copies))
+    return memory_traffic(interpreter.touches, accessed, arguments, starts.starts, linear, here, grid)
+
+
+def _accessed(direction: str, sectors: NDArray[np.int64]) -> Accessed:
+    return Accessed(direction, float(sectors.mean()), float(sectors[0]), float(sectors.max()))
 
 
 def _number_of_warps(variant: Variant) -> int:
@@ -219,11 +146,11 @@ def _number_of_warps(variant: Variant) -> int:
     return number if isinstance(number, int) and 0 < number <= 64 else 4
 
 
-def _obstacles(program: PtxProgram, count: int) -> tuple[str, ...]:
+def _obstacles(program: PtxProgram, count: int, warps: int) -> tuple[str, ...]:
     if not program.instructions:
         return ("no instructions",)
-    if count <= 0:
-        return ("an empty grid",)
+    if count <= 0 or not 0 < warps <= _MOST_WARPS:
+        return ("an empty grid",) if count <= 0 else (f"{warps} warps per program",)
     if len(program.tree.graph.entries) != 1:
         return (f"{len(program.tree.graph.entries)} functions: calls are not followed",)
     return () if program.known else ("the control flow is not known",)
@@ -236,15 +163,16 @@ def _values(
     grid: Sequence[int],
     sampled: Sequence[tuple[int, int, int]],
     threads: int,
+    block: int,
 ) -> dict[int, Array]:
-    """The first values of special registers, parameters and variables."""
+    """The first values of special registers, parameters and variables, in the first threads of a block."""
     ids = np.array(sampled, np.int32)
     lane = np.arange(threads, dtype=np.int32)[None, :]
     special: dict[str, Array] = {
         "%tid.x": lane,
         "%laneid": lane % WARP,
         "%warpid": lane // WARP,
-        "%ntid.x": constant(threads, "b32"),
+        "%ntid.x": constant(block, "b32"),
         "%clock": constant(0, "b32"),
     }
     for at, axis in enumerate("xyz"):
@@ -302,7 +230,7 @@ def _counts(
         kinds=kinds,
         loops=_loops(prepared, run),
         accesses=_accesses(prepared, interpreter, arguments),
-        copies=_copies(prepared, run, arguments),
+        copies=_copies(prepared, run),
         blocks=tuple(map(float, blocks)),
         instructions_of=tuple(map(float, totals)),
         sampled=tuple(sampled),
@@ -344,13 +272,12 @@ def _accesses(
     return tuple(found)
 
 
-def _copies(prepared: _Prepared, run: Run, arguments: LaunchArguments) -> tuple[TensorCopyCount, ...]:
+def _copies(prepared: _Prepared, run: Run) -> tuple[TensorCopyCount, ...]:
     operations = prepared.program.document.operations
-    tensors = {number: arguments.tensors.get(tensor) for number, tensor, _ in run.copied}
     means = run.copies.mean(axis=1)
     found = []
     for at, copy in enumerate(prepared.steps.copies):
-        operation, tensor = operations[copy.index], tensors.get(at)
+        operation, tensor = operations[copy.index], run.copied.get(at)
         found.append(
             TensorCopyCount(
                 line=operation.line,

@@ -15,18 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.lanes import Array, Value, storage
-from irscope.estimating.launch_arguments import SPACING_BITS
+from irscope.estimating.launch_arguments import LaunchArguments, Tensor
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import METRICS, Requests, Touch
+from irscope.estimating.shared_memory import SharedMemory
 from irscope.estimating.steady_loops import SteadyLoops
-from irscope.estimating.steps import Exit, Kind, Step, Steps
+from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps
+from irscope.estimating.tensor_copies import block_offsets, tensor_address, tensor_of
 from irscope.estimating.warp_operations import warp_operation
 from irscope.estimating.wavefronts import WARP
 from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]
 
-_MOST_BLOCKS = 20_000
+# Executions of blocks, apart from one of each.
+_MOST_BLOCKS = 4_000
+# Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
+_MIXER, _LARGEST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 11) - 1
 
 
 @dataclass
@@ -36,14 +41,14 @@ class Run:
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access
     (accesses x metrics x programs); `copies` the blocks that each tensor copy copied (copies x programs).
-    `assumptions` says which conditions were not known.
+    `copied` are the tensors of tensor copies. `assumptions` says which conditions were not known.
     """
 
     entries: NDArray[np.int64]
     blocks: NDArray[np.int64]
     accesses: NDArray[np.int64]
     copies: NDArray[np.int64]
-    copied: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+    copied: dict[int, Tensor] = field(default_factory=dict)
     assumptions: dict[int, str] = field(default_factory=dict)
     stopped: str = ""
 
@@ -56,16 +61,18 @@ class Interpreter:
         program: PtxProgram,
         steps: Steps,
         values: Mapping[int, Array],
+        arguments: LaunchArguments,
         programs: int,
         threads: int,
         seconds: float,
     ) -> None:
         self.program, self.steps = program, steps
-        self.programs, self.threads = programs, threads
+        self.programs, self.threads, self.arguments = programs, threads, arguments
         self.warps = threads // WARP
         self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
         for number, value in {**steps.constants, **values}.items():
             self.registers[number] = value
+        self._number = {id(access): at for at, access in enumerate(steps.accesses)}
         self._copy_number = {id(copy): at for at, copy in enumerate(steps.copies)}
         loops = len(program.tree.loops)
         counts = loops + len(steps.blocks) + len(steps.accesses) * METRICS + len(steps.copies)
@@ -79,6 +86,7 @@ class Interpreter:
         self._deadline = perf_counter() + seconds
         self._loops = SteadyLoops(program.tree, steps.carried)
         self.all = np.ones((programs, threads), bool)
+        self._memory = SharedMemory(programs, threads) if steps.loads_shared and threads > 1 else None
         self._requests = Requests(steps, self.run.accesses, self.registers, self.all)
 
     @property
@@ -102,10 +110,10 @@ class Interpreter:
                 # The registers of threads that have ended are not read again.
                 partial = mask if pending else None
                 executed += 1
-                if executed > _MOST_BLOCKS or perf_counter() > self._deadline:
+                if executed > _MOST_BLOCKS + len(self.steps.blocks) or perf_counter() > self._deadline:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
-                self._loops.arrive(block, mask, self)
+                self._arrive(block, mask)
                 self._block(block, mask, partial)
                 for following, own in self._leave(block, mask):
                     loop = self._loops.enter(block, following)
@@ -113,6 +121,13 @@ class Interpreter:
                         self.run.entries[loop] += self._warps(own)
                     pending[following] = pending[following] | own if following in pending else own
         return self.run
+
+    def _arrive(self, block: int, mask: Mask) -> None:
+        self._loops.arrive(block, mask, self)
+
+    def _count(self, access: Access, active: Mask | None) -> str:
+        """Counts an access by the active threads (None: all); returns what had to be assumed, or ""."""
+        return self._requests.count(access, active)
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
         """The warps of each program with an active thread."""
@@ -155,26 +170,29 @@ class Interpreter:
                 guarded = ~guarded if step.negated else guarded
                 active = guarded & (self.all if active is None else active)
                 partial = guarded if partial is None else guarded & partial
-        if step.access is not None:
-            note = self._requests.count(step.access, active)
-            if note:
-                self.run.assumptions.setdefault(step.index, note)
-            if not step.results:
-                return
-            found = self._loaded(step, active)
-        elif step.kind is Kind.TENSOR_COPY:
-            self._tensor_copy(step, active)
-            return
-        else:
-            found = self._computed(step, active)
         if step.parts[:1] == ("setp",) and self._loops.tracing:
             self._loops.trace(step, self.registers, full)
-        for at, value in zip(step.results, found, strict=False):
+        for at, value in zip(step.results, self._results(step, active), strict=False):
             old = self.registers[at]
             if partial is not None and value is not None and old is not None and old.dtype == value.dtype:
                 self.registers[at] = np.where(partial, value, old)
             else:
                 self.registers[at] = value
+
+    def _results(self, step: Step, active: Mask | None) -> Sequence[Value]:
+        """Executes a step in the active threads (None: all) and returns its results."""
+        access = step.access
+        if step.kind is Kind.TENSOR_COPY:
+            self._tensor_copy(step, active)
+            return ()
+        if access is None:
+            return self._computed(step, active)
+        note = self._count(access, active)
+        if note:
+            self.run.assumptions.setdefault(step.index, note)
+        if access.data:
+            self._store(access, active)
+        return self._loaded(step, access, active) if step.results else ()
 
     def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
         sources = [self.registers[at] for at in step.sources]
@@ -186,26 +204,42 @@ class Interpreter:
             return [None] * len(step.results)
         return [found] if len(step.results) == 1 else found
 
-    def _loaded(self, step: Step, active: Mask | None) -> Sequence[Value]:
-        """The values of a load: unknown data. Equal addresses give equal numbers, others likely not.
+    def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
+        """The values of a load: those that were stored to shared memory, or unknown data.
 
-        The numbers are small, as indices are, so that addresses made from them have the shape of real ones.
+        Equal addresses give equal data, others likely not. It is a small number, as indices are, so that
+        addresses made from it have the shape of real ones.
         """
-        access = step.access
-        address = None if access is None else self.registers[access.address]
-        if access is None or address is None or not step.parts or step.parts[0] not in ("ld", "atom"):
+        address = self.registers[access.address]
+        kind = step.parts[-1] if step.parts else ""
+        if address is None or kind[:1] not in ("b", "s", "u") or step.parts[0] not in ("ld", "atom"):
             return [None] * len(step.results)
-        kind = step.parts[-1]
-        if kind[0] == "f" or kind in ("pred",):
-            return [None] * len(step.results)
-        self.run.assumptions.setdefault(step.index, "an address or a mask depends on data: taken as random")
-        each = access.width // max(1, len(step.results))
+        size = access.width // max(1, len(step.results))
         found = []
         for at in range(len(step.results)):
-            own = (address.astype(np.int64) + access.offset + at * each) // max(1, each)
-            mixed = own * np.int64(0x9E3779B97F4A7C1 | 1)
-            found.append(((mixed >> 24) & 0x7FF).astype(storage(kind)))
+            own = address.astype(np.int64) + access.offset + at * size
+            stored = self._stored(access, own, size, kind, active)
+            if stored is None:
+                self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
+                stored = (((own // max(1, size)) * _MIXER >> 24) & _LARGEST_DATA).astype(storage(kind))
+            found.append(stored)
         return found
+
+    def _stored(self, access: Access, address: Array, size: int, kind: str, active: Mask | None) -> Value:
+        if self._memory is None or access.space is not Space.SHARED or size not in (1, 2, 4, 8):
+            return None
+        return self._memory.load(address, size, storage(kind), active)
+
+    def _store(self, access: Access, active: Mask | None) -> None:
+        """Keeps what is stored to shared memory, if it is loaded to compute addresses or conditions."""
+        address = self.registers[access.address]
+        if self._memory is None or address is None or access.space is not Space.SHARED:
+            return
+        values = [self.registers[at] for at in access.data]
+        size = access.width // max(1, len(values))
+        if values and size in (1, 2, 4, 8):
+            mask = None if active is None else np.broadcast_to(active, self.all.shape)
+            self._memory.store(address.astype(np.int64) + access.offset, values, size, mask)
 
     def _tensor_copy(self, step: Step, active: Mask | None) -> None:
         copy = step.copy
@@ -214,18 +248,15 @@ class Interpreter:
         number = self._copy_number[id(copy)]
         executing = self.all if active is None else np.broadcast_to(active, self.all.shape)
         self.run.copies[number] += executing.sum(axis=1)
-        descriptor = self.registers[copy.descriptor] if copy.descriptor != NONE else None
-        if descriptor is None or not executing[0].any():
+        address = tensor_address(copy, self.registers, self.arguments)
+        tensor = tensor_of(copy, self.registers, self.arguments)
+        if address is None or tensor is None or not executing[0].any():
             return
-        lane = int(np.argmax(executing[0]))
-        coordinates = []
-        for at in copy.coordinates:
-            value = self.registers[at]
-            if value is None:
-                return
-            coordinates.append(int(np.broadcast_to(value, self.all.shape)[0, lane]))
-        address = int(np.broadcast_to(descriptor, self.all.shape)[0, lane])
-        self.run.copied.append((number, address >> SPACING_BITS, tuple(coordinates)))
+        self.run.copied[number] = tensor
+        # Each warp's elected thread copies a block of its own.
+        starts = np.broadcast_to(address, (len(address), self.threads))[:1, executing[0]]
+        blocks = (starts[:, :, None] + block_offsets(tensor)).reshape(1, -1)
+        self._requests.touch(len(self.steps.accesses) + number, blocks, None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
         """Where the threads of `mask` go after a block."""

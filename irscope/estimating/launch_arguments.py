@@ -17,6 +17,8 @@ from irscope.model import Argument, Launch, Variant
 
 # The distance between the addresses of two parameters: no tensor is larger.
 SPACING_BITS = 42
+# Descriptors are in the memory of parameters, whose addresses have 32 bits.
+_DESCRIPTORS, _DESCRIPTOR_BYTES = 1 << 30, 128
 _TENSOR = re.compile(
     r"(?:tensordesc )?(\w+)\[([\d, ]*)\](?: strides \[([\d, ]*)\])?(?: in blocks of \[([\d, ]*)\])?"
 )
@@ -53,7 +55,10 @@ class LaunchArguments:
     missing: tuple[str, ...] = ()
 
     def tensor(self, address: int) -> Tensor | None:
-        """The tensor that an address is in."""
+        """The tensor that an address is in, or that the descriptor at this address describes."""
+        described = address - _DESCRIPTORS
+        if 0 <= described < len(self.tensors) * _DESCRIPTOR_BYTES + _DESCRIPTOR_BYTES:
+            return self.tensors.get(described // _DESCRIPTOR_BYTES)
         return self.tensors.get(address >> SPACING_BITS)
 
 
@@ -125,7 +130,9 @@ class _Reader:
                 tensor.name, 0, size if isinstance(size, int) else tensor.size, tensor.shape,
                 tensor.strides, tensor.bytes, block,
             )  # fmt: skip
-        self._pointer(tensor, parameter)
+        number = self._pointer(tensor, parameter)
+        if parameter.size == _DESCRIPTOR_BYTES:
+            self._values[parameter.name] = _DESCRIPTORS + number * _DESCRIPTOR_BYTES
         for number in (*tensor.shape, *tensor.strides):
             following = self._next()
             if following is not None:

@@ -20,12 +20,11 @@ from irscope.languages.control_flow import NONE
 # Per access: warps that execute it with an active thread, active threads, sectors or wavefronts, lines.
 WARPS, THREADS, SECTORS, LINES = range(4)
 METRICS = 4
-_FOOTPRINT_PROGRAMS = 2
 
 
 @dataclass(slots=True)
 class Touch:
-    """The addresses of one execution of an access in the first programs, and how often it is repeated.
+    """The addresses of one execution of an access in the first program, and how often it is repeated.
 
     `repeats` are pairs: so many more times, each so many bytes further.
     """
@@ -33,7 +32,6 @@ class Touch:
     access: int
     addresses: Array
     active: Mask | None
-    order: int
     repeats: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -128,8 +126,7 @@ class Requests:
     def _global(self, access: Access, address: Array, active: Mask | None) -> None:
         number = self._number[id(access)]
         self.first_addresses.setdefault(number, address[:, :1])
-        kept = None if active is None else active[:_FOOTPRINT_PROGRAMS]
-        self.touches.append(Touch(number, address[:_FOOTPRINT_PROGRAMS], kept, len(self.touches)))
+        self.touch(number, address[:1], None if active is None else active[:1])
         # The copies of one pass are merged, those of several passes are not: each is for another place.
         lanes = WARP if access.name != "copy" else max(1, WARP * 4 // max(4, access.width))
 
@@ -142,6 +139,11 @@ class Requests:
         found = self._by_shape(("sectors", lanes), [address], [active], count)
         self._add(access, SECTORS, found[0])
         self._add(access, LINES, found[1])
+
+    def touch(self, number: int, addresses: Array, active: Mask | None) -> None:
+        """Notes the addresses that the first program accesses."""
+        if active is None or active.any():
+            self.touches.append(Touch(number, addresses, active))
 
     def _wavefronts(self, access: Access, address: Array, active: Mask | None) -> Integers:
         def count(rows: Integers, own: Mask | None) -> Integers:

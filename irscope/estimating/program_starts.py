@@ -1,0 +1,78 @@
+"""The first address of each access in many programs: one thread of each is interpreted, each loop once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.interpreter import Interpreter
+from irscope.estimating.lanes import Array, Value
+from irscope.estimating.launch_arguments import LaunchArguments
+from irscope.estimating.ptx_program import PtxProgram
+from irscope.estimating.steps import Access, Exit, Space, Step, Steps
+from irscope.estimating.tensor_copies import tensor_address
+from irscope.languages.control_flow import NONE
+
+Mask = NDArray[np.bool_]
+
+
+class ProgramStarts(Interpreter):
+    """Interprets the first thread of `programs` programs."""
+
+    def __init__(
+        self,
+        program: PtxProgram,
+        steps: Steps,
+        values: Mapping[int, Array],
+        arguments: LaunchArguments,
+        programs: int,
+        seconds: float,
+    ) -> None:
+        super().__init__(program, steps, values, arguments, programs, 1, seconds)
+        self._loops.tracing = False
+        self.starts: dict[int, Array] = {}
+
+    def _warps(self, mask: Mask) -> NDArray[np.int64]:
+        return np.zeros(self.programs, np.int64)
+
+    def _arrive(self, block: int, mask: Mask) -> None:
+        """No loop is repeated."""
+
+    def _count(self, access: Access, active: Mask | None) -> str:
+        reads = access.source or access
+        if reads.space is Space.GLOBAL:
+            address = self.registers[reads.address]
+            if address is not None:
+                wide = np.broadcast_to(address.astype(np.int64) + reads.offset, (self.programs, 1))
+                self._note(self._number[id(reads)], wide)
+        return ""
+
+    def _tensor_copy(self, step: Step, active: Mask | None) -> None:
+        if step.copy is not None:
+            address = tensor_address(step.copy, self.registers, self.arguments)
+            if address is not None:
+                number = len(self.steps.accesses) + self._copy_number[id(step.copy)]
+                self._note(number, np.broadcast_to(address, (self.programs, 1)))
+
+    def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
+        """Other threads store to shared memory."""
+        if access.space is Space.SHARED:
+            return [None] * len(step.results)
+        return super()._loaded(step, access, active)
+
+    def _note(self, number: int, address: Array) -> None:
+        if number not in self.starts:
+            self.starts[number] = address
+
+    def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
+        """Leaves a loop instead of going back."""
+        found = super()._leave(block, mask)
+        own = self._position.get(block, 0)
+        forward = [(at, threads) for at, threads in found if self._position.get(at, 0) > own]
+        if len(forward) == len(found):
+            return found
+        ending: Exit = self.steps.exits[block]
+        others = [at for at in (ending.taken, ending.otherwise) if at != NONE and self._position[at] > own]
+        return [(others[0], mask)] if others else []

@@ -1,0 +1,301 @@
+"""Translates PTX instructions to steps of the interpreter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irscope.backends.ptx_instructions import PTX
+from irscope.estimating import lanes
+from irscope.estimating.ptx_program import Instruction, PtxProgram, names
+from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps, TensorCopy
+from irscope.languages.control_flow import NONE
+
+_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?$")
+_FLOAT_BITS = re.compile(r"0[fFdD]([0-9a-fA-F]{8,16})$")
+_ADDRESS = re.compile(r"\[\s*([%$\w.]+)\s*(?:\+\s*(-?\w+))?\s*")
+_COORDINATES = re.compile(r"\{([^}]*)\}")
+
+
+def steps_of(program: PtxProgram) -> Steps:
+    """The steps of a program: those of its slice, and its accesses."""
+    return _Translator(program).run()
+
+
+class _Translator:
+    def __init__(self, program: PtxProgram) -> None:
+        self._program = program
+        self._needed = program.needed
+        self._steps = Steps()
+
+    def run(self) -> Steps:
+        for block in self._program.tree.graph.blocks:
+            steps: list[Step] = []
+            for index in range(block.start, block.end):
+                steps += self._step(self._program.instructions[index])
+            self._steps.blocks.append(steps)
+            self._steps.exits.append(self._exit(block.end - 1, block.successors))
+        return self._steps
+
+    def _exit(self, last: int, successors: Sequence[int]) -> Exit:
+        instruction = self._program.instructions[last]
+        mnemonic = instruction.parts[0]
+        guard = self._steps.register(instruction.guard) if instruction.guard else NONE
+        following = successors[0] if successors else NONE
+        if mnemonic == "brx":
+            return Exit(following, following, known=False)
+        if mnemonic == "bra" and guard != NONE:
+            return Exit(successors[-1], following, guard, instruction.negated)
+        if mnemonic in ("ret", "exit", "trap"):
+            return Exit(NONE, following, guard, instruction.negated) if guard != NONE else Exit(NONE, NONE)
+        return Exit(following, following)
+
+    def _step(self, instruction: Instruction) -> list[Step]:
+        mnemonic = instruction.parts[0]
+        if mnemonic in ("bra", "brx", "ret", "exit", "trap"):
+            return []
+        if mnemonic in _ACCESSES and "param" not in instruction.opcode:
+            return self._accesses(instruction)
+        if instruction.index not in self._needed:
+            return []
+        return [self._compute(instruction)]
+
+    def _guarded(self, instruction: Instruction) -> tuple[int, bool]:
+        guard = self._steps.register(instruction.guard) if instruction.guard else NONE
+        return guard, instruction.negated
+
+    def _compute(self, instruction: Instruction) -> Step:
+        register = self._steps.register
+        guard, negated = self._guarded(instruction)
+        results = tuple(register(name) for name in instruction.results)
+        base = Step(Kind.COMPUTE, instruction.index, results, (), guard, negated)
+        if instruction.is_float:
+            return base
+        parts = instruction.parts
+        if parts[0] in _LANE_OPERATIONS:
+            sources = tuple(self._operand(text, "b32") for text in instruction.operands[1:])
+            return Step(Kind.LANES, instruction.index, results, sources, guard, negated, parts=parts)
+        if parts[0] == "ld":
+            source = self._parameter(instruction)
+            return Step(
+                Kind.COMPUTE,
+                instruction.index,
+                results,
+                (source,),
+                guard,
+                negated,
+                lanes.unchanged,
+            )
+        if (
+            parts[0] in ("mov", "cvta")
+            and parts[-1] in ("b64", "b32")
+            and "{" in "".join(instruction.operands)
+        ):
+            return self._vector_move(instruction, base)
+        try:
+            function = lanes.operation(parts)
+        except (KeyError, IndexError):
+            function = None
+        if function is None or len(results) != 1:
+            return base
+        kinds = _operand_types(parts)
+        sources = tuple(
+            self._operand(text, kinds[min(at, len(kinds) - 1)])
+            for at, text in enumerate(instruction.operands[1:])
+        )
+        compared = parts if parts[0] == "setp" else ()
+        return Step(
+            Kind.COMPUTE, instruction.index, results, sources, guard, negated, function, parts=compared
+        )
+
+    def _parameter(self, instruction: Instruction) -> int:
+        match = _ADDRESS.match(instruction.operands[1])
+        if match is None:
+            return self._steps.register("?")
+        offset = match[2] or "0"
+        name = match[1] if offset == "0" else f"{match[1]}+{offset}"
+        return self._steps.register(f"param {instruction.parts[-1]} {name}")
+
+    def _vector_move(self, instruction: Instruction, base: Step) -> Step:
+        """`mov.b64 {%r1, %r2}, %rd1` and `mov.b64 %rd1, {%r1, %r2}`."""
+        bits = int(instruction.parts[-1][1:])
+        target, source = instruction.operands[0], instruction.operands[1]
+        if target.startswith("{"):
+            parts = [part.strip() for part in target.strip("{} ").split(",")]
+            own = self._operand(source, instruction.parts[-1])
+            wanted = [(at, name) for at, name in enumerate(parts) if name != "_"]
+            results = tuple(self._steps.register(name) for _, name in wanted)
+            function = _unpack(bits, len(parts), [at for at, _ in wanted])
+            return Step(Kind.COMPUTE, base.index, results, (own,), base.guard, base.negated, function)
+        parts = [part.strip() for part in source.strip("{} ").split(",")]
+        kind = f"b{bits // len(parts)}"
+        sources = tuple(self._operand(part, kind) for part in parts)
+        return Step(
+            Kind.COMPUTE, base.index, base.results, sources, base.guard, base.negated, _pack(bits, len(parts))
+        )
+
+    def _operand(self, text: str, kind: str) -> int:
+        """The register of an operand; constants get one."""
+        text = text.strip()
+        number = _constant(text)
+        if number is None:
+            return self._steps.register(text.lstrip("!").strip())
+        name = f"#{kind} {number}"
+        register = self._steps.register(name)
+        if register not in self._steps.constants:
+            self._steps.constants[register] = constant(number, kind)
+        return register
+
+    def _accesses(self, instruction: Instruction) -> list[Step]:
+        parts, operands = instruction.parts, instruction.operands
+        if parts[0] == "cp":
+            return self._copies(instruction)
+        kind = next((one for one in PTX.kinds(instruction.opcode, "") if one.width), None)
+        if kind is None:
+            return [self._compute(instruction)] if instruction.index in self._needed else []
+        space = Space.SHARED if kind.kind.startswith("shared") else Space.GLOBAL
+        if kind.kind.startswith("local"):
+            return [self._compute(instruction)] if instruction.index in self._needed else []
+        where = next((text for text in operands if text.startswith("[")), None)
+        if where is None:
+            return []
+        matrix = parts[0] in ("ldmatrix", "stmatrix")
+        needed = instruction.index in self._needed
+        stored = operands[-1] if parts[0] == "st" else ""
+        address, offset = self._address(where)
+        access = Access(
+            index=instruction.index,
+            space=space,
+            name=kind.kind.partition(" ")[2],
+            opcode=instruction.opcode,
+            address=address,
+            offset=offset,
+            width=16 if matrix else kind.width,
+            lanes=min(32, 2 * kind.width) if matrix else 32,
+            data=tuple(self._operand(text, parts[-1]) for text in stored.strip("{} ").split(","))
+            if stored
+            else (),
+        )
+        self._steps.accesses.append(access)
+        results = tuple(map(self._steps.register, instruction.results)) if needed else ()
+        if results and space is Space.SHARED and parts[0] == "ld":
+            self._steps.loads_shared = True
+        guard, negated = self._guarded(instruction)
+        return [Step(Kind.ACCESS, instruction.index, results, (), guard, negated, access=access, parts=parts)]
+
+    def _copies(self, instruction: Instruction) -> list[Step]:
+        opcode, operands = instruction.opcode, instruction.operands
+        guard, negated = self._guarded(instruction)
+        places = [text for text in operands if text.startswith("[")]
+        if opcode.startswith("cp.async.c") and len(places) == 2:
+            size = self._operand(operands[3], "b32") if len(operands) > 3 else NONE
+            width = _constant(operands[2]) or 16
+            read = self._copy_side(instruction, Space.GLOBAL, places[1], width, size)
+            written = self._copy_side(instruction, Space.SHARED, places[0], width, size, read)
+            return [Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=written)]
+        described = next((text for text in places if "{" in text), None)
+        if "bulk" in instruction.parts and described is not None:
+            coordinates = _COORDINATES.search(described)
+            own = names(described.partition("{")[0])
+            copy = TensorCopy(
+                instruction.index,
+                opcode,
+                self._steps.register(own[0]) if own else NONE,
+                tuple(self._operand(text, "b32") for text in coordinates[1].split(","))
+                if coordinates
+                else (),
+                stores=places[0] == described,
+            )
+            self._steps.copies.append(copy)
+            return [Step(Kind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
+        return []
+
+    def _copy_side(
+        self,
+        instruction: Instruction,
+        space: Space,
+        text: str,
+        width: int,
+        size: int,
+        source: Access | None = None,
+    ) -> Access:
+        address, offset = self._address(text)
+        index, opcode = instruction.index, instruction.opcode
+        access = Access(index, space, "copy", opcode, address, offset, width, size=size, source=source)
+        self._steps.accesses.append(access)
+        return access
+
+    def _address(self, text: str) -> tuple[int, int]:
+        match = _ADDRESS.match(text)
+        if match is None:
+            return self._steps.register("?"), 0
+        return self._steps.register(match[1]), _constant(match[2] or "0") or 0
+
+
+_ACCESSES = frozenset(["ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp", "multimem"])
+_LANE_OPERATIONS = frozenset(["shfl", "elect", "vote", "match", "activemask", "redux", "mbarrier"])
+
+
+# The types of operands that differ from an instruction's own; those after the last are like the last.
+_OPERAND_TYPES = {
+    "shl": ("", "b32"),
+    "shr": ("", "b32"),
+    "bfe": ("", "b32"),
+    "bfi": ("", "", "b32"),
+    "selp": ("", "", "pred"),
+    "setp": ("", "", "pred"),
+}
+
+
+def _operand_types(parts: Sequence[str]) -> tuple[str, ...]:
+    """The types of an instruction's operands; those after the last are like the last."""
+    kind = parts[-1]
+    if parts[0] == "mad" and "wide" in parts:
+        return kind, kind, f"b{2 * lanes.bits_of(kind)}"
+    return tuple(own or kind for own in _OPERAND_TYPES.get(parts[0], ("",)))
+
+
+def _constant(text: str) -> int | None:
+    """The number of an immediate operand, the bits of a floating-point one; None if it is something else."""
+    if _NUMBER.match(text):
+        digits = text.rstrip("U")
+        octal = digits.lstrip("-").startswith("0") and "x" not in digits.lower()
+        return int(digits, 8 if octal and set(digits) <= set("-01234567") else 0 if not octal else 10)
+    match = _FLOAT_BITS.match(text)
+    return int(match[1], 16) if match else None
+
+
+def constant(number: int, kind: str) -> lanes.Array:
+    """A number as a register of a type, the same in all programs and threads."""
+    store = lanes.storage(kind)
+    if store is np.bool_:
+        return np.array([[number != 0]])
+    bits = np.dtype(store).itemsize * 8
+    low = number & ((1 << bits) - 1)
+    return np.array([[low - (1 << bits) if low >> (bits - 1) else low]], store)
+
+
+def _unpack(bits: int, count: int, wanted: Sequence[int]) -> lanes.Operation:
+    kind = np.dtype(f"i{bits // count // 8}").type
+
+    def unpack(value: lanes.Array) -> Any:
+        found = tuple((value >> (at * (bits // count))).astype(kind) for at in wanted)
+        return found[0] if len(found) == 1 else found
+
+    return unpack
+
+
+def _pack(bits: int, count: int) -> lanes.Operation:
+    kind, each = np.dtype(f"i{bits // 8}").type, bits // count
+
+    def pack(*values: lanes.Array) -> lanes.Array:
+        result: lanes.Array = np.zeros((1, 1), kind)
+        mask = (1 << each) - 1
+        for at, value in enumerate(values):
+            result = result | ((value.astype(kind) & kind(mask)) << kind(at * each))
+        return result
+
+    return pack
