@@ -39,23 +39,24 @@ class DeviceRates:
         return cycles / (self.clock * 1e3)
 
 
-# The clock of the H100 is the one that Nsight Compute reported for the launches of benchmarks/tune;
-# the L2 bandwidths are read-hit rates of the same order as published microbenchmarks (Chips and Cheese,
-# "Nvidia's H100"; Jia et al., "Dissecting the Ampere GPU architecture").
+# Clocks are the maximum ones that nvidia-smi reports, since kernels of microseconds run at those. L2 delivers
+# 5,120 bytes per clock on the A100 ("NVIDIA A100 Tensor Core GPU Architecture", 2020); the launches of
+# benchmarks/tune reach as many per clock on the H100. For others, it is scaled by the number of
+# multiprocessors.
 H100 = DeviceRates(
-    "NVIDIA H100 SXM 80GB", 132, 1.755, 3350, 5500, 50 * MIB, 2048,
+    "NVIDIA H100 SXM 80GB", 132, 1.98, 3350, 10100, 50 * MIB, 2048,
     sources="H100 data sheet (3.35 TB/s, 989 TFLOPS dense FP16); H100 white paper (132 SMs, 50 MB L2)",
 )  # fmt: skip
 H200 = DeviceRates(
-    "NVIDIA H200 SXM 141GB", 132, 1.755, 4800, 5500, 50 * MIB, 2048,
+    "NVIDIA H200 SXM 141GB", 132, 1.98, 4800, 10100, 50 * MIB, 2048,
     sources="H200 data sheet (4.8 TB/s, 989 TFLOPS dense FP16); H100 white paper",
 )  # fmt: skip
 A100 = DeviceRates(
-    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 4000, 40 * MIB, 1024, arithmetic=64,
+    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 7200, 40 * MIB, 1024, arithmetic=64,
     sources="A100 data sheet (2,039 GB/s, 312 TFLOPS dense FP16); A100 white paper (108 SMs, 40 MB L2)",
 )  # fmt: skip
 B200 = DeviceRates(
-    "NVIDIA B200 SXM 180GB", 148, 1.85, 8000, 9000, 126 * MIB, 4096,
+    "NVIDIA B200 SXM 180GB", 148, 1.85, 8000, 18000, 126 * MIB, 4096,
     sources="DGX B200 data sheet (8 TB/s, 2,250 TFLOPS dense FP16 per GPU)",
 )  # fmt: skip
 _L4 = DeviceRates(

@@ -1,68 +1,85 @@
-"""Estimates one launch of one variant."""
+"""Estimates one launch of one variant: the time, the bound, and each term with its numbers."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from math import ceil, prod
+from collections.abc import Mapping
+from math import ceil
 
+import numpy as np
+
+from irscope.estimating.constants import Fit, fit_of
 from irscope.estimating.device_rates import DeviceRates, rates_of
-from irscope.estimating.terms import ISSUE, LATENCY, MEMORY, OVERHEAD, Estimate, Term, combined
+from irscope.estimating.model import term_times, total_time
+from irscope.estimating.term_evidence import term_evidence
+from irscope.estimating.term_texts import term_text
+from irscope.estimating.terms import LATENCY, OVERHEAD, TAIL, Estimate, Term
+from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
-from irscope.facts.occupancy import Occupancy
 from irscope.model import Launch, UserError, Variant
 
-__all__ = ["Estimate", "Term", "estimate"]
+__all__ = ["Estimate", "Term", "estimate", "estimate_of"]
 
-_TENSOR = re.compile(r"(?:tensordesc )?[a-z_]*?(\d+)\w*\[([\d, ]*)\]")
+# Terms below this share of the largest are not listed.
+_LISTED = 0.005
 
 
 def estimate(
-    variant: Variant, launch: Launch, read: ReadStage, device: DeviceRates | None = None
+    variant: Variant,
+    launch: Launch,
+    read: ReadStage,
+    device: DeviceRates | None = None,
+    fit: Fit | None = None,
 ) -> Estimate:
     """How long `launch` takes on `device` (None: the usual one of the variant's target).
 
-    `read` returns the content of a stage, None if there is none: `lambda stage: workspace.find_content(
-    variant, stage)`. Raises UserError if the variant cannot be estimated: no machine code, a target without
-    rates, a launch without a grid.
+    `read` returns the content of a stage, None if there is none: `lambda stage: workspace.read(variant,
+    stage)`; only the PTX and the cubin are read. `fit` has the constants of the model (None: the ones of the
+    device). Raises UserError if the variant cannot be estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
     if device is None:
         raise UserError(f"{variant.target}: no device rates for estimates; use a CUDA target")
     artifacts = VariantArtifacts(variant, read)
-    resident = artifacts.occupancy
-    if resident is None or artifacts.scan is None:
-        raise UserError(f"#{variant.id}: an estimate needs the binary and the assembly of a compiled variant")
-    if not resident.blocks:
-        raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
-    terms = _terms(artifacts, resident, launch, device)
-    ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
-    total = combined([term for term in ordered if term.name != OVERHEAD], 2.0, 2.2)
-    return Estimate(total, ordered[0].name, ordered, device.name)
+    return estimate_of(work_of(artifacts, launch), device, fit or fit_of(device), artifacts)
 
 
-def _terms(
-    artifacts: VariantArtifacts, resident: Occupancy, launch: Launch, device: DeviceRates
-) -> Sequence[Term]:
-    blocks = prod(launch.grid)
-    waves = ceil(blocks / (resident.blocks * device.multiprocessors))
-    instructions = artifacts.scan.instructions if artifacts.scan else 0
-    warps = blocks * (artifacts.count("num_warps") or 1)
-    size = sum(map(_bytes, (text for _, text in launch.arguments)))
-    issue = device.microseconds(warps * instructions / (4 * device.multiprocessors))
-    latency = device.microseconds(waves * instructions * 8)
-    return [
-        Term(MEMORY, size / device.memory / 1e3, f"{size:,} bytes of tensors at {device.memory:,.0f} GB/s"),
+def estimate_of(
+    work: Work, device: DeviceRates, fit: Fit, artifacts: VariantArtifacts | None = None
+) -> Estimate:
+    """The estimate for known work; `artifacts` are read for evidence."""
+    x = {name: np.float64(value) for name, value in work.numbers.items()}
+    times = {name: float(time) for name, time in term_times(x, device, fit.values).items()}
+    total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
+    largest = max(times, key=times.__getitem__)
+    terms = [
         Term(
-            ISSUE, issue, f"{warps:,} warps x {instructions:,} instructions, 4 per cycle and multiprocessor"
-        ),
-        Term(LATENCY, latency, f"{waves:,} waves x {instructions:,} instructions, 8 cycles each"),
+            name,
+            time,
+            term_text(name, work.numbers, device, fit.values),
+            term_evidence(name, work, artifacts),
+        )
+        for name, time in times.items()
+        if time >= _LISTED * times[largest]
     ]
+    idle = _idle_share(largest, work.numbers, device)
+    terms.append(Term(TAIL, times[largest] * idle, _tail_text(work.numbers, device)))
+    terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
+    ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
+    notes = (*(f"not counted: {text}" for text in work.counts.unknown), *work.counts.assumptions)
+    return Estimate(total, TAIL if idle > 0.5 else largest, ordered, device.name, work.numbers, notes)
 
 
-def _bytes(text: str) -> int:
-    """The size of a tensor argument; 0 of others."""
-    match = _TENSOR.match(text)
-    sizes = [int(size) for size in match[2].split(",") if size.strip()] if match else []
-    return int(match[1]) // 8 * prod(sizes) if match else 0
+def _idle_share(largest: str, numbers: Mapping[str, float], device: DeviceRates) -> float:
+    """The share of the time in which the multiprocessors that finish early wait for the last programs."""
+    places = device.multiprocessors * (numbers["resident"] if largest == LATENCY else 1)
+    exact = numbers["programs"] / places
+    return 1 - exact / ceil(exact) if exact > 1 or largest != LATENCY else 0.0
+
+
+def _tail_text(numbers: Mapping[str, float], device: DeviceRates) -> str:
+    programs, places = numbers["programs"], device.multiprocessors * numbers["resident"]
+    return (
+        f"{programs:,.0f} programs on {device.multiprocessors} multiprocessors x {numbers['resident']:.0f} "
+        f"resident = {programs / places:.2f} waves"
+    )

@@ -10,7 +10,8 @@ from irscope.facts.fact import Evidence
 # The terms by the names that people know them by, in the order of the documentation.
 LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
 SHARED, ISSUE, SPECIAL, SPILLS = "shared memory", "issue", "special functions", "spills"
-ATOMICS, TAIL, OVERHEAD = "atomics", "tail", "launch overhead"
+ATOMICS, STORES, TAIL, OVERHEAD = "atomics", "stores", "tail", "launch overhead"
+PROGRAMS, FETCH = "program launches", "instruction fetch"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,127 @@
+"""How often each machine instruction runs: SASS loops get their iterations from the PTX.
+
+    PTX loop, 64 iterations: ld, ld, fma, fma     SASS loop: LDG x 8, FFMA x 8 -> unrolled 4 x, 16 passes
+
+The line table of the cubin names the PTX line of each instruction, and the interpreter of the PTX says how
+often that line runs. If a loop of SASS has n copies of a line that runs c times, it runs c / n times; if
+several loops have copies (an unrolled loop and its remainder), the one with most copies runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.sass_encoding import OPCODES, MachineInstructions
+
+Floats = NDArray[np.float64]
+# Instructions of which ptxas makes exactly one per PTX instruction.
+_ANCHORS = frozenset(
+    code
+    for code, name in OPCODES.items()
+    if name in ("LDG", "STG", "LDGSTS", "LDSM", "STSM", "HMMA", "HGMMA", "QGMMA", "IGMMA", "UTMALDG", "BAR")
+)
+_OTHERS = frozenset(
+    code for code, name in OPCODES.items() if name in ("LDS", "STS", "MUFU", "SHFL", "LDGDEPBAR", "RED")
+)
+
+
+@dataclass
+class MachineLoop:
+    """A loop: the instructions from `start` to `end`, which is its last branch.
+
+    `parent` is the index of the loop around it, -1: none. `passes` is how often a warp runs its body,
+    `unrolled` how many iterations of the PTX one pass does.
+    """
+
+    start: int
+    end: int
+    parent: int = -1
+    passes: float = 1.0
+    unrolled: int = 1
+    children: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MachineRuns:
+    """The loops in the order of their start, outer ones first, and how often a warp runs each instruction."""
+
+    loops: Sequence[MachineLoop]
+    innermost: NDArray[np.int64]
+    times: Floats
+
+
+def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
+    """How often a warp runs each instruction; `line_times` is how often it runs each line of the PTX."""
+    loops = _loops(code)
+    innermost = np.full(len(code), -1, np.int64)
+    for at, loop in enumerate(loops):
+        innermost[loop.start : loop.end + 1] = at
+    known = (code.ptx_line >= 0) & (code.ptx_line < len(line_times))
+    own = np.where(known, line_times[np.where(known, code.ptx_line, 0)], 1.0)
+    _count_passes(code, loops, innermost, own)
+    passes = np.array([loop.passes for loop in loops] + [1.0])
+    return MachineRuns(loops, innermost, np.minimum(passes[innermost], np.where(own < 1, own, np.inf)))
+
+
+def _loops(code: MachineInstructions) -> list[MachineLoop]:
+    ends: dict[int, int] = {}
+    for at in np.flatnonzero(code.target >= 0):
+        target = int(code.target[at])
+        if target < at:  # a branch to itself ends the kernel
+            ends[target] = max(ends.get(target, 0), int(at))
+    loops: list[MachineLoop] = []
+    for start in sorted(ends):
+        if any(loop.start < start <= loop.end < ends[start] for loop in loops):
+            continue  # back from a slow path that is after the end of the kernel
+        around = [at for at, loop in enumerate(loops) if loop.start < start and ends[start] <= loop.end]
+        loops.append(MachineLoop(start, ends[start], around[-1] if around else -1))
+        if around:
+            loops[around[-1]].children.append(len(loops) - 1)
+    return loops
+
+
+def _count_passes(
+    code: MachineInstructions, loops: list[MachineLoop], innermost: NDArray[np.int64], own: Floats
+) -> None:
+    copies = Counter(
+        (int(innermost[at]), int(code.ptx_line[at]), int(code.opcode[at]))
+        for at in range(len(code))
+        if code.ptx_line[at] >= 0
+    )
+    most: dict[tuple[int, int], int] = {}
+    for (loop, line, opcode), number in copies.items():
+        if loop >= 0:
+            most[line, opcode] = max(most.get((line, opcode), 0), number)
+    times = {int(line): float(own[at]) for at, line in enumerate(code.ptx_line)}
+    for at, loop in enumerate(loops):
+        loop.passes, loop.unrolled = _passes(at, copies, most, times)
+        if loop.parent >= 0:
+            loop.passes = max(loop.passes, 0.0)
+
+
+def _passes(
+    loop: int,
+    copies: Counter[tuple[int, int, int]],
+    most: dict[tuple[int, int], int],
+    times: dict[int, float],
+) -> tuple[float, int]:
+    """The passes of a loop and by how much it is unrolled, from its surest instructions."""
+    inside = [(line, opcode, number) for (at, line, opcode), number in copies.items() if at == loop]
+    for surest in (_ANCHORS, _OTHERS, None):
+        found = []
+        for line, opcode, number in inside:
+            if surest is not None and opcode not in surest:
+                continue
+            remainder = number < most[line, opcode]
+            found.append(
+                ((times[line] % most[line, opcode]) / number if remainder else times[line] / number, number)
+            )
+        if found:
+            found.sort()
+            return found[len(found) * 3 // 4]
+    return 1.0, 1

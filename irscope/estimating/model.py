@@ -1,0 +1,119 @@
+"""The model: the time of each resource from the work of a launch, the rates of a device and fitted constants.
+
+All functions take numbers or arrays of them (one element per launch): a fit evaluates the same formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.device_rates import DeviceRates
+from irscope.estimating.terms import (
+    ATOMICS,
+    FETCH,
+    ISSUE,
+    L2,
+    LATENCY,
+    MEMORY,
+    PROGRAMS,
+    SHARED,
+    SPECIAL,
+    SPILLS,
+    STORES,
+    TENSOR,
+)
+from irscope.estimating.work import REPLAYED
+
+Values: TypeAlias = NDArray[np.float64]
+Numbers = Mapping[str, Values]
+
+
+def waves(x: Numbers, device: DeviceRates, tail: float) -> Values:
+    """How many programs follow each other in one place; a partly filled last wave counts by `tail`."""
+    exact = x["programs"] / (x["resident"] * device.multiprocessors)
+    whole = np.ceil(exact)
+    return np.maximum(1.0, exact + tail * (whole - exact))
+
+
+def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
+    """How many programs the busiest multiprocessor runs."""
+    exact = x["programs"] / device.multiprocessors
+    whole = np.ceil(exact)
+    return np.maximum(1.0, exact + tail * (whole - exact))
+
+
+def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
+    """The mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
+    read = (x["load sectors"] + x["copy sectors"] + x["tensor loads"]) * 32 * x["programs"]
+    missed = np.minimum(1.0, x["unique bytes"] / np.maximum(read, 1.0))
+    result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * np.sqrt(missed)
+    return result
+
+
+def replayed(x: Numbers, memory: Values) -> Values:
+    """The latency of one warp in cycles, between the latencies of memory at which it was replayed."""
+    low, middle, high = (x[f"latency {latency:.0f}"] for latency in REPLAYED)
+    first = low + (middle - low) * (memory - REPLAYED[0]) / (REPLAYED[1] - REPLAYED[0])
+    second = middle + (high - middle) * (memory - REPLAYED[1]) / (REPLAYED[2] - REPLAYED[1])
+    return np.where(memory < REPLAYED[1], first, second)
+
+
+def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
+    """The bytes of DRAM: each tensor once, and once more what L2 cannot keep until it is loaded again."""
+    concurrent = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
+    own = x["unique bytes"] / x["programs"]
+    kept = reuse * device.l2_bytes / np.maximum(1.0, concurrent * own)
+    lost = 1 / (1 + kept**4)
+    fits = (x["unique bytes"] + x["stored bytes"]) < reuse * device.l2_bytes
+    return x["unique bytes"] + x["stored bytes"] + x["bytes again"] * np.where(fits, 0.0, lost)
+
+
+def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
+    """The microseconds of each term, by name."""
+    clock = device.clock * 1e3
+    per_sm = programs_per_sm(x, device, c["tail"]) / clock
+    read = x["load sectors"] + x["copy sectors"] + x["tensor loads"]
+    written = x["store sectors"] + x["tensor stores"]
+    chain = (
+        replayed(x, memory_latency(x, c))
+        + c["program start"]
+        + x["barriers"] * (c["barrier"] + c["barrier per warp"] * x["warps"])
+        + x["ordered atomics"] / x["warps"] * c["ordered atomic"]
+    )
+    wave = waves(x, device, c["tail"])
+    pipes = np.maximum(x["instructions"] * c["issue"], (x["alu"] + x["double"] * 15) * 0.5)
+    group = np.maximum(x["wgmma"] * c["wgmma"], x["wgmma operands"])
+    missed = np.maximum(0.0, 1 - c["code cache"] * 1024 / (x["size"] * 16)) ** 2
+    lines = (x["load lines"] + x["copy lines"]) * c["l1 line"]
+    return {
+        LATENCY: chain * (wave + x["longest"] - 1) / clock,
+        TENSOR: (group + x["mma"] * c["mma"]) * per_sm,
+        MEMORY: dram_bytes(x, device, c["l2 reuse"]) / (device.memory * c["dram"] * 1e3),
+        L2: (read + written) * 32 * x["programs"] / (device.l2 * c["l2"] * 1e3),
+        SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
+        * per_sm,
+        STORES: written * c["store sector"] * per_sm,
+        ISSUE: pipes * per_sm,
+        FETCH: x["instructions"] * c["fetch"] * missed * per_sm,
+        PROGRAMS: x["programs"] * c["program rate"] / 1e3,
+        SPECIAL: x["special"] * c["special"] * per_sm,
+        SPILLS: (x["local loads"] + x["local stores"]) * c["spill"] * per_sm,
+        ATOMICS: x["atomic sectors"] * c["atomic"] * per_sm,
+    }
+
+
+def total_time(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
+    """Overhead plus the p-norm of latency and of the p-norm of all other terms."""
+    others = _norm([time for name, time in times.items() if name != LATENCY], c["power"])
+    return c["overhead"] + _norm([times[LATENCY], others], c["latency power"])
+
+
+def _norm(times: Sequence[Values], power: float) -> Values:
+    stacked = np.stack([np.asarray(time, np.float64) for time in times])
+    largest = np.maximum(stacked.max(axis=0), 1e-9)
+    result: Values = largest * ((stacked / largest) ** power).sum(axis=0) ** (1 / power)
+    return result

@@ -1,0 +1,193 @@
+"""The latency of one warp: replays its machine instructions in order, as the compiler scheduled them.
+
+    LDG R4 (sets scoreboard 2) ; 12 instructions ; FADD R5, R4 (waits for scoreboard 2) -> waits for the load
+
+The control bits of each instruction say how many cycles pass before the next one and for which scoreboards it
+waits, so nothing about registers need be known. Results arrive after the latency of their unit; asynchronous
+copies and warp-group matrix instructions are waited for by group. A loop is replayed a few times and then
+repeated at the pace of its last passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irscope.estimating.machine_loops import MachineRuns
+from irscope.estimating.sass_encoding import NONE, OPCODES, MachineInstructions
+
+# Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
+# Microbenchmarking" (2024): shared memory 29; special functions and warp shuffles as on Volta and Ampere
+# (Z. Jia et al., 2018, table 4.1; H. Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture").
+_LATENCIES = {
+    "LDS": 29, "LDSM": 33, "STS": 20, "STSM": 20, "SHFL": 24, "MUFU": 22, "LDC": 30, "S2R": 25, "S2UR": 25,
+    "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,
+    "LDL": 33, "RED": 20, "R2UR": 12, "ATOMS": 60,
+}  # fmt: skip
+_OTHER = 15
+_SHARED_ISSUE = 20  # until the operands of an access are read
+_TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
+_WARM, _INNER = 6, 3  # passes that are replayed
+_NUMBER = re.compile(r"wait_group(?:\.sync\.aligned|\.read)?\s+(0x[0-9a-fA-F]+|\d+)")
+_LOAD, _COPY, _COMMIT, _WAIT, _TMA, _SYNC, _GMMA, _GMMA_WAIT, _HMMA, _ATOM = range(1, 11)
+_ROLES = {
+    "LDG": _LOAD, "LDGSTS": _COPY, "LDGDEPBAR": _COMMIT, "DEPBAR": _WAIT, "UTMALDG": _TMA, "SYNCS": _SYNC,
+    "HGMMA": _GMMA, "QGMMA": _GMMA, "IGMMA": _GMMA, "WARPGROUP": _GMMA_WAIT, "HMMA": _HMMA, "IMMA": _HMMA,
+    "QMMA": _HMMA, "ATOMG": _ATOM, "ATOM": _ATOM,
+}  # fmt: skip
+
+
+@dataclass
+class ReplayInput:
+    """What a replay needs besides the machine code.
+
+    `groups` is the number of groups that a wait leaves in flight, by instruction; `matrix_cycles` how long a
+    matrix instruction occupies the tensor cores for all warps of the program. A wait for a memory barrier is
+    for `copies_per_wait` tensor copies; a group has `products_per_group` warp-group matrix instructions.
+    """
+
+    groups: Mapping[int, int]
+    matrix_cycles: Mapping[int, float]
+    copies_per_wait: int = 2
+    products_per_group: int = 1
+
+
+@dataclass
+class _State:
+    time: float = 0.0
+    tensor: float = 0.0
+    boards: list[float] = field(default_factory=lambda: [0.0] * 8)
+    copying: float = 0.0
+    groups: deque[float] = field(default_factory=deque)
+    tensor_copies: deque[float] = field(default_factory=deque)
+    products: deque[float] = field(default_factory=deque)
+
+    def shift(self, by: float) -> None:
+        self.time += by
+        self.tensor += by
+        self.copying += by
+        self.boards = [time + by for time in self.boards]
+        for queue in (self.groups, self.tensor_copies, self.products):
+            for at, time in enumerate(queue):
+                queue[at] = time + by
+
+
+def wait_numbers(code: MachineInstructions, ptx: Sequence[str]) -> dict[int, int]:
+    """How many groups each wait of the machine code leaves in flight, from its PTX line."""
+    found = {}
+    for at, opcode in enumerate(code.opcode.tolist()):
+        role = _ROLES.get(OPCODES.get(opcode, ""))
+        if role in (_WAIT, _GMMA_WAIT, _SYNC):
+            line = int(code.ptx_line[at])
+            text = ptx[line] if 0 <= line < len(ptx) else ""
+            if role == _SYNC and "try_wait" in "".join(ptx[max(0, line - 2) : line + 3]):
+                found[at] = 0
+            match = _NUMBER.search(text) if role != _SYNC else None
+            if match and (role == _WAIT) == ("cp.async" in text):
+                found[at] = int(match[1], 0)
+    return found
+
+
+class Replay:
+    """The latency of one warp of a kernel, for any latency of global memory."""
+
+    def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
+        names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
+        self._roles = [_ROLES.get(name, 0) for name in names]
+        self._latency = [_LATENCIES.get(name, _OTHER) for name in names]
+        self._stall = [max(1, stall) for stall in code.stall.tolist()]
+        self._sets, self._reads = code.sets.tolist(), code.reads.tolist()
+        self._waits = [[b for b in range(6) if mask >> b & 1] for mask in code.waits.tolist()]
+        self._skipped = (runs.times < 0.3).tolist()
+        # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
+        end = next(
+            (at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]), len(names)
+        )
+        self._end = end + 1
+        self._loops, self._given = runs.loops, given
+        self._starts = {loop.start: at for at, loop in enumerate(runs.loops)}
+
+    def cycles(self, memory: float, atomic: float) -> float:
+        """The latency in cycles, if loads are answered after `memory` cycles and atomics after `atomic`."""
+        state = _State()
+        self._memory, self._atomic = memory, atomic
+        self._run(0, self._end, -1, state)
+        return state.time
+
+    def _run(self, start: int, end: int, inside: int, state: _State) -> None:
+        at = start
+        while at < end:
+            loop = self._starts.get(at)
+            if loop is not None and loop != inside:
+                self._loop(loop, state)
+                at = self._loops[loop].end + 1
+                continue
+            if not self._skipped[at]:
+                self._step(at, state)
+            at += 1
+
+    def _loop(self, index: int, state: _State) -> None:
+        loop = self._loops[index]
+        entries = self._loops[loop.parent].passes if loop.parent >= 0 else 1.0
+        passes = loop.passes / entries if entries > 0 else 0.0
+        warm = _INNER if loop.parent >= 0 or loop.children else _WARM
+        times = [state.time]
+        for _ in range(min(warm, round(passes))):
+            self._run(loop.start, loop.end + 1, index, state)
+            times.append(state.time)
+        left = passes - (len(times) - 1)
+        if left > 0 and len(times) > 2:
+            # The mean of two passes: pipelines with two buffers may alternate.
+            state.shift(left * (times[-1] - times[-3]) / 2)
+
+    def _step(self, at: int, state: _State) -> None:
+        time, boards = state.time, state.boards
+        for board in self._waits[at]:
+            time = max(time, boards[board])
+        role, latency = self._roles[at], float(self._latency[at])
+        if role:
+            time, latency = self._asynchronous(at, role, time, latency, state)
+        if self._sets[at] != NONE:
+            boards[self._sets[at]] = max(boards[self._sets[at]], time + latency)
+        if self._reads[at] != NONE:
+            boards[self._reads[at]] = max(boards[self._reads[at]], time + _SHARED_ISSUE)
+        state.time = time + self._stall[at]
+
+    def _asynchronous(
+        self, at: int, role: int, time: float, latency: float, state: _State
+    ) -> tuple[float, float]:
+        """When the instruction issues, and its latency."""
+        if role == _LOAD:
+            return time, self._memory
+        if role == _ATOM:
+            return time, self._atomic
+        if role == _COPY:
+            state.copying = time + self._memory
+        elif role == _COMMIT:
+            state.groups.append(state.copying)
+        elif role == _TMA:
+            state.tensor_copies.append(time + self._memory + _TENSOR_COPY)
+        elif role == _SYNC and at in self._given.groups:
+            for _ in range(min(self._given.copies_per_wait, len(state.tensor_copies))):
+                time = max(time, state.tensor_copies.popleft())
+        elif role == _WAIT and at in self._given.groups:
+            time = _wait(state.groups, self._given.groups[at], time)
+        elif role == _GMMA:
+            state.tensor = max(state.tensor, time) + self._given.matrix_cycles.get(at, 0.0)
+            state.products.append(state.tensor)
+        elif role == _GMMA_WAIT and at in self._given.groups:
+            most = self._given.groups[at] * self._given.products_per_group
+            time = _wait(state.products, most, time)
+        elif role == _HMMA:
+            time = max(time, state.tensor)
+            state.tensor = time + self._given.matrix_cycles.get(at, 0.0)
+        return time, latency
+
+
+def _wait(queue: deque[float], most: int, time: float) -> float:
+    """Waits until at most `most` of the queue are in flight."""
+    while len(queue) > most:
+        time = max(time, queue.popleft())
+    return time

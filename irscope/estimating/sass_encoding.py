@@ -1,0 +1,167 @@
+"""Decodes what a replay needs from NVIDIA machine code: opcodes, control bits, branches, PTX lines.
+
+An instruction of compute capability 7.0 to 12.x has 16 bytes (Z. Jia et al., "Dissecting the NVIDIA Volta GPU
+architecture via microbenchmarking", 2018, section 2; https://github.com/cloudcores/CuAssembler):
+
+    bits 0-11 opcode, of which 9-11 choose the form of the operands;  bits 12-15 predicate
+    bits 105-108 cycles until the next instruction issues   109 yield
+    bits 110-112 scoreboard set until the result is written, 7: none
+    bits 113-115 scoreboard set until the operands are read, 7: none
+    bits 116-121 scoreboards to wait for
+
+The line table .nv_debug_line_sass (DWARF 2) names the PTX line of each instruction. Reading the bytes takes a
+millisecond; nvdisasm takes a quarter of a second for the same kernel.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.backends.elf import ElfSection, sections
+
+Integers = NDArray[np.int64]
+SIZE = 16
+NONE = 7  # no scoreboard
+_BRA = 0x147
+# Opcodes without the bits of the operand form, from `nvdisasm -hex` of kernels for sm_90.
+OPCODES = {
+    0x03B: "LDSM", 0x03C: "HMMA", 0x03F: "DMMA", 0x044: "STSM", 0x108: "MUFU", 0x105: "F2I", 0x106: "I2F",
+    0x110: "F2F", 0x112: "I2F", 0x119: "S2R", 0x11A: "DEPBAR", 0x11D: "BAR", 0x141: "BSYNC", 0x145: "BSSY",
+    0x147: "BRA", 0x14D: "EXIT", 0x181: "LDG", 0x182: "LDC", 0x183: "LDL", 0x184: "LDS", 0x186: "STG",
+    0x187: "STL", 0x188: "STS", 0x189: "SHFL", 0x1AE: "LDGSTS", 0x1AF: "LDGDEPBAR", 0x1C3: "S2UR",
+    0x1C5: "WARPGROUP", 0x1F0: "HGMMA", 0x118: "NOP", 0x0CA: "R2UR", 0x028: "DMUL", 0x029: "DADD",
+    0x02B: "DFMA", 0x037: "IMMA", 0x07A: "QMMA", 0x1F1: "IGMMA", 0x1F3: "QGMMA", 0x1B4: "UTMALDG",
+    0x1B5: "UTMASTG", 0x1A7: "SYNCS", 0x1B1: "SYNCS", 0x1B2: "SYNCS", 0x18E: "RED", 0x1A6: "RED",
+    0x1A8: "ATOMG", 0x1A9: "ATOMG", 0x18A: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS", 0x192: "MEMBAR",
+    0x1C6: "FENCE",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MachineInstructions:
+    """The instructions of a kernel as columns.
+
+    `opcode` is without the operand form, `stall` in cycles, `sets` and `reads` are scoreboards (7: none),
+    `waits` a mask of them. `target` is the index of the instruction that a branch leads to, -1 for others.
+    `predicated` says whether there is a guard. `ptx_line` is the index (from 0) of the PTX line, -1: unknown.
+    """
+
+    opcode: Integers
+    stall: Integers
+    sets: Integers
+    reads: Integers
+    waits: Integers
+    target: Integers
+    predicated: NDArray[np.bool_]
+    ptx_line: Integers
+
+    def __len__(self) -> int:
+        return len(self.opcode)
+
+
+def machine_instructions(cubin: bytes, kernel: str) -> MachineInstructions | None:
+    """The instructions of `kernel` in a cubin; None if the cubin is damaged or does not have the kernel."""
+    try:
+        found = {section.name: section for section in sections(cubin)}
+    except ValueError:
+        return None
+    code = found.get(f".text.{kernel}")
+    if code is None or len(code.data) < SIZE:
+        return None
+    words = np.frombuffer(bytes(code.data[: len(code.data) // SIZE * SIZE]), "<u8").reshape(-1, 2)
+    low, high = words[:, 0], words[:, 1]
+    control = (high >> np.uint64(41)).astype(np.int64)
+    opcode = (low & np.uint64(0x1FF)).astype(np.int64)
+    return MachineInstructions(
+        opcode,
+        control & 15,
+        control >> 5 & 7,
+        control >> 8 & 7,
+        control >> 11 & 63,
+        _targets(opcode, low, high),
+        (low >> np.uint64(12) & np.uint64(15)).astype(np.int64) != 7,
+        _ptx_lines(found.get(".nv_debug_line_sass"), len(words)),
+    )
+
+
+def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Integers:
+    """A relative branch has a signed number of words of 4 bytes in bits 16-23 and 34-81."""
+    target = np.full(len(opcode), -1, np.int64)
+    for at in np.flatnonzero(opcode == _BRA):
+        a, b = int(low[at]), int(high[at])
+        words = ((b & 0x3FFFF) << 30 | a >> 34) << 8 | a >> 16 & 0xFF
+        words -= (words >> 55) << 56
+        index = int(at) + 1 + words * 4 // SIZE
+        target[at] = index if 0 <= index < len(opcode) else -1
+    return target
+
+
+def _ptx_lines(section: ElfSection | None, count: int) -> Integers:
+    """The PTX line of each instruction from a DWARF 2 line number program (DWARF 2.0.0, section 6.2)."""
+    lines = np.full(count, -1, np.int64)
+    if section is None:
+        return lines
+    data = bytes(section.data)
+    try:
+        rows = _line_rows(data)
+    except (IndexError, struct.error):
+        return lines
+    for (start, line), (end, _) in zip(rows, [*rows[1:], (count * SIZE, 0)], strict=True):
+        lines[start // SIZE : max(start, end) // SIZE] = line - 1
+    return lines
+
+
+def _line_rows(data: bytes) -> list[tuple[int, int]]:
+    """The (address, line) rows of the first sequence of a line number program."""
+    length, _, header = struct.unpack_from("<IHI", data)
+    minimum, _, base, span, first = struct.unpack_from("<BBbBB", data, 10)
+    lengths = data[15 : 15 + first - 1]
+    at, end = 10 + header, min(4 + length, len(data))
+    address, line, rows = 0, 1, []
+    while at < end:
+        code, at = data[at], at + 1
+        if code >= first:
+            address += (code - first) // span * minimum
+            line += base + (code - first) % span
+            rows.append((address, line))
+        elif code == 0:
+            size, at = _unsigned(data, at)
+            if data[at] == 1:
+                return rows
+            at += size
+        elif code == 1:
+            rows.append((address, line))
+        elif code == 2:
+            step, at = _unsigned(data, at)
+            address += step * minimum
+        elif code == 3:
+            step, at = _signed(data, at)
+            line += step
+        elif code == 8:
+            address += (255 - first) // span * minimum
+        elif code == 9:
+            address, at = address + struct.unpack_from("<H", data, at)[0], at + 2
+        else:
+            for _ in range(lengths[code - 1]):
+                _, at = _unsigned(data, at)
+    return rows
+
+
+def _unsigned(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte, at = data[at], at + 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def _signed(data: bytes, at: int) -> tuple[int, int]:
+    value, end = _unsigned(data, at)
+    bits = 7 * (end - at)
+    return value - (1 << bits) if value >> (bits - 1) else value, end
