@@ -63,7 +63,8 @@ def entries(folders: Iterable[Path]) -> Iterator[Entry]:
                 metadata = json.loads(source.with_suffix(".json").read_bytes())
             except (OSError, ValueError):
                 continue  # it did not compile
-            if metadata.get("triton_version") == triton.__version__ and "shared" in metadata:
+            changed = any(name.isupper() for name in metadata)  # by an environment variable
+            if metadata.get("triton_version") == triton.__version__ and "shared" in metadata and not changed:
                 yield Entry(source, metadata)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,15 @@ from irscope.toolchain.triton_cache import digest
 _FILE = "irscope_tuning.json"
 
 
+@cache
+def _code() -> str:
+    """What identifies the code and the constants of irscope that results depend on."""
+    root = Path(irscope.__file__).parent
+    files = [file for name in ("estimating", "tuning", "facts") for file in root.glob(f"{name}/**/*.*")]
+    states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]
+    return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
+
+
 class Learned:
     """An entry of Triton's cache under everything that its content depends on.
 
@@ -20,7 +30,7 @@ class Learned:
     """
 
     def __init__(self, *parts: str) -> None:
-        self._key = digest("irscope tuning 1", irscope.__version__, *parts)
+        self._key = digest("irscope tuning 1", _code(), *parts)
 
     def read(self) -> Mapping[str, Any] | None:
         """The content; None if there is none, or it cannot be read."""
