@@ -8,6 +8,7 @@ from itertools import islice
 
 from irscope.model import Variant
 from irscope.workspace import (
+    ESTIMATE_KINDS,
     UNMEASURED,
     Column,
     ColumnSummary,
@@ -84,7 +85,7 @@ class TableModel:
             return
         self._scoped = [variant for variant in self.all if variant in self.scope]
         backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
-        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
+        kinds = [*dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)), *ESTIMATE_KINDS]
         self.columns = columns(
             self._scoped,
             kinds,

@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.equal_variants import equal_text as equal_text
+    from irscope.workspace.estimate_comparison import pair_estimate_lines as pair_estimate_lines
     from irscope.workspace.estimate_text import EstimateLine as EstimateLine
     from irscope.workspace.estimate_text import estimate_difference as estimate_difference
     from irscope.workspace.estimate_text import estimate_lines as estimate_lines
@@ -322,6 +323,7 @@ _EXPORTS = {
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
+    "irscope.workspace.estimate_comparison": "pair_estimate_lines",
     "irscope.workspace.picking": "Choice Pick picks",
     "irscope.workspace.problems": "Problem problem_titles",
     "irscope.workspace.source_lines": (

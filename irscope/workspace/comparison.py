@@ -11,7 +11,7 @@ from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedi
 from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
-from irscope.analysis.findings.finding import Finding, PairContext, most_important
+from irscope.analysis.findings.finding import Finding, PairContext, most_important, ranked
 from irscope.analysis.source_alignment import line_map
 from irscope.backends import is_source_stage, stage_named, stages_of
 from irscope.diff.rows import StageDiff
@@ -21,6 +21,7 @@ from irscope.model import Variant, format_value
 from irscope.model.object_values import changed_parameters
 from irscope.model.text import one_line
 from irscope.workspace.kernel_scopes import mismatch
+from irscope.workspace.pair_estimates import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
@@ -162,7 +163,13 @@ class Comparison:
     def findings(self) -> tuple[Finding, ...]:
         """The findings about B compared with A, most important first, then those that others explain."""
         diffs = {name: diff.in_lines_of_b() for name, diff in self._held.items()}
-        return tuple(findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence)))
+        found = findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence))
+        return tuple(ranked((*found, *estimate_findings(self))))
+
+    @cached_property
+    def estimates(self) -> PairEstimates | None:
+        """The estimates of A and B for the same problem; None if they were not launched for one."""
+        return pair_estimates(self)
 
     @property
     def main_findings(self) -> tuple[Finding, ...]:

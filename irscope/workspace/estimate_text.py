@@ -20,25 +20,27 @@ _FULL = "\u2588"
 _PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
 # Terms below this share of the time are noise.
 _LEAST_SHARE = 0.005
-# Estimates closer than this are equal: two runs of one measurement differ as much.
-_EQUAL = 0.02
+# Estimates closer than this are equal: the model is not better than that.
+_EQUAL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateLine:
-    """A sentence or a term; `evidence` are the lines of code that show it, of B if `right`."""
+    """A sentence, or a term: its name, time and bar, and in `detail` the numbers that the time comes from.
+
+    `evidence` are the lines of code that show them.
+    """
 
     text: str
-    title: bool = False
+    detail: str = ""
     evidence: tuple[Evidence, ...] = ()
-    right: bool = True
 
 
 def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
     """The estimate of one launch."""
     time = microseconds_text(estimate.microseconds)
     lines = [
-        EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}", title=True),
+        EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}"),
         *_terms(estimate),
     ]
     if estimate.facts:
@@ -50,14 +52,19 @@ def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
 def estimate_difference(a: Estimate, b: Estimate) -> str:
     """How B compares with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
     times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
-    ratio = b.microseconds / a.microseconds if a.microseconds else 1.0
-    if abs(ratio - 1) <= _EQUAL:
+    if are_equal(a, b):
         return f"A and B are equally fast by estimate ({times})"
+    ratio = b.microseconds / a.microseconds
     word, factor = ("slower", ratio) if ratio > 1 else ("faster", 1 / ratio)
     causes = _causes(a, b)
     bounds = f"bound by {a.bound}" if a.bound == b.bound else f"bound by {a.bound} -> {b.bound}"
     reasons = f": {', '.join(causes)}" if causes else ""
-    return f"B is {factor:.2g}x {word} by estimate ({times}, {bounds}){reasons}"
+    return f"B is {_factor(factor)} {word} by estimate ({times}, {bounds}){reasons}"
+
+
+def are_equal(a: Estimate, b: Estimate) -> bool:
+    """Whether the times differ by less than measurements do."""
+    return abs(b.microseconds - a.microseconds) <= _EQUAL * a.microseconds
 
 
 def difference_evidence(a: Estimate, b: Estimate) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
@@ -74,10 +81,14 @@ def _causes(a: Estimate, b: Estimate) -> list[str]:
     for name in _changed(a, b)[:2]:
         before, after = (_time(estimate, name) for estimate in (a, b))
         if before and after:
-            causes.append(f"{name} {after / before:.2g}x")
+            causes.append(f"{name} {_factor(after / before)}")
         else:
             causes.append(f"{name} {microseconds_text(before)} -> {microseconds_text(after)} us")
     return causes
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:,.0f}x"
 
 
 def _changed(a: Estimate, b: Estimate) -> list[str]:
@@ -105,7 +116,7 @@ def _terms(estimate: Estimate) -> list[EstimateLine]:
 def _term(term: Term, width: int, longest: float) -> EstimateLine:
     bar = bar_text(term.microseconds / longest, _BAR)
     time = microseconds_text(term.microseconds)
-    return EstimateLine(f"{term.name:<{width}} {time:>6} us {bar} {term.text}", evidence=term.evidence)
+    return EstimateLine(f"{term.name:<{width}} {time:>6} us {bar}".rstrip(), term.text, term.evidence)
 
 
 def bar_text(share: float, width: int) -> str:

@@ -63,6 +63,11 @@ def problem_text(variant: Variant, launch: Launch) -> str:
     return one_line(", ".join(f"{name}={value}" for name, value in pairs))
 
 
+def launch_text(variant: Variant, launch: Launch) -> str:
+    """The numbers of a launch in one line, and the constants that are not tuned: `M=4096, N=4096`."""
+    return _text(_arguments(launch), _constants(variant, launch))
+
+
 def problems(variants: Iterable[Variant]) -> list[Problem]:
     """The problems of the recorded launches: kernel by kernel, in the order of the capture."""
     kernels: dict[tuple[str, str, str], list[Variant]] = {}

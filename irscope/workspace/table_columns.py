@@ -32,7 +32,7 @@ _RARE = 4
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
 # The facts of most interest come first: before the stage that differs, then after it. Those of least interest
 # come last: the time and size of each stage. The column `state` shows the others.
-_BEFORE = ("ms", "registers", "stack", "occupancy")
+_BEFORE = ("ms", "estimate", "bound", "registers", "stack", "occupancy")
 _AFTER = (
     "shared", "load_width", "matrix", "conversions", "pipeline_depth", "loop_instructions", "loop_spills",
     "instructions", "limiter", "store_width", "seconds",

@@ -153,3 +153,5 @@ def _explained(choices: Iterable[Choice], paint: Paint) -> Iterator[str]:
             continue
         for line in estimate_lines(choice.estimate):
             yield one_line(f"  {line.text}")
+            if line.detail:
+                yield one_line(f"      {line.detail}")

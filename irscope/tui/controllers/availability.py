@@ -25,6 +25,8 @@ def unavailable(screen: MainScreen, action: str, parameters: tuple[object, ...])
             reason = "Only one text is on screen"
         case ("open", ("layout",)) if "ttgir" not in pair.stages:
             reason = "There are no layouts without TTGIR"
+        case ("open", ("estimate",)) if not (pair.a.launches or pair.b.launches):
+            reason = "No launches were recorded; irscope pick --launch estimates one that you write"
         case ("open", ("passes",)) if not pair.has_passes:
             reason = "No passes were recorded; compile with --passes"
         case ("stage", (int() as number,)) if number > len(pair.stages):

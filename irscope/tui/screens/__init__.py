@@ -13,11 +13,12 @@ from irscope.tui.bindings import key
 
 if TYPE_CHECKING:
     from irscope.tui.screens.chart import ChartScreen
+    from irscope.tui.screens.estimate import EstimateScreen
     from irscope.tui.screens.layout import LayoutScreen
     from irscope.tui.screens.passes import PassesScreen
     from irscope.tui.screens.why import WhyScreen
 
-Overlay: TypeAlias = "LayoutScreen | ChartScreen | WhyScreen | PassesScreen"
+Overlay: TypeAlias = "LayoutScreen | ChartScreen | EstimateScreen | WhyScreen | PassesScreen"
 
 # The main screen has the keys when it is painted first; the screens themselves are imported later.
 OPEN_LAYOUTS = key(
@@ -25,6 +26,13 @@ OPEN_LAYOUTS = key(
 )
 OPEN_CHART = key(
     "C", "open('chart')", "Chart a fact (the table's column) over the configs", "chart", name="chart"
+)
+OPEN_ESTIMATE = key(
+    "B",
+    "open('estimate')",
+    "Estimated time of A and B, what bounds it, and why one is slower",
+    "bound",
+    name="estimate",
 )
 OPEN_REASONS = key(
     "W", "open('why')", "Why it was compiled again, what changed, was it worth it", "why", name="why"
@@ -36,14 +44,17 @@ OPEN_PASSES = key(
     "passes",
     name="passes",
 )
-OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_REASONS, OPEN_PASSES)
+OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_PASSES)
 
 
-def overlays() -> tuple[type[LayoutScreen], type[ChartScreen], type[WhyScreen], type[PassesScreen]]:
+def overlays() -> tuple[
+    type[LayoutScreen], type[ChartScreen], type[EstimateScreen], type[WhyScreen], type[PassesScreen]
+]:
     """The screens that open over the main one, in the order of their keys."""
     from irscope.tui.screens.chart import ChartScreen
+    from irscope.tui.screens.estimate import EstimateScreen
     from irscope.tui.screens.layout import LayoutScreen
     from irscope.tui.screens.passes import PassesScreen
     from irscope.tui.screens.why import WhyScreen
 
-    return LayoutScreen, ChartScreen, WhyScreen, PassesScreen
+    return LayoutScreen, ChartScreen, EstimateScreen, WhyScreen, PassesScreen

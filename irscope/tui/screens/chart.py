@@ -22,7 +22,7 @@ from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import EACH, Chart, FactTable, Point, axes, chart, chartable_facts, variant_names
 
 # The facts to start with if none is chosen or it has no numbers: times on a GPU first.
-_FIRST = ("ms", "registers", "seconds")
+_FIRST = ("ms", "estimate", "registers", "seconds")
 
 
 class ChartScreen(Screen[tuple[Variant, Variant]]):

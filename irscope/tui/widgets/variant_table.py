@@ -19,6 +19,7 @@ from irscope.tui.table_model import TableModel
 from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import (
+    ESTIMATE_KINDS,
     FactTable,
     Folding,
     Scope,
@@ -30,6 +31,9 @@ from irscope.workspace import (
 
 # While facts are measured, the columns are determined again after so many seconds.
 _REFRESH_SECONDS = 0.25
+_ESTIMATE = ESTIMATE_KINDS[0].name
+# An estimate takes about 0.1 s; those of more variants are only made for A and B, on request.
+_MOST_ESTIMATED = 128
 
 
 class VariantTable(LineView):
@@ -71,6 +75,8 @@ class VariantTable(LineView):
         self.model = TableModel()
         self._workspace: Workspace | None = None
         self._pair: tuple[int, int] = (0, 0)
+        # Where to estimate when another kernel is chosen; None before the facts are measured.
+        self._estimating: tuple[Workspace, Background] | None = None
         self._column = 0
 
     @property
@@ -171,6 +177,8 @@ class VariantTable(LineView):
         with _Kept(self):
             self.model.scope = scope
             self.model.refresh()
+        if self._estimating is not None:
+            self.estimate(*self._estimating)
 
     @work(exclusive=True, group="facts", exit_on_error=False)
     async def measure(self, workspace: Workspace, background: Background) -> None:
@@ -186,6 +194,26 @@ class VariantTable(LineView):
                 drawn, waiting = time.monotonic(), False
         if waiting:
             self.fit()
+        self.estimate(workspace, background)
+
+    @work(exclusive=True, group="estimates", exit_on_error=False)
+    async def estimate(self, workspace: Workspace, background: Background) -> None:
+        """Estimates the launches of the variants that the table shows, unless they are too many."""
+        self._estimating = (workspace, background)
+        variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
+        missing = [v for v in variants if v.id in self.facts and self.facts.get(v.id, _ESTIMATE) is None]
+        if len(variants) > _MOST_ESTIMATED or not missing:
+            return
+        drawn = time.monotonic()
+        for variant in missing:
+            estimated = await background.run(workspace.estimates.facts, variant)
+            if variant.id in self.facts:  # its facts were not dropped meanwhile
+                self.facts.add(variant, {**self.facts.known[variant.id], **estimated})
+            if time.monotonic() - drawn > _REFRESH_SECONDS:
+                self.fit()
+                drawn = time.monotonic()
+        self.fit()
+        background.later(workspace.estimates.save)
 
     def set_pair(self, a: Variant, b: Variant) -> None:
         """Marks A and B."""

@@ -1,0 +1,54 @@
+"""The estimates of two variants, line by line: why one is slower than the other, and what each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from irscope.model import UserError, Variant
+from irscope.workspace.estimate_text import estimate_lines
+from irscope.workspace.pair_estimates import shared_launch
+from irscope.workspace.problems import problem_text
+from irscope.workspace.why_lines import StageLine, TextLine
+
+if TYPE_CHECKING:
+    from irscope.workspace.comparison import Comparison
+    from irscope.workspace.workspace import Workspace
+
+
+def pair_estimate_lines(comparison: Comparison) -> list[TextLine]:
+    """The estimates of A and B, term by term; a term's line goes to the code behind it."""
+    workspace, single = comparison.workspace, comparison.single
+    lines = []
+    if not single:
+        pair = comparison.estimates
+        text = pair.text if pair else "A and B were not launched with the same arguments"
+        lines.append(TextLine(text, 0))
+    for index, variant in enumerate(comparison.variants[: 1 if single else 2]):
+        letter = "" if single else f"{'AB'[index]}  "
+        lines.append(TextLine(f"{letter}{comparison.heading(index)}", 0, title=True))
+        lines += _variant_lines(workspace, variant, index == 1, comparison)
+    return lines
+
+
+def _variant_lines(
+    workspace: Workspace, variant: Variant, right: bool, comparison: Comparison
+) -> Iterator[TextLine]:
+    shared = None if comparison.single else shared_launch(comparison.a, comparison.b)
+    launch = shared[right] if shared else next(iter(variant.launches), None)
+    if launch is None:
+        yield TextLine("not launched: irscope pick --launch estimates it for a launch that you write")
+        return
+    try:
+        estimate = workspace.estimates.of(variant, launch)
+    except UserError as error:
+        yield TextLine(str(error))
+        return
+    grid = " x ".join(map(str, launch.grid))
+    yield TextLine(f"grid {grid}, {problem_text(variant, launch)}")
+    for line in estimate_lines(estimate):
+        first = next(iter(line.evidence), None)
+        target = StageLine(first.stage, first.line, right) if first else None
+        yield TextLine(line.text, target=target)
+        if line.detail:
+            yield TextLine(line.detail, 3)
