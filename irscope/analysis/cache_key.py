@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from irscope.backends import backend_of
 from irscope.model import (
@@ -41,9 +41,11 @@ _WHOLE = ("triton", "source", "backend", "attributes")
 _ATTRIBUTES = {("tt.divisibility", 16): "divisible by 16", ("tt.pointer_range", 32): "within 2 GiB"}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CacheKeyInput:
-    """One input of a compilation: `kind` is one of KINDS, `name` that of the argument, option, function."""
+class CacheKeyInput(NamedTuple):
+    """One input of a compilation: `kind` is one of KINDS, `name` that of the argument, option, function.
+
+    A named tuple, because a capture of 100,000 variants has millions to hash.
+    """
 
     kind: str
     name: str = ""
@@ -51,7 +53,8 @@ class CacheKeyInput:
 
 def has_key(variant: Variant) -> bool:
     """Whether the capture has every component of the variant's cache key."""
-    return all(name in variant.cache_key for name in _WHOLE)
+    key = variant.cache_key
+    return all(name in key for name in _WHOLE)
 
 
 def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
@@ -116,14 +119,26 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
     types = {name[len("type ") :]: text for name, text in key.items() if name.startswith("type ")}
     chosen, objects = _constexprs(variant), _objects(variant)
     values = {}
-    for name in dict.fromkeys([*types, *(path.partition(".")[0] for path in [*constants, *attributes])]):
-        fixed = [_fixed(path, name, text) for path, text in constants.items() if belongs(path, name)]
-        listed = [text for path, texts in attributes.items() if belongs(path, name) for text in texts]
+    names = dict.fromkeys([*types, *(path.partition(".")[0] for path in [*constants, *attributes])])
+    own_constants, own_attributes = _by_parameter(names, constants), _by_parameter(names, attributes)
+    for name in names:
+        fixed = [_fixed(path, name, constants[path]) for path in own_constants.get(name, ())]
+        listed = [text for path in own_attributes.get(name, ()) for text in attributes[path]]
         type_ = "" if fixed and types.get(name) == "constexpr" else types.get(name, "")
         kind = "constexpr" if name in chosen else "argument"
         text = objects.get(name) or " ".join(filter(None, [type_, *fixed, *listed]))
         values[CacheKeyInput(kind, name)] = text
     return values
+
+
+def _by_parameter(names: Iterable[str], paths: Iterable[str]) -> dict[str, list[str]]:
+    """The paths in a key that belong to each of `names`, in order."""
+    found: dict[str, list[str]] = {}
+    if any("." in name for name in names):
+        return {name: [path for path in paths if belongs(path, name)] for name in names}
+    for path in paths:
+        found.setdefault(path.partition(".")[0], []).append(path)
+    return found
 
 
 def constexpr_values(variant: Variant) -> dict[str, Value]:

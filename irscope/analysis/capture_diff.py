@@ -107,14 +107,14 @@ def compare_captures(
     renamed = _renamed(a, b, facts_a, facts_b)
     matched, only_a, only_b = match_variants(a, b, renamed, by_target)
     pairs = [compare_pair(old, new, facts_a.get(old.id, {}), facts_b.get(new.id, {})) for old, new in matched]
-    timed = [pair for pair in pairs if pair.a.seconds and pair.b.seconds]
+    timed = _timed(pairs)
     return CaptureDiff(
         pairs=tuple(sorted(pairs, key=lambda pair: -pair.weight)),
         by_target=by_target,
         renamed=renamed,
         only_a=tuple(sorted(only_a, key=lambda variant: variant.id)),
         only_b=tuple(only_b),
-        seconds=(sum(_seconds(pair.a) for pair in timed), sum(_seconds(pair.b) for pair in timed)),
+        seconds=(sum(old for old, _ in timed), sum(new for _, new in timed)),
         timed=len(timed),
     )
 
@@ -193,5 +193,15 @@ def _moved(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
         yield FactChange(kind.name, a, b, worse, weight=kind.weight * effect(a * scale, b * scale))
 
 
-def _seconds(variant: Variant) -> float:
-    return sum(variant.seconds.values())
+def _timed(pairs: Sequence[MatchedVariants]) -> list[tuple[float, float]]:
+    """The compile times of both variants of each pair for which they are known, in seconds.
+
+    The columns of a large capture are read in the order of its variants, once.
+    """
+    old = {pair.a.id: sum(pair.a.seconds.values()) for pair in _by_id(pairs) if pair.a.seconds}
+    found = ((old.get(pair.a.id), pair.b.seconds) for pair in pairs)
+    return [(before, sum(seconds.values())) for before, seconds in found if before is not None and seconds]
+
+
+def _by_id(pairs: Sequence[MatchedVariants]) -> list[MatchedVariants]:
+    return sorted(pairs, key=lambda pair: pair.a.id)

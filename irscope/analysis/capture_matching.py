@@ -60,17 +60,17 @@ def match_variants(
 
 def _keys(renamed: Mapping[str, str], by_target: bool) -> Iterator[_Key]:
     """The keys of the rounds of matching; a key of None matches nothing."""
+    # The variants of a large capture share their specializations.
+    arguments: dict[int, frozenset[str]] = {}
 
     def base(variant: Variant) -> tuple[Hashable, ...]:
-        kernel = variant.kernel.name
-        return (
-            renamed.get(kernel, kernel),
-            frozenset(map(repr, variant.specialization)),
-            variant.target if by_target else None,
-        )
+        kernel, place = variant.kernel.name, id(variant.specialization)
+        if place not in arguments:
+            arguments[place] = frozenset(map(repr, variant.specialization))
+        return renamed.get(kernel, kernel), arguments[place], variant.target if by_target else None
 
     def given(variant: Variant) -> Hashable:
-        return frozenset((name, repr(value)) for name, value in variant.config.values)
+        return frozenset([(name, repr(value)) for name, value in variant.config.values])
 
     def environment(variant: Variant) -> Hashable:
         return frozenset(variant.environment.items())

@@ -189,6 +189,8 @@ def _without_tuned_shapes(
     """
     if not (any(result.measured for result in results) or any(map(is_autotuned, _kernels(variants)))):
         return values
+    if not any(map(_has_descriptor, values)):
+        return values
     rows: RowMaker[CacheKeyInput, str] = RowMaker()
     shapeless = [
         rows.row(
@@ -202,6 +204,10 @@ def _without_tuned_shapes(
         if shapes.setdefault((variant.target, variant.config, rest.identity), own) != own:
             return values
     return shapeless
+
+
+def _has_descriptor(values: Mapping[CacheKeyInput, str]) -> bool:
+    return any("tensordesc" in text for text in values.values())
 
 
 def _kernels(variants: Sequence[Variant]) -> list[Kernel]:

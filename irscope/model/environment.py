@@ -50,6 +50,7 @@ def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> d
 
     `cache_key` are the components of Triton's key by name; `configured` are the names that the config sets.
     """
+    names = tuple(configured)
     found = {
         name.removeprefix(ENVIRONMENT): variable_value(value)
         for name, value in cache_key.items()
@@ -57,6 +58,6 @@ def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> d
     }
     for option, component, name, default in _DEFAULTS:
         value = cache_key.get(component, default)
-        if value not in (default, "None", "") and option not in configured:
+        if value not in (default, "None", "") and option not in names:
             found[name] = value
     return dict(sorted(found.items()))

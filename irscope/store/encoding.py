@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from irscope.model import (
     Argument,
@@ -129,23 +130,30 @@ def dumps(value: Any) -> str:
 
 def loads(text: str) -> Any:
     """The JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
-    return {} if text == "{}" else _DECODER.decode(text)
+    if text == "{}":
+        return {}
+    return (_CHECKING if _has_long_number(text) else _DECODER).decode(text)
 
 
-# A number with fewer characters has at most 64 bits.
-_SHORT = 20
+def _has_long_number(text: str) -> bool:
+    """Whether `text` may have a number of more than _DIGITS digits; looks at few characters."""
+    return len(text) > _DIGITS and _SIX_DIGITS.search(text[:: _DIGITS // 6]) is not None
+
+
+# A number with fewer digits has fewer than _MAX_BITS bits.
+_DIGITS = _MAX_BITS * 3 // 10
+_SIX_DIGITS = re.compile("[0-9]{6}")
 
 
 def _integer(text: str) -> int:
-    if len(text) < _SHORT:
-        return int(text)
     value = int(text) if len(text) <= _MAX_BITS // 3 else 1 << _MAX_BITS
     if value.bit_length() > _MAX_BITS:
         raise ValueError(f"not a number of at most {_MAX_BITS} bits: {text[:40]}...")
     return value
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer)
+# Calling Python for each integer takes as long as all else.
+_DECODER, _CHECKING = json.JSONDecoder(), json.JSONDecoder(parse_int=_integer)
 
 
 def storable(text: str | None, limit: int = MAX_TEXT) -> str | None:
@@ -185,16 +193,17 @@ def _pairs_to_json(pairs: tuple[tuple[str, Value], ...]) -> list[Any]:
 
 # A slice of an operand's layout is a layout in a layout, each with lists: real values have about five levels.
 _MAX_DEPTH = 32
+_PLAIN = frozenset((bool, int, float, str))
 
 
 def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
     """Reverses `value_to_json`. Raises ValueError for anything else, and for more than `depth` levels."""
+    if value is None or type(value) in _PLAIN:
+        return cast(Value, value)
     if not depth:
         raise ValueError("not a constexpr value: too many levels")
     nested = partial(value_from_json, depth=depth - 1)
     match value:
-        case None | int() | float() | str():
-            return value
         case {"dtype": str(name)}:
             return Dtype(name)
         case {"named": str(name)}:

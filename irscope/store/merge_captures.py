@@ -5,14 +5,15 @@ from __future__ import annotations
 import glob
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from functools import reduce
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Artifact, Variant
+from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.connection import sidecars
 from irscope.store.encoding import Blob
@@ -31,6 +32,8 @@ class Merged:
     read: int
 
 
+# So many variants are one transaction: the file appears only when it is complete.
+_BATCH = 500
 # A variant in one of the captures.
 _Record = tuple[CaptureReader, Variant]
 
@@ -99,8 +102,8 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _join(captures: Iterable[CaptureReader]) -> tuple[list[list[_Record]], int]:
-    """The records of every variant, in the order of the captures, and how many were read."""
+def _join(captures: Iterable[CaptureReader]) -> tuple[dict[str, list[_Record]], int]:
+    """The records of every variant by its identity, in the order of the captures, and how many were read."""
     joined: dict[str, list[_Record]] = {}
     read = 0
     for capture in captures:
@@ -111,7 +114,7 @@ def _join(captures: Iterable[CaptureReader]) -> tuple[list[list[_Record]], int]:
             triton = variant.toolchain.versions.get("triton", "")
             name = identity(digests[variant.kernel.id], triton, variant)
             joined.setdefault(name, []).append((capture, variant))
-    return list(joined.values()), read
+    return joined, read
 
 
 def _joined(records: Sequence[_Record]) -> _Joined:
@@ -142,29 +145,43 @@ def _both(first: _Joined, second: _Joined) -> _Joined:
     )
 
 
-def _write(writer: CaptureWriter, joined: Iterable[Sequence[_Record]]) -> int:
+def _write(writer: CaptureWriter, joined: Mapping[str, Sequence[_Record]]) -> int:
     """Writes the variants, one at a time, and returns the number of their kernels."""
-    kernels = set()
-    for records in joined:
-        item = _joined(records)
-        variant = item.variant
-        owner = variant.kernel
-        kernel = writer.add_kernel(owner.source, owner.helpers, owner.parameters)
-        kernels.add(kernel)
-        versions = variant.toolchain.versions
-        toolchain = writer.add_toolchain(versions, variant.toolchain.command)
-        blobs = {name: _blob(writer, *stage) for name, stage in item.stages.items()}
-        more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(writer, item)}
-        names = [each.name for each in fields(NewVariant) if each.name not in more]
-        new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
-        id_ = writer.add_variant(kernel, toolchain, versions.get("triton", ""), new)
-        capture, first = item.records[0]
-        if item.has_facts and (facts := capture.facts_of(first)):
-            writer.add_facts(id_, *facts)
-        layouts = next(filter(None, (capture.layouts(record) for capture, record in item.records)), None)
-        if layouts is not None:
-            writer.add_layouts(id_, layouts)
-    return len(kernels)
+    kernels: dict[Kernel, int] = {}
+    toolchains: dict[int, int] = {}
+    remaining = iter(joined.items())
+    while batch := list(islice(remaining, _BATCH)):
+        with writer.batch():
+            for name, records in batch:
+                _write_variant(writer, name, _joined(records), kernels, toolchains)
+    return len(set(kernels.values()))
+
+
+def _write_variant(
+    writer: CaptureWriter, name: str, item: _Joined, kernels: dict[Kernel, int], toolchains: dict[int, int]
+) -> None:
+    """Writes a variant, of which `name` is the identity.
+
+    `kernels` and `toolchains` (by `id`) are the numbers of those that were written before.
+    """
+    variant = item.variant
+    owner, toolchain = variant.kernel, variant.toolchain
+    if owner not in kernels:
+        kernels[owner] = writer.add_kernel(owner.source, owner.helpers, owner.parameters)
+    if id(toolchain) not in toolchains:
+        toolchains[id(toolchain)] = writer.add_toolchain(toolchain.versions, toolchain.command)
+    blobs = {name: _blob(writer, *stage) for name, stage in item.stages.items()}
+    more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(writer, item)}
+    names = [each.name for each in fields(NewVariant) if each.name not in more]
+    new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
+    triton = toolchain.versions.get("triton", "")
+    id_ = writer.add_variant(kernels[owner], toolchains[id(toolchain)], triton, new, name=name)
+    capture, first = item.records[0]
+    if item.has_facts and (facts := capture.facts_of(first)):
+        writer.add_facts(id_, *facts)
+    layouts = next(filter(None, (capture.layouts(record) for capture, record in item.records)), None)
+    if layouts is not None:
+        writer.add_layouts(id_, layouts)
 
 
 def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from irscope.model import UserError, Variant, format_value
+from irscope.model import Argument, UserError, Variant, format_value
 from irscope.model.text import split_entries
 from irscope.model.varying import varying
 
 
 def _parts(variant: Variant) -> dict[str, str]:
     """Everything that can distinguish a variant: name -> text, in the order used in names."""
-    parts = {name: format_value(value) for name, value in variant.config.values}
-    parts["target"] = str(variant.target)
-    for argument in variant.specialization:
-        parts.setdefault(argument.name, str(argument))
+    return _parts_with(variant, _argument_texts(variant.specialization))
+
+
+def _argument_texts(arguments: Iterable[Argument]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for argument in arguments:
+        texts.setdefault(argument.name, str(argument))
+    return texts
+
+
+def _parts_with(variant: Variant, arguments: Mapping[str, str]) -> dict[str, str]:
+    """`_parts`, with the specialization as text."""
+    parts = {name: sys.intern(format_value(value)) for name, value in variant.config.values}
+    parts["target"] = sys.intern(str(variant.target))
+    for name, text in arguments.items():
+        parts.setdefault(name, text)
     for name, value in variant.environment.items():
         parts.setdefault(name, value)
     parts["triton"] = variant.toolchain.versions.get("triton", "")
@@ -31,14 +44,23 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     """
     names: dict[int, str] = {}
     groups: dict[str, list[Variant]] = {}
+    # The variants of a large capture share their specializations.
+    texts: dict[int, dict[str, str]] = {}
+
+    def parts(variant: Variant) -> dict[str, str]:
+        arguments = variant.specialization
+        if id(arguments) not in texts:
+            texts[id(arguments)] = _argument_texts(arguments)
+        return _parts_with(variant, texts[id(arguments)])
+
     for variant in variants:
         groups.setdefault(variant.kernel.name, []).append(variant)
     for kernel, group in groups.items():
         # Twice, because 100,000 of them take 200 MB.
-        different = varying(map(_parts, group))
+        different = varying(map(parts, group))
         taken: set[str] = set()
         for variant in group:
-            part = _parts(variant)
+            part = parts(variant)
             named = [f"{key}={part[key]}" for key in different if key in part]
             name = ",".join(named) or str(variant.config) or kernel
             name = f"{name},#{variant.id}" if name in taken else name

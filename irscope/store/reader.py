@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from irscope.model.environment import environment_components
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
-from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails
+from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails, mark_of
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
@@ -24,6 +24,19 @@ _BUDGET, _BUDGET_PER_BYTE = 1 << 30, 256
 _MOST_READ = 1000
 # Values of configs that are held once for all variants.
 _MOST_SHARED = 10_000
+
+# The columns that large captures read when they are asked for, next to the artifacts.
+_DECODERS: Mapping[str, Callable[[Any], Any]] = {
+    "metadata": encoding.object_from_json,
+    "seconds": encoding.seconds_from_json,
+    "cache_key": encoding.strings_from_json,
+    "cached": bool,
+    "log": encoding.optional,
+    "output": encoding.checked,
+    "reasons": encoding.optional,
+    "launches": encoding.launches_from_json,
+    "benchmarks": encoding.benchmarks_from_json,
+}
 
 
 class CaptureReader:
@@ -119,30 +132,40 @@ class CaptureReader:
     def _artifacts(self, first: int, last: int) -> dict[int, dict[str, Artifact]]:
         """The artifacts of the variants with these ids and those between."""
         artifacts: dict[int, dict[str, Artifact]] = {}
-        for variant, stage, digest, size in self._rows(
-            "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
-            " WHERE variant BETWEEN ? AND ?",
-            (first, last),
-        ):
-            with self._damage():
+        with self._damage():
+            for variant, stage, digest, size in self._rows(
+                "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
+                " WHERE variant BETWEEN ? AND ?",
+                (first, last),
+            ):
                 artifact = Artifact(encoding.checked(stage), encoding.checked(digest), int(size))
                 artifacts.setdefault(variant, {})[artifact.stage] = artifact
         return artifacts
 
     def _stored_variants(self) -> Iterator[Variant]:
-        kernels, toolchains = self.kernels, self._toolchains()
-
-        def read(first: int, most: int) -> list[Variant]:
+        def read(name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
             if self._closed:
                 with CaptureReader(self.path) as again:
-                    return again._whole_variants(kernels, toolchains, first, most)
+                    return again._column(name, first, most)
             # A connection of its own, because several threads may ask.
             self._second = self._second or CaptureReader(self.path)
-            return self._second._whole_variants(kernels, toolchains, first, most)
+            return self._second._column(name, first, most)
 
         details = VariantDetails(read)
-        for variant in self.summaries():
-            yield StoredVariant.of(variant, details)
+        for mark, variant in self._marked_summaries():
+            yield StoredVariant.of(variant, mark, details)
+
+    def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
+        """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
+        decode = _DECODERS.get(name)
+        column = name if decode else "NULL"
+        query = f"SELECT id, target, config, {column} FROM variant WHERE id >= ? ORDER BY id LIMIT ?"  # noqa: S608
+        found = list(self._rows(query, (first, most)))
+        if decode:
+            with self._damage():
+                return [(id_, mark_of(target, config), decode(value)) for id_, target, config, value in found]
+        artifacts = self._artifacts(found[0]["id"], found[-1]["id"]) if found else {}
+        return [(id_, mark_of(target, config), artifacts.get(id_, {})) for id_, target, config, _ in found]
 
     def failed(self) -> dict[int, bool]:
         """Whether each variant failed, by id, as it is in the file now; takes 1 ms per 10,000 variants."""
@@ -154,29 +177,46 @@ class CaptureReader:
 
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
+        return (variant for _, variant in self._marked_summaries())
+
+    def _marked_summaries(self) -> Iterator[tuple[int, Variant]]:
+        """The summaries with the marks of their rows."""
         toolchains = self._toolchains()
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         metadata: dict[str, dict[str, Any]] = {}
         shared: dict[str, tuple[str, Value]] = {}
-        for id_, kernel, target, specialization, config, toolchain, failure, cache_key, whole in self._rows(
-            "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
-            " FROM variant ORDER BY id"
-        ):
-            with self._damage():
+        with self._damage():
+            for (
+                id_,
+                kernel,
+                target,
+                specialization,
+                config,
+                toolchain,
+                failure,
+                cache_key,
+                whole,
+            ) in self._rows(
+                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
+                " FROM variant ORDER BY id"
+            ):
                 environment = environment_components(encoding.strings_from_json(cache_key))
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
                 values = encoding.object_from_json(whole)
                 some = {name: values[name] for name in SUMMARY_METADATA if name in values}
-                yield Variant(
-                    id=id_,
-                    kernel=self.kernels[kernel],
-                    target=self._target(target),
-                    specialization=self._specialization(specialization),
-                    config=_shared_config(config, shared),
-                    toolchain=toolchains[toolchain],
-                    failure=encoding.failure_from_json(failure),
-                    metadata=metadata.setdefault(repr(some), some),
-                    cache_key=environments.setdefault(tuple(environment.items()), environment),
+                yield (
+                    mark_of(target, config),
+                    Variant(
+                        id=id_,
+                        kernel=self.kernels[kernel],
+                        target=self._target(target),
+                        specialization=self._specialization(specialization),
+                        config=_shared_config(config, shared),
+                        toolchain=toolchains[toolchain],
+                        failure=encoding.failure_from_json(failure),
+                        metadata=metadata.setdefault(repr(some), some),
+                        cache_key=environments.setdefault(tuple(environment.items()), environment),
+                    ),
                 )
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
@@ -265,16 +305,8 @@ class CaptureReader:
             config=encoding.config_from_json(row["config"]),
             toolchain=toolchains[row["toolchain"]],
             failure=encoding.failure_from_json(row["failure"]),
-            metadata=encoding.object_from_json(row["metadata"]),
-            seconds=encoding.seconds_from_json(row["seconds"]),
-            cache_key=encoding.strings_from_json(row["cache_key"]),
-            cached=bool(row["cached"]),
-            log=encoding.optional(row["log"]),
-            output=encoding.checked(row["output"]),
-            reasons=encoding.optional(row["reasons"]),
             artifacts=artifacts,
-            launches=encoding.launches_from_json(row["launches"]),
-            benchmarks=encoding.benchmarks_from_json(row["benchmarks"]),
+            **{name: decode(row[name]) for name, decode in _DECODERS.items()},
         )
 
     def _specialization(self, text: str) -> tuple[Argument, ...]:

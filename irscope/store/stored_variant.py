@@ -6,9 +6,8 @@ would take 1 GB only to be listed.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from threading import Lock
 from typing import Any
 
@@ -17,45 +16,69 @@ from irscope.model.environment import environment_of
 from irscope.model.origin import ORIGIN, Origin, origin_from_metadata
 from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
 
-# The variants that one query reads if they are asked for one after another, and those that are kept.
+# The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
 _KEPT = 2 * BLOCK
 # The metadata in memory: the origin, and what a launch depends on (`Variant.launch_metadata`).
 SUMMARY_METADATA = (ORIGIN, *LAUNCH_METADATA)
+_FIELDS = tuple(each.name for each in fields(Variant))
 _IN_MEMORY = ("id", "kernel", "target", "specialization", "config", "toolchain", "failure")
 
-ReadVariants = Callable[[int, int], list[Variant]]
+# A column of the variants with a first id, and so many after it at most: (id, mark, value).
+ReadColumn = Callable[[str, int, int], list[tuple[int, int, Any]]]
+
+
+@dataclass(slots=True)
+class _Column:
+    """The values of a column that are kept, by id with their marks, and the id after those read last."""
+
+    kept: dict[int, tuple[int, Any]] = field(default_factory=dict)
+    next: int = 0
 
 
 class VariantDetails:
-    """Reads whole variants by id, a block at a time if they are asked for in order.
+    """Reads columns of variants by id, a block at a time if they are asked for in order.
 
-    `read` returns the variants with a first id, and so many after it at most. Several threads may use this.
+    Several threads may use this.
     """
 
-    def __init__(self, read: ReadVariants) -> None:
+    def __init__(self, read: ReadColumn) -> None:
         self._read = read
         self._lock = Lock()
-        self._kept: OrderedDict[int, Variant] = OrderedDict()
-        self._next = 0
+        self._columns: dict[str, _Column] = {}
+        # By the identity of the key, which is the first value, and the names that the config sets.
+        self._environments: dict[tuple[int, tuple[str, ...]], tuple[object, dict[str, str]]] = {}
 
-    def of(self, variant: Variant) -> Variant:
-        """The whole variant. Raises UserError if it is damaged, or not in the file any more."""
+    def of(self, variant: StoredVariant, name: str) -> Any:
+        """A column of a variant. Raises UserError if it is damaged, or not in the file any more."""
         with self._lock:
-            if variant.id not in self._kept:
-                self._load(variant.id)
-            found = self._kept.get(variant.id)
-        if found is None or (found.config, found.target) != (variant.config, variant.target):
+            column = self._columns.setdefault(name, _Column())
+            if variant.id not in column.kept:
+                self._load(name, column, variant.id)
+            mark, value = column.kept.get(variant.id, (None, None))
+        if mark != variant._mark:
             raise UserError(f"variant #{variant.id} is not in the capture any more; open the capture again")
-        return found
+        return value
 
-    def _load(self, id_: int) -> None:
-        in_order = id_ == self._next
-        for found in self._read(id_, BLOCK if in_order else 1):
-            self._kept[found.id] = found
-            self._next = found.id + 1
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+    def environment(self, summary: Variant) -> Mapping[str, str]:
+        """The compiler environment of a variant, held once for all variants that have the same."""
+        names = tuple([name for name, _ in summary.config.values])
+        place = id(summary.cache_key), names
+        if place not in self._environments:
+            self._environments[place] = summary.cache_key, environment_of(summary.cache_key, names)
+        return self._environments[place][1]
+
+    def _load(self, name: str, column: _Column, id_: int) -> None:
+        for found, mark, value in self._read(name, id_, BLOCK if id_ == column.next else 1):
+            column.kept[found] = mark, value
+            column.next = found + 1
+        for oldest in list(column.kept)[: max(0, len(column.kept) - _KEPT)]:
+            del column.kept[oldest]
+
+
+def mark_of(target: str, config: str) -> int:
+    """A number by which a row is recognized as that of a variant, from two of its columns."""
+    return hash((target, config))
 
 
 class StoredVariant(Variant):
@@ -64,95 +87,108 @@ class StoredVariant(Variant):
     A changed copy (`dataclasses.replace`) is a Variant with all columns.
     """
 
-    __slots__ = ("_details", "_summary_key", "_summary_metadata")
+    __slots__ = ("_details", "_environment", "_mark", "_summary_metadata")
 
     _details: VariantDetails
-    _summary_key: Mapping[str, str]
+    _mark: int
+    _environment: Mapping[str, str]
     _summary_metadata: Mapping[str, Any]
 
     def __new__(cls, **columns: Any) -> Variant:  # type: ignore[misc]  # noqa: D102
         return Variant(**columns)
 
     @classmethod
-    def of(cls, summary: Variant, details: VariantDetails) -> StoredVariant:
-        """A variant with the columns of `summary`, which has SUMMARY_METADATA and the environment."""
+    def of(cls, summary: Variant, mark: int, details: VariantDetails) -> StoredVariant:
+        """A variant with the columns of `summary`, which has SUMMARY_METADATA and the environment.
+
+        `mark` is that of its row.
+        """
         variant = object.__new__(cls)
         for name in _IN_MEMORY:
             object.__setattr__(variant, name, getattr(summary, name))
         object.__setattr__(variant, "_details", details)
-        object.__setattr__(variant, "_summary_key", summary.cache_key)
+        object.__setattr__(variant, "_mark", mark)
+        object.__setattr__(variant, "_environment", details.environment(summary))
         object.__setattr__(variant, "_summary_metadata", summary.metadata)
         return variant
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Variant) or other.id != self.id:
             return False
-        return self is other or self._details.of(self) == (
-            other._details.of(other) if isinstance(other, StoredVariant) else other
-        )
+        return self is other or all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._details.of(self))
+        return repr(Variant(*(getattr(self, name) for name in _FIELDS)))
 
     def __reduce__(self) -> tuple[type[Variant], tuple[Any, ...]]:
-        return Variant, tuple(getattr(self, each.name) for each in fields(Variant))
+        return Variant, tuple(getattr(self, name) for name in _FIELDS)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Triton's own."""
-        return self._details.of(self).metadata
+        value: Mapping[str, Any] = self._details.of(self, "metadata")
+        return value
 
     @property
     def seconds(self) -> Mapping[str, float]:
         """The compile time per stage."""
-        return self._details.of(self).seconds
+        value: Mapping[str, float] = self._details.of(self, "seconds")
+        return value
 
     @property
     def cache_key(self) -> Mapping[str, str]:
         """Each component of Triton's cache key."""
-        return self._details.of(self).cache_key
+        value: Mapping[str, str] = self._details.of(self, "cache_key")
+        return value
 
     @property
     def cached(self) -> bool:
         """Whether it came from Triton's cache."""
-        return self._details.of(self).cached
+        value: bool = self._details.of(self, "cached")
+        return value
 
     @property
     def log(self) -> str | None:
         """The output of ptxas."""
-        return self._details.of(self).log
+        value: str | None = self._details.of(self, "log")
+        return value
 
     @property
     def output(self) -> str:
         """Everything else that the compiler printed."""
-        return self._details.of(self).output
+        value: str = self._details.of(self, "output")
+        return value
 
     @property
     def reasons(self) -> str | None:
         """The log of the coalescing pass."""
-        return self._details.of(self).reasons
+        value: str | None = self._details.of(self, "reasons")
+        return value
 
     @property
     def artifacts(self) -> Mapping[str, Artifact]:
         """The output of each stage."""
-        return self._details.of(self).artifacts
+        value: Mapping[str, Artifact] = self._details.of(self, "artifacts")
+        return value
 
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches as the program made them."""
-        return self._details.of(self).launches
+        value: tuple[Launch, ...] = self._details.of(self, "launches")
+        return value
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
         """The benchmarks by the autotuner."""
-        return self._details.of(self).benchmarks
+        value: tuple[Benchmark, ...] = self._details.of(self, "benchmarks")
+        return value
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables and checks it was compiled with."""
-        return environment_of(self._summary_key, (name for name, _ in self.config.values))
+        return dict(self._environment)
 
     @property
     def origin(self) -> Origin | None:

@@ -83,6 +83,7 @@ class CaptureWriter:
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: OutputLock) -> None:
         self.path = path
         self._db, self._lock = connection, lock
+        self._batch = False
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
@@ -134,6 +135,19 @@ class CaptureWriter:
         finally:
             self._lock.release()
 
+    @contextlib.contextmanager
+    def batch(self) -> Iterator[None]:
+        """One transaction for all that is added until it ends: a killed process loses all of it."""
+        with self._db:
+            self._batch = True
+            try:
+                yield
+            finally:
+                self._batch = False
+
+    def _transaction(self) -> contextlib.AbstractContextManager[object]:
+        return contextlib.nullcontext() if self._batch else self._db
+
     def expect(self, variants: int) -> None:
         """Records that so many new variants will be added, for those who read the file meanwhile."""
         self._lock.plan(self._id("SELECT count(*) FROM variant", ()) + variants)
@@ -142,7 +156,7 @@ class CaptureWriter:
         """The id of this set of versions (name -> version) and command; adds it if it is new."""
         # A file that is named in another encoding is in the command, too.
         row = (encoding.dumps(dict(versions)), encoding.storable(command) or "")
-        with self._db:
+        with self._transaction():
             self._db.execute("INSERT OR IGNORE INTO toolchain (versions, command) VALUES (?, ?)", row)
         return self._id("SELECT id FROM toolchain WHERE versions = ? AND command = ?", row)
 
@@ -155,7 +169,7 @@ class CaptureWriter:
         """The id of the kernel with this source and these helpers; adds it if it is new."""
         columns = kernel_columns(source, helpers, parameters)
         digest = joined_digest(*columns)
-        with self._db:
+        with self._transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO kernel (digest, name, source, helpers, parameters)"
                 " VALUES (?, ?, ?, ?, ?)",
@@ -177,15 +191,22 @@ class CaptureWriter:
         return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
 
     def add_variant(
-        self, kernel: int, toolchain: int, triton_version: str, new: NewVariant, id_: int | None = None
+        self,
+        kernel: int,
+        toolchain: int,
+        triton_version: str,
+        new: NewVariant,
+        id_: int | None = None,
+        name: str = "",
     ) -> int:
         """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id.
 
-        `id_` is the id for a new variant (default: the next); a replacement keeps the existing id.
+        `id_` is the id for a new variant (default: the next); a replacement keeps the existing id. `name` is
+        its identity, if the caller knows it.
         """
-        name = self.identity(kernel, triton_version, new)
+        name = name or self.identity(kernel, triton_version, new)
         failure = None if new.failure is None else encoding.failure_to_json(new.failure)
-        with self._db:
+        with self._transaction():
             old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (name,)).fetchone()
             if old:
                 for statement in _FORGET_VARIANT:
@@ -226,18 +247,18 @@ class CaptureWriter:
     ) -> None:
         """Replaces the launches and benchmarks of an existing variant."""
         row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
-        with self._db:
+        with self._transaction():
             self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
             self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))
 
     def add_artifact(self, variant: int, stage: str, content: bytes) -> None:
         """Adds a derived stage to an existing variant."""
-        with self._db:
+        with self._transaction():
             self._put(variant, stage, content)
 
     def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
         """Stores the facts of a variant, measured by this `version` of the analysis; values must be JSON."""
-        with self._db:
+        with self._transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)",
                 (variant, version, encoding.dumps(dict(facts))),
@@ -245,7 +266,7 @@ class CaptureWriter:
 
     def add_layouts(self, variant: int, layouts: Mapping[str, Any]) -> None:
         """Stores Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
-        with self._db:
+        with self._transaction():
             row = (variant, encoding.dumps(dict(layouts)))
             self._db.execute("INSERT OR REPLACE INTO layouts VALUES (?, ?)", row)
 

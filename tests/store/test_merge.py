@@ -147,7 +147,7 @@ from irscope.store.merge_captures import merge_captures
 from irscope.store.writer import CaptureWriter
 
 add_variant = CaptureWriter.add_variant
-def stop(self, *given):
+def stop(self, *given, **_):
     add_variant(self, *given)
     print("begun", flush=True)
     time.sleep(600)
