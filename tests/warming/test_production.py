@@ -114,6 +114,9 @@ def test_a_folder_needs_only_to_be_readable(built: Built, tmp_path: Path) -> Non
 
 def test_an_old_path_or_another_environment_is_reported_before_the_first_request(built: Built) -> None:
     environment = {"TRITON_LIBCUDA_PATH": str(built.libcuda.parent)}
+    elsewhere = warm("--verify", built.folder, **environment)
+    assert "files are those in another folder" in elsewhere.stdout
+    assert warm("--relocate", built.folder, "--at", "/nowhere").returncode == 0
     moved = warm("--verify", built.folder, **environment)
     assert moved.returncode == 1
     assert "differs  paths" in moved.stdout
