@@ -41,8 +41,6 @@ PROGRAMS = (
     "liger norms",
     "liger swiglu, geglu and rope",
     "attorch layers",
-    "flash-attention layer norm, rotary and cross entropy",
-    "conch norms, rope and activation",
     "unsloth norms, rope, swiglu and cross entropy",
 )
 _COUNTS = re.compile(r"(\d+) (compiled|there already)")

@@ -30,7 +30,7 @@ import irscope
 from irscope.backends import backend_of, parse_target
 from irscope.capturing.messages import Program, RunOptions
 from irscope.capturing.record.background_writer import WrittenCounts
-from irscope.model import SourceFunction, UserError, Variant
+from irscope.model import SourceFunction, Target, UserError, Variant
 from irscope.store import CaptureReader
 from irscope.toolchain.launch_stubs import BuiltStub, Launcher, StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
@@ -50,7 +50,7 @@ class WarmResult:
     """What a build did: the manifest, and how many kernels it compiled, wrote, found and removed.
 
     `failures` and `problems` are lines for the user: kernels that did not compile, and anything else that
-    production would have to compile.
+    production would have to compile. `notes` are lines about what was done.
     """
 
     manifest: Manifest
@@ -60,6 +60,7 @@ class WarmResult:
     removed: int
     failures: tuple[str, ...]
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -79,7 +80,10 @@ class _Added:
 
 
 class WarmBuild:
-    """A build of the folder, which is locked within the block."""
+    """A build of the folder, which is locked within the block.
+
+    `choices` are files with autotuned choices in the folder and the inputs that they are for.
+    """
 
     def __init__(self, folder: Path, options: WarmOptions) -> None:
         self.folder = Path(os.path.abspath(folder))  # noqa: PTH100 - as Triton names it: links are not followed
@@ -87,6 +91,8 @@ class WarmBuild:
         self.old = Manifest()
         self.failures: list[str] = []
         self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.choices: dict[str, tuple[str, ...]] = {}
         self._counts = _Counts()
         self._stack = ExitStack()
         self._added: dict[str, _Added] = {}
@@ -126,9 +132,14 @@ class WarmBuild:
             self._done.add(name)
         return code
 
-    def add_capture(self, path: Path, name: str = "") -> None:
-        """Adds the variants of a capture. Raises UserError if it cannot be read."""
-        self._add(path, name or str(path))
+    def add_capture(
+        self, path: Path, name: str = "", without: frozenset[tuple[str, Target]] = frozenset()
+    ) -> None:
+        """Adds the variants of a capture, except those of kernels and targets in `without`.
+
+        `name` is the input that they are for. Raises UserError if the capture cannot be read.
+        """
+        self._add(path, name or str(path), without)
         self._done.add(name or str(path))
 
     def finish(self, command: str = "") -> WarmResult:
@@ -148,14 +159,20 @@ class WarmBuild:
         counts = self._counts
         return WarmResult(
             manifest, counts.compiled, counts.written, counts.kept, len(removed),
-            tuple(self.failures), tuple(self.problems),
+            tuple(self.failures), tuple(self.problems), tuple(self.notes),
         )  # fmt: skip
 
-    def _add(self, path: Path, name: str, compiled: bool = False) -> None:
+    def _add(
+        self,
+        path: Path,
+        name: str,
+        without: frozenset[tuple[str, Target]] = frozenset(),
+        compiled: bool = False,
+    ) -> None:
         """Adds the variants of a capture; `compiled` says that this build compiled what is not cached."""
         with CaptureReader(path) as reader:
             for variant in reader.variants():
-                if self._wanted(variant):
+                if self._wanted(variant) and (variant.kernel.name, variant.target) not in without:
                     self._add_variant(variant, reader, name, compiled)
 
     def _wanted(self, variant: Variant) -> bool:
@@ -258,6 +275,7 @@ class WarmBuild:
             versions=versions,
             library_dirs=library_dirs(self.options.libcuda),
             libhip=libhip_paths(self.options.libhip),
+            choices=self.choices,
         )
 
     def _measured(self, manifest: Manifest) -> Manifest:

@@ -25,6 +25,8 @@ _MOST_NAME = 150
 _SIDECAR, _TEMPORARY = "irscope.json", "tmp."
 # The entry with Triton's key of itself, for the next build.
 _TRITON_KEY = "triton_key.json"
+# An entry with one of these is complete: a kernel, a driver module or launcher, an autotuner's choices.
+_COMPLETE = ("__grp__*", "*.so", "*.autotune.json", _TRITON_KEY)
 _HASH_DIGITS = 64
 
 
@@ -107,7 +109,7 @@ def clean(folder: Path, known: Collection[str]) -> None:
             for file in list(entry.iterdir()):
                 if file.name == _SIDECAR or file.name.startswith(_TEMPORARY):
                     _discard(file)
-            whole = any(any(entry.glob(pattern)) for pattern in ("__grp__*", "*.so", _TRITON_KEY))
+            whole = any(any(entry.glob(pattern)) for pattern in _COMPLETE)
             if entry.name not in known and not whole:
                 _discard(entry)
 

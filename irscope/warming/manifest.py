@@ -82,6 +82,7 @@ class Manifest:
     Python's extension modules, which names its ABI; `platform` is Triton's platform key. `triton_path` is the
     folder of the installed package, `library_dirs` the folders of libcuda that the stubs were built for,
     `libhip` the paths of libamdhip64. `at` is the path that the entries name their files by.
+    `choices` are files with autotuned choices, by their path in the folder, and the inputs they are for.
     """
 
     irscope: str = ""
@@ -97,6 +98,7 @@ class Manifest:
     sources: tuple[SourceLines, ...] = ()
     entries: tuple[WarmEntry, ...] = ()
     stubs: tuple[WarmStub, ...] = ()
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -162,6 +164,7 @@ def _manifest_from(document: Mapping[str, Any]) -> Manifest:
         ),
         entries=tuple(_entry(each, common) for each in document["entries"]),
         stubs=tuple(_stub(each) for each in document["stubs"]),
+        choices={str(path): tuple(map(str, names)) for path, names in document["choices"].items()},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -170,21 +171,30 @@ def _device(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
 
 def _paths(folder: Path, manifest: Manifest) -> Check:
     """Whether Triton finds the files of each entry by the paths in its group file."""
-    lost = [entry for entry in manifest.entries if not _found(folder, entry)]
+    lost = [entry for entry in manifest.entries if not all(map(os.path.exists, _files(folder, entry)))]
     if not lost:
-        return Check("paths", OK, f"the files of {pluralize(len(manifest.entries), 'kernel')} are found")
+        found = pluralize(len(manifest.entries), "kernel")
+        outside = [e for e in manifest.entries if not all(_in(folder, file) for file in _files(folder, e))]
+        if not outside:
+            return Check("paths", OK, f"the files of {found} are found")
+        text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
+        return Check("paths", OK, text, f"python3 {folder}/relocate.py, before that folder is removed")
     text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
     advice = f"python3 {folder}/relocate.py, or build with --at {folder}"
     return Check("paths", DIFFERS, text, advice, len(lost))
 
 
-def _found(folder: Path, entry: WarmEntry) -> bool:
+def _files(folder: Path, entry: WarmEntry) -> list[str]:
+    """The paths in an entry's group file; one that does not exist if it cannot be read."""
     group = folder / entry.folder / f"__grp__{file_stem(entry.kernel)}.json"
     try:
-        paths = json.loads(group.read_bytes())["child_paths"].values()
-        return all(Path(path).exists() for path in paths)
+        return [str(path) for path in json.loads(group.read_bytes())["child_paths"].values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+        return [str(group / "unreadable")]
+
+
+def _in(folder: Path, file: str) -> bool:
+    return os.path.realpath(file).startswith(f"{os.path.realpath(folder)}/")
 
 
 def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check]:

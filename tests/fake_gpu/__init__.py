@@ -1,4 +1,4 @@
-"""A fake GPU for tests: a `libcuda.so.1` that does nothing, on which Triton's own driver runs."""
+"""Fake GPUs for tests: a libcuda.so.1 and a libamdhip64.so, on which Triton's own drivers run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ def build_libcuda(folder: Path) -> Path:
     return library
 
 
+def build_libhip(folder: Path) -> Path:
+    """Builds the fake libamdhip64.so in `folder` and returns its path; skips the test without a compiler."""
+    compiler, triton = shutil.which("cc"), find_spec("triton")
+    if compiler is None or triton is None:
+        pytest.skip("no C compiler, or no Triton, which has the headers")
+    folder.mkdir(parents=True, exist_ok=True)
+    library, headers = folder / "libamdhip64.so", Path(str(triton.origin)).parent / "backends/amd/include"
+    words = [compiler, "-shared", "-fPIC", f"-I{headers}", "-o", library, _FOLDER / "libamdhip64.c"]
+    subprocess.run(words, check=True)
+    return library
+
+
 def poisoned_programs(folder: Path, ptxas: Mapping[str, str]) -> dict[str, str]:
     """Environment variables that replace ptxas and the C compiler by programs that fail and log the call.
 
@@ -55,16 +68,22 @@ def _write_program(path: Path, text: str) -> None:
 
 
 def production_environment(
-    libcuda: Path, cache: Path, capability: int = 90, log: Path | None = None
+    library: Path, cache: Path, capability: int = 90, log: Path | None = None
 ) -> dict[str, str]:
-    """The environment of a process on the fake GPU, without irscope's and Triton's variables of this one."""
+    """The environment of a process on the fake GPU, without irscope's and Triton's variables of this one.
+
+    `library` is the fake libcuda.so.1 or libamdhip64.so.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRITON_", "IRSCOPE_"))}
     kept |= {
-        "LD_LIBRARY_PATH": str(libcuda.parent),
-        "TRITON_LIBCUDA_PATH": str(libcuda.parent),
+        "LD_LIBRARY_PATH": str(library.parent),
         "TRITON_CACHE_DIR": str(cache),
         "FAKE_CUDA_CAPABILITY": str(capability),
     }
+    if library.name.startswith("libamdhip64"):
+        kept |= {"TRITON_LIBHIP_PATH": str(library), "FAKE_HIP": "1"}
+    else:
+        kept |= {"TRITON_LIBCUDA_PATH": str(library.parent)}
     return kept | ({"FAKE_CUDA_LOG": str(log)} if log else {})
 
 

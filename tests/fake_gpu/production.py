@@ -80,13 +80,17 @@ def _tensors() -> AbstractContextManager[Any]:
 
 def main(program: str) -> None:
     """Runs the program."""
-    from triton.backends.nvidia.driver import CudaDriver
+    if os.environ.get("FAKE_HIP"):
+        torch.version.hip = "7.0"
+        from triton.backends.amd.driver import HIPDriver as Driver
+    else:
+        from triton.backends.nvidia.driver import CudaDriver as Driver
 
     # Triton gets the stream here.
     torch._C._cuda_getCurrentRawStream = lambda *_: 0  # type: ignore[attr-defined]
     torch._C._cuda_getDevice = lambda: 0  # type: ignore[attr-defined]
-    CudaDriver.get_benchmarker = lambda _: _call_once  # type: ignore[method-assign]
-    CudaDriver.get_empty_cache_for_benchmark = lambda _: torch.empty(1)  # type: ignore[method-assign]
+    Driver.get_benchmarker = lambda _: _call_once  # type: ignore[method-assign]
+    Driver.get_empty_cache_for_benchmark = lambda _: torch.empty(1)  # type: ignore[method-assign]
     sys.argv = sys.argv[1:]
     with _tensors():
         runpy.run_path(program, run_name="__main__")

@@ -15,7 +15,13 @@ from pathlib import Path
 import pytest
 
 from irscope.warming.manifest import Manifest, read_manifest
-from tests.fake_gpu import build_libcuda, poisoned_programs, production_environment, run_in_production
+from tests.fake_gpu import (
+    build_libcuda,
+    build_libhip,
+    poisoned_programs,
+    production_environment,
+    run_in_production,
+)
 
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("program.py")
@@ -25,7 +31,7 @@ Warm = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @dataclass(frozen=True)
 class Built:
-    """A folder that was built for a program, and the fake libcuda it was built for."""
+    """A folder that was built for a program, and the fake library of the driver that it was built for."""
 
     program: Path
     folder: Path
@@ -114,6 +120,9 @@ def test_a_folder_needs_only_to_be_readable(built: Built, tmp_path: Path) -> Non
 
 def test_an_old_path_or_another_environment_is_reported_before_the_first_request(built: Built) -> None:
     environment = {"TRITON_LIBCUDA_PATH": str(built.libcuda.parent)}
+    elsewhere = warm("--verify", built.folder, **environment)
+    assert "files are those in another folder" in elsewhere.stdout
+    assert warm("--relocate", built.folder, "--at", "/nowhere").returncode == 0
     moved = warm("--verify", built.folder, **environment)
     assert moved.returncode == 1
     assert "differs  paths" in moved.stdout
@@ -154,14 +163,11 @@ def test_a_build_that_was_killed_continues(original: Built, tmp_path: Path) -> N
     assert not list(folder.rglob("tmp*"))
 
 
-def test_an_amd_folder_has_its_driver_module(original: Built, tmp_path: Path) -> None:
-    libhip = "/opt/rocm/lib/libamdhip64.so"
-    words = ["--target", "hip:gfx942", "-o", tmp_path / "hip", "--libhip", libhip, "--kernel", "add"]
+def test_an_amd_program_compiles_nothing(original: Built, tmp_path: Path) -> None:
+    library = build_libhip(tmp_path / "lib")
+    words = ["--target", "hip:gfx942", "-o", tmp_path / "built", "--libhip", library]
     done = warm(original.program, *words)
     assert done.returncode == 0, done.stderr
-    manifest = Built(original.program, tmp_path / "hip", original.libcuda).manifest
-    assert manifest.targets == ("hip:gfx942",)
-    assert all((tmp_path / "hip" / e.folder / f"{e.kernel}.hsaco").exists() for e in manifest.entries)
-    stub = next(stub for stub in manifest.stubs if stub.name == "hip_utils")
-    content = (tmp_path / "hip" / stub.folders[0] / stub.file).read_bytes()
-    assert libhip.encode() in content
+    (tmp_path / "built").rename(tmp_path / "moved")
+    relocate(tmp_path / "moved")
+    assert run(Built(original.program, tmp_path / "moved", library), tmp_path) == (0, 18, 0)

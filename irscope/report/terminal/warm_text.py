@@ -15,7 +15,9 @@ _UNITS = ("B", "kB", "MB", "GB")
 
 def result_text(folder: Path, result: WarmResult) -> str:
     """What a build did, the folder's sizes, and how to use it."""
-    return "\n".join([*_counts(folder, result), *size_lines(result.manifest), *_use(folder, result.manifest)])
+    notes = map(printable, result.notes)
+    lines = [*_counts(folder, result), *size_lines(result.manifest), *notes, *_use(folder, result.manifest)]
+    return "\n".join(lines)
 
 
 def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
