@@ -118,7 +118,13 @@ def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ..
             if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
                 groups.setdefault((name, file, variant.target), []).append(variant)
     return tuple(
-        KernelLaunches(name, Path(file), target, recorded_cases(own), axes_of(name, options.axes))
+        KernelLaunches(
+            name,
+            Path(file),
+            target,
+            recorded_cases(own),
+            axes_of(name, own[0].kernel.parameters, options.axes),
+        )
         for (name, file, target), own in groups.items()
     )
 
