@@ -196,14 +196,15 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def move_text(move: Move, cases: Sequence[LaunchCase]) -> str:
-    """What moves with an argument and why: "M; stride_am = 2 M moves with it"."""
+def move_text(move: Move) -> str:
+    """An axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
+    text = f"{move.axis.name}={move.axis.text}"
     if not move.followers:
-        return f"{move.axis.name}={move.axis.text}: nothing else moves with it"
+        return text
     parts = [
         each.name if each.ratio == 1 else f"{each.name} = {each.ratio} {move.axis.name}"
         for each in move.followers
     ]
     once = [each.name for each in move.followers if each.values == 1]
-    known = f" (so in the only value recorded; {once[0]}={SAME} keeps it)" if once else ""
-    return f"{move.axis.name}={move.axis.text}: {', '.join(parts)} moved with it{known}"
+    known = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
+    return f"{text} (and with it {', '.join(parts)}{known})"
