@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -27,48 +27,44 @@ _INT32, _INT64 = 1 << 31, 1 << 63
 MOST_LAUNCHES = 20_000
 
 
-def recorded_cases(variants: Iterable[Variant]) -> tuple[LaunchCase, ...]:
+def recorded_cases(variants: Sequence[Variant]) -> tuple[LaunchCase, ...]:
     """The different launches of variants of one kernel, without what its autotuner sets.
 
-    A variant that was never launched has sizes for which it would be compiled.
+    If none was launched, launches for which they would be compiled.
     """
-    found: dict[LaunchCase, None] = {}
-    for variant in variants:
-        for case in _cases(variant):
-            found[case] = None
-    return tuple(found)
+    launched = (case for variant in variants for case in _cases(variant))
+    return tuple(dict.fromkeys(launched)) or tuple(dict.fromkeys(map(_invented_case, variants)))
 
 
 def _cases(variant: Variant) -> Iterator[LaunchCase]:
+    settings = dict(variant.config.values)
+    for launch in variant.launches:
+        given = {name: text for name, text in launch.arguments if name not in settings}
+        yield _case(variant, given)
+
+
+def _invented_case(variant: Variant) -> LaunchCase:
+    settings = dict(variant.config.values)
+    given = {
+        each.name: _invented(each)
+        for each in variant.specialization
+        if each.type != "constexpr" and each.name not in settings
+    }
+    return _case(variant, given)
+
+
+def _case(variant: Variant, given: Mapping[str, str]) -> LaunchCase:
     known = {each.name: each for each in variant.specialization}
     constants = {
-        each.name: each.value
-        for each in variant.specialization
-        if each.type == "constexpr" and each.name in variant.kernel.parameters
+        name: each.value
+        for name, each in known.items()
+        if each.type == "constexpr" and name in variant.kernel.parameters and name not in given
     }
+    constants |= {} if is_autotuned(variant.kernel) else dict(variant.config.values)
     unaligned = frozenset(
         name for name, each in known.items() if each.type.startswith("*") and "D" not in (each.key or "")
     )
-    settings = dict(variant.config.values)
-    tuned = is_autotuned(variant.kernel)
-    for launch in variant.launches:
-        given = {name: text for name, text in launch.arguments if name not in settings}
-        chosen = {name: value for name, value in constants.items() if name not in given}
-        chosen |= {} if tuned else settings
-        yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
-    if not variant.launches:
-        given = {
-            name: _invented(each)
-            for name, each in known.items()
-            if name not in settings and name in variant.kernel.parameters and _at_run_time(each)
-        }
-        chosen = {name: value for name, value in constants.items() if name not in given}
-        chosen |= {} if tuned else settings
-        yield LaunchCase(tuple(given.items()), tuple(chosen.items()), unaligned)
-
-
-def _at_run_time(argument: Argument) -> bool:
-    return argument.type != "constexpr"
+    return LaunchCase(tuple(given.items()), tuple(constants.items()), unaligned)
 
 
 def _invented(argument: Argument) -> str:
@@ -196,14 +192,15 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def move_text(move: Move, cases: Sequence[LaunchCase]) -> str:
-    """What moves with an argument and why: "M; stride_am = 2 M moves with it"."""
+def move_text(move: Move) -> str:
+    """An axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
+    text = f"{move.axis.name}={move.axis.text}"
     if not move.followers:
-        return f"{move.axis.name}={move.axis.text}: nothing else moves with it"
+        return text
     parts = [
         each.name if each.ratio == 1 else f"{each.name} = {each.ratio} {move.axis.name}"
         for each in move.followers
     ]
     once = [each.name for each in move.followers if each.values == 1]
-    known = f" (so in the only value recorded; {once[0]}={SAME} keeps it)" if once else ""
-    return f"{move.axis.name}={move.axis.text}: {', '.join(parts)} moved with it{known}"
+    known = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
+    return f"{text} (and with it {', '.join(parts)}{known})"

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from irscope.model import UserError
+from irscope.model import OPTION_NAMES, UserError
 from irscope.model.text import split_entries
 
 SAME = "same"
@@ -27,6 +27,7 @@ ALIGNED, UNALIGNED = "aligned", "unaligned"
 # More values of one argument than any launch needs; each is looked at once.
 _MOST_VALUES = 1_000_000
 _RANGE = re.compile(r"(-?\d{1,19})\.\.(-?\d{1,19})(?::(x|\*)?(\d{1,10}))?")
+_GLOB = re.compile(r"[*?\[]")
 _USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
 
 
@@ -89,9 +90,14 @@ def parse_vary(text: str) -> tuple[Axis, ...]:
     return tuple(_axis(kernel.strip(), part.strip(), text) for part in rest.split(";") if part.strip())
 
 
-def axes_of(kernel: str, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """The axes for this kernel; of several for one argument, the last."""
-    return tuple({axis.name: axis for axis in axes if fnmatch.fnmatchcase(kernel, axis.kernel)}.values())
+def axes_of(kernel: str, parameters: Collection[str], axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes for this kernel; of several for one argument, the last.
+
+    A glob for several kernels (`*:n=1..64`) is for those of them that have the argument.
+    """
+    own = (axis for axis in axes if fnmatch.fnmatchcase(kernel, axis.kernel))
+    known = (*parameters, *OPTION_NAMES)
+    return tuple({a.name: a for a in own if a.name in known or not _GLOB.search(a.kernel)}.values())
 
 
 def _axis(kernel: str, part: str, text: str) -> Axis:

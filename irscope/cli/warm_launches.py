@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KERNEL:NAME=VALUES",
         action="append",
         default=[],
-        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'; see below",
+        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
     )
     launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
     launches.add_argument(

@@ -12,8 +12,8 @@ from irscope.model import Target
 from irscope.warming.autotune_files import modified_times, remove_files, write_files, written_since
 from irscope.warming.variations import KernelLaunches, VaryOptions, launches_of, to_vary, vary
 
-# Adds the variants of a capture to the build.
-AddCapture = Callable[[Path], None]
+# Adds the variants of a capture to the build, for the input with this name.
+AddCapture = Callable[[Path, str], None]
 
 
 @dataclass
@@ -21,7 +21,8 @@ class LaunchBuild:
     """Adds to a build of `folder` what its inputs need beyond the variants of their captures.
 
     `cache_here` makes the folder the Triton cache of the processes that are started. `before` are the files
-    with autotuned choices that earlier builds have written, with the inputs that they are for. `notes` and
+    with autotuned choices that earlier builds have written, with the inputs that they are for; `add` adds a
+    capture to the build. `notes` and
     `problems` are lines for the user.
     """
 
@@ -29,6 +30,7 @@ class LaunchBuild:
     options: VaryOptions
     cache_here: Callable[[], AbstractContextManager[None]]
     before: Mapping[str, Sequence[str]]
+    add: AddCapture
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     _choices: dict[str, set[str]] = field(default_factory=dict)
@@ -43,7 +45,7 @@ class LaunchBuild:
             for path in written_since(self.folder, times):
                 self._choices.setdefault(path, set()).add(name)
 
-    def add_capture(self, capture: Path, add: AddCapture) -> frozenset[tuple[str, Target]]:
+    def add_capture(self, capture: Path, name: str) -> frozenset[tuple[str, Target]]:
         """Compiles and adds what the kernels of a capture need that an option varies or pins.
 
         Returns these kernels and their targets: the capture's own variants of them are not needed. Raises
@@ -51,18 +53,16 @@ class LaunchBuild:
         """
         if not (self.options.axes or self.options.pins):
             return frozenset()
-        return self.add_kernels(to_vary(launches_of(capture, self.options), self.options), add)
+        return self.add_kernels(to_vary(launches_of(capture, self.options), self.options), name)
 
-    def add_kernels(
-        self, kernels: Sequence[KernelLaunches], add: AddCapture
-    ) -> frozenset[tuple[str, Target]]:
+    def add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
         """Compiles and adds what the launches of kernels need; returns the kernels and their targets."""
         if not kernels:
             return frozenset()
         with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary, self.cache_here():
             output = Path(temporary) / "launches.irscope"
             varied = vary(kernels, output, self.options)
-            add(output)
+            self.add(output, name)
         write_files(self.folder, varied.files)
         self.notes += varied.lines
         self.problems += varied.problems

@@ -86,7 +86,7 @@ class KernelPlan:
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """The result: `handled` are the kernels and targets of which the capture has all that is needed.
+    """The result: plans, and the variants in the capture that was written.
 
     `files` are autotune results for Triton's cache: path in the cache -> text. `failed` is the number of
     variants that did not compile; `problems` are lines about kernels that could not be launched again.
@@ -100,8 +100,8 @@ class Varied:
 
     @property
     def handled(self) -> frozenset[tuple[str, Target]]:
-        """The kernels (by name) and targets that were planned."""
-        return frozenset((plan.kernel, plan.target) for plan in self.plans)
+        """The kernels (by name) and targets of which only pinned configs are needed."""
+        return frozenset((plan.kernel, plan.target) for plan in self.plans if plan.warm.files)
 
 
 def parse_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
@@ -118,7 +118,13 @@ def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ..
             if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
                 groups.setdefault((name, file, variant.target), []).append(variant)
     return tuple(
-        KernelLaunches(name, Path(file), target, recorded_cases(own), axes_of(name, options.axes))
+        KernelLaunches(
+            name,
+            Path(file),
+            target,
+            recorded_cases(own),
+            axes_of(name, own[0].kernel.parameters, options.axes),
+        )
         for (name, file, target), own in groups.items()
     )
 

@@ -62,7 +62,13 @@ def test_what_is_wrong_is_named(text: str, problem: str):
 
 def test_the_last_axis_of_an_argument_counts_and_kernels_match_globs():
     axes = (*parse_vary("mat*:m=1;n=2"), *parse_vary("other:m=3"), *parse_vary("matmul:m=4"))
-    assert [(axis.name, axis.text) for axis in axes_of("matmul", axes)] == [("m", "4"), ("n", "2")]
+    found = axes_of("matmul", ("m", "n"), axes)
+    assert [(axis.name, axis.text) for axis in found] == [("m", "4"), ("n", "2")]
+
+
+def test_a_glob_is_for_the_kernels_that_have_the_argument():
+    axes = (*parse_vary("*:n=1;num_warps=8"), *parse_vary("k:m=1"))
+    assert [axis.name for axis in axes_of("k", ("x",), axes)] == ["num_warps", "m"]
 
 
 MATMUL = {

@@ -53,8 +53,7 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
         ),
         recorded=planner.number_without(None),
         costs=tuple(
-            (f"{move.axis.name}={move.axis.text}", len(planner.jobs) - planner.number_without(move.axis.name))
-            for move in moved
+            (move_text(move), len(planner.jobs) - planner.number_without(move.axis.name)) for move in moved
         ),
         files=tuple(planner.pinned.files.values()),
     )
@@ -80,7 +79,6 @@ def request_name(kernel: Launchable) -> str:
 
 def _notes(planner: _Planner, moved: Sequence[Move], cases: Sequence[LaunchCase]) -> Iterator[str]:
     name = request_name(planner.kernel)
-    yield from (f"{name}: {move_text(move, cases)}" for move in moved)
     varied_too = {move.axis.name for move in moved}
     for move in moved:
         for constant, values in following_constants(move.axis.name, cases):
