@@ -5,8 +5,10 @@
     build         triton.runtime.build._build      once per launcher or driver stub that Triton builds
 
 None of them runs in a launch. `knobs.autotuning.listener` would report benchmarks too, but only from Triton
-3.8 on, and not those that raise. A compilation that raises is not reported: the program gets its error. A hook calls the one that it replaced, and is restored only if nobody else
-has been installed over it; if somebody has, it stays, reports nothing and calls the replaced one.
+3.8 on, and not those that raise. A compilation that raises is not reported: the program gets its error.
+
+A hook calls what it replaced. At the end that is restored, unless another tool has replaced the hook: then it
+stays, reports nothing and calls what it replaced.
 """
 
 from __future__ import annotations

@@ -163,8 +163,13 @@ def test_hooks_call_the_ones_before_and_are_removed(warm: Path, monkeypatch: pyt
     listener = lambda **report: heard.append(report["cache_hit"])  # noqa: E731
     monkeypatch.setattr(knobs.compilation, "listener", listener)
     before = (knobs.compilation.listener, Autotuner._bench, triton.runtime.build._build)
+    run = triton.JITFunction.run
     with irscope.expect_warm(warm), irscope.expect_warm(warm):
         warm_kernels.launch(1024)
+        # Nothing of irscope runs in a launch.
+        assert triton.JITFunction.run is run
+        assert not knobs.runtime.launch_enter_hook.calls
+        assert not knobs.runtime.launch_exit_hook.calls
     assert heard == [True]
     assert (knobs.compilation.listener, Autotuner._bench, triton.runtime.build._build) == before
 
