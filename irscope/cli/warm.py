@@ -7,6 +7,7 @@ again adds what is missing and removes what its scripts no longer use.
 
 example: irscope warm train.py --target cuda:90 -o warm
   irscope warm --verify warm
+  irscope warm --check 'train.py --steps 1' -o warm
   irscope warm tuned.irscope --prune -o warm --at /opt/triton-cache
 """
 
@@ -71,6 +72,12 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
     folder = parser.add_argument_group("instead of building")
     folder.add_argument("--verify", metavar="DIR", type=Path, help="whether this machine's keys will match")
     folder.add_argument("--relocate", metavar="DIR", type=Path, help="correct the paths of a moved folder")
+    folder.add_argument(
+        "--check",
+        action="store_true",
+        default=None,
+        help="run programs on the GPU with the folder of -o; exit code 1 if anything is compiled or measured",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -152,5 +159,15 @@ def _relocate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace) -> int:
+    from irscope.cli.warm_check import check_programs
+
+    return check_programs(args.inputs, args.output)
+
+
 # What runs instead of a build if the option is given.
-_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {"verify": _verify, "relocate": _relocate}
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "verify": _verify,
+    "relocate": _relocate,
+    "check": _check,
+}

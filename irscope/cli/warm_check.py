@@ -30,7 +30,8 @@ def _check_program(text: str, folder: Path | None) -> int:
 
     check = check_program(command_of(text), folder)
     if not check.processes:
-        raise UserError(f"{text}: exit code {check.code}, and none of its processes imported Triton")
+        missing = "none of its processes imported Triton in a Python that has irscope"
+        raise UserError(f"{text}: exit code {check.code}, and {missing}")
     for line in _lines(check, folder):
         print(f"irscope: {line}", file=sys.stderr)
     if check.code:

@@ -5,8 +5,10 @@
     build         triton.runtime.build._build      once per launcher or driver stub that Triton builds
 
 None of them runs in a launch. `knobs.autotuning.listener` would report benchmarks too, but only from Triton
-3.8 on, and not those that raise. A hook calls the one that it replaced, and is restored only if nobody else
-has been installed over it; if somebody has, it stays, reports nothing and calls the replaced one.
+3.8 on, and not those that raise. A compilation that raises is not reported: the program gets its error.
+
+A hook calls what it replaced. At the end that is restored, unless another tool has replaced the hook: then it
+stays, reports nothing and calls what it replaced.
 """
 
 from __future__ import annotations
@@ -214,12 +216,11 @@ def _compile_locals(frame: Any) -> Mapping[str, Any]:
     return {}
 
 
-def _benchmarked(tuner: Any, meta: Mapping[str, Any], seconds: float) -> Benchmarked:
-    """The tuning key is composed as Autotuner.run does (triton/runtime/autotuner.py, 3.6 to 3.9)."""
+def _benchmarked(tuner: Any, meta: dict[str, Any], seconds: float) -> Benchmarked:
+    from irscope.toolchain.pinned_tuning import tuning_key
+
     given = {**tuner.nargs, **meta}
-    given = {name: value for name, value in given.items() if name in tuner.arg_names}
-    names = tuple(name for name in tuner.keys if name in given)
-    types = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
-    key = (*(given[name] for name in names), *types)
+    names = tuple(name for name in tuner.keys if name in given and name in tuner.arg_names)
     hooked = any(config.pre_hook is not None for config in tuner.configs)
+    key = tuning_key(tuner, meta)
     return Benchmarked(tuner.base_fn.__name__, names, key, seconds, bool(tuner.cache_results), hooked)

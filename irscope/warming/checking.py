@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.capturing.record.subprocesses import startup_path
+from irscope.capturing.record.startup_path import startup_path
 from irscope.model import UserError
 from irscope.warming.check_process import VARIABLE
 from irscope.warming.cold_start import ColdStart

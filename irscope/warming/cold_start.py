@@ -27,8 +27,9 @@ class ColdStart:
     machine compiled it.
 
     `kernel` is the name of the kernel, of the module that was built, or of Inductor's counter. `arguments`
-    is the specialization and config, or the tuning key. `missing` says which part of the key has no entry,
-    `nearest` which entry comes closest ("" if there is none). `hash` names the cache entry of a compilation.
+    is the specialization and config, or the tuning key. `nearest` is the entry that comes closest ("" if
+    there is none), `missing` in which part of the key it differs, or why there is none. `hash` names the
+    cache entry of a compilation.
     """
 
     kind: Kind
@@ -41,15 +42,15 @@ class ColdStart:
     hash: str = ""
 
     def __str__(self) -> str:
-        """One line: "add_kernel was compiled in 0.31 s (x=*fp32:16, n=i32): ...; nearest: ..."."""
+        """One line: "add was compiled in 0.31 s (n=i32): differs from entry OQ7C in argument n: ..."."""
         did = _DID[self.kind].format(
             configs=pluralize(self.count, "config"), times=pluralize(self.count, "time")
         )
         timed = self.kind in ("compilation", "benchmark", "build")
         seconds = f" in {self.seconds:.2f} s" if timed else ""
         arguments = f" ({self.arguments})" if self.arguments else ""
-        rest = "; ".join(filter(None, (self.missing, self.nearest and f"nearest: {self.nearest}")))
-        return one_line(f"{self.kernel} {did}{seconds}{arguments}{rest and ': ' + rest}")
+        reason = f"differs from {self.nearest} in {self.missing}" if self.nearest else self.missing
+        return one_line(f"{self.kernel} {did}{seconds}{arguments}{reason and ': ' + reason}")
 
 
 class ColdStartError(UserError):
@@ -67,7 +68,7 @@ def cold_sentence(cold: Sequence[ColdStart]) -> str:
         "compilation": "compilation",
         "benchmark": "tuning run",
         "build": "build",
-        "graph": "Inductor compilation",
+        "graph": "Inductor run",
         "unlisted": "unlisted entry",
     }
     counts = {noun: sum(each.kind == kind for each in cold) for kind, noun in nouns.items()}

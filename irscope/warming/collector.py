@@ -55,7 +55,7 @@ class Collector:
         """Adds what Inductor counted."""
         for name, count in inductor_counts().items():
             if (more := count - self._graphs.get(name, 0)) > 0:
-                remedy = "not in Inductor's cache; see TORCHINDUCTOR_CACHE_DIR" if name == GRAPHS else ""
+                remedy = "fill TORCHINDUCTOR_CACHE_DIR on the GPU" if name == GRAPHS else ""
                 self._add(ColdStart("graph", name, 0.0, missing=remedy, count=more))
 
     def _add(self, cold: ColdStart) -> int:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-GRAPHS, MEASUREMENTS = "graph of torch.compile", "benchmark of Inductor"
+GRAPHS, MEASUREMENTS = "Inductor's graph compiler", "Inductor's benchmark"
 _MISSES = ("fxgraph_cache_miss", "fxgraph_cache_bypass")
 _BENCHMARKS = "benchmarking."
 
 
 def inductor_counts() -> dict[str, int]:
-    """Compiled graphs and measurements so far, by the names above."""
+    """Compiled graphs and measurements so far, by the names GRAPHS and MEASUREMENTS."""
     module = sys.modules.get("torch._dynamo.utils")
     found: Mapping[str, int] = getattr(module, "counters", {}).get("inductor", {})
     counts = dict(found)

@@ -52,9 +52,8 @@ def arguments_text(variant: Variant) -> str:
 
 
 def entry_text(entry: WarmEntry) -> str:
-    """An entry by its specialization and config, and where it is."""
-    values = ", ".join(filter(None, (*entry.specialization, entry.config)))
-    return f"{values} in {entry.folder[:12]}"
+    """An entry by its folder in the cache, and the programs that asked for it."""
+    return f"entry {entry.folder[:12]}{' of ' + ', '.join(entry.inputs) if entry.inputs else ''}"
 
 
 def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
@@ -64,7 +63,7 @@ def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
 
 
 def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> str:
-    """The components that no entry has: from the nearest entry's value to the one that was requested."""
+    """What the nearest entry has and what was requested instead, by component; why, if there is no entry."""
     if entry is None:
         kernels = {each.kernel for each in manifest.entries}
         entries = pluralize(len(manifest.entries), "entry")
@@ -73,10 +72,10 @@ def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> 
     requested = replace(cold, specialization=(), config=Config())
     reasons = [reason_text(each) for each in recompilation(_stored(entry, cold, manifest), requested).reasons]
     if not reasons:
-        return "an entry has this key, but Triton could not use its files: see irscope warm --verify"
+        return "nothing: Triton could not use its files, see irscope warm --verify"
     more = len(reasons) - _MAX_REASONS
     rest = f" and {pluralize(more, 'more difference')}" if more > 0 else ""
-    return f"no entry has {', '.join(reasons[:_MAX_REASONS])}{rest}"
+    return f"{', '.join(reasons[:_MAX_REASONS])}{rest}"
 
 
 def _distance(entry: WarmEntry, cold: Variant) -> int:

@@ -80,6 +80,7 @@ def _manifest(compiled: Compiled) -> Manifest:
         size=1,
         components=variant.cache_key,
         sources=tuple(range(len(sources))),
+        inputs=("program.py",),
     )
     return Manifest(versions=dict(variant.toolchain.versions), sources=sources, entries=(entry,))
 
@@ -101,8 +102,9 @@ def test_a_line_names_the_component_that_no_entry_has(warm: Path) -> None:
         warm_kernels.launch(1023)
     (cold,) = raised.value.cold
     assert (cold.kind, cold.kernel) == ("compilation", "add_kernel")
-    assert cold.missing == "no entry has argument n: i32 divisible by 16 -> i32"
-    assert cold.nearest.startswith("n=i32:16")
+    assert cold.missing == "argument n: i32 divisible by 16 -> i32"
+    assert cold.nearest == "entry ABC of program.py"
+    assert str(cold).endswith(f": differs from {cold.nearest} in {cold.missing}")
     assert "x=*fp32:16, y=*fp32:16, n=i32, BLOCK=128" in cold.arguments
     assert len(str(raised.value).splitlines()) == 2
 
@@ -129,7 +131,7 @@ def test_a_constexpr_and_an_unknown_kernel(warm: Path) -> None:
         warm_kernels.launch(1024, block=64)
         pointer = triton.runtime.jit.MockTensor(triton.language.float32)
         warm_kernels.tuned_kernel.fn.warmup(pointer, pointer, 1, BLOCK=64, grid=(1,))
-    assert block.cold[0].missing == "no entry has constexpr BLOCK: 128 -> 64"
+    assert block.cold[0].missing == "constexpr BLOCK: 128 -> 64"
     assert block.cold[1].missing == "no entry of this kernel among the 1 entry of 1 kernel"
 
 
@@ -161,8 +163,13 @@ def test_hooks_call_the_ones_before_and_are_removed(warm: Path, monkeypatch: pyt
     listener = lambda **report: heard.append(report["cache_hit"])  # noqa: E731
     monkeypatch.setattr(knobs.compilation, "listener", listener)
     before = (knobs.compilation.listener, Autotuner._bench, triton.runtime.build._build)
+    run = triton.JITFunction.run
     with irscope.expect_warm(warm), irscope.expect_warm(warm):
         warm_kernels.launch(1024)
+        # Nothing of irscope runs in a launch.
+        assert triton.JITFunction.run is run
+        assert not knobs.runtime.launch_enter_hook.calls
+        assert not knobs.runtime.launch_exit_hook.calls
     assert heard == [True]
     assert (knobs.compilation.listener, Autotuner._bench, triton.runtime.build._build) == before
 

@@ -25,6 +25,7 @@ from irscope.capturing.messages import Answer, Finished, Note, Question, Record,
 from irscope.capturing.record.background_writer import BackgroundWriter, summary
 from irscope.capturing.record.main_module import reporting_stops
 from irscope.capturing.record.shadowed_modules import ShadowedModules
+from irscope.capturing.record.startup_path import startup_path
 from irscope.model import UserError
 from irscope.store.writer import CaptureWriter
 from irscope.toolchain.patching import patched
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from irscope.capturing.record.session import ForkHooks
 
 _VARIABLE = "IRSCOPE_RUN"
-_STARTUP = Path(__file__).parent / "startup"
 
 
 def announce(options: SubprocessOptions) -> None:
@@ -42,13 +42,6 @@ def announce(options: SubprocessOptions) -> None:
     options = replace(options, rank=os.environ.get("RANK"))
     os.environ[_VARIABLE] = base64.b64encode(pickle.dumps(options)).decode()
     os.environ["PYTHONPATH"] = startup_path()
-
-
-def startup_path() -> str:
-    """A PYTHONPATH with which a Python runs startup/sitecustomize.py when it starts."""
-    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    kept = [entry for entry in others if entry and entry != str(_STARTUP)]
-    return os.pathsep.join([str(_STARTUP), *kept])
 
 
 def capture_until_exit(shadowed: ShadowedModules) -> None:
