@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 # Executions of blocks, apart from one of each.
 _MOST_BLOCKS = 4_000
 # Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
-_MIXER, _LARGEST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 11) - 1
+_MIXER, _MOST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 30) - 1
 
 
 @dataclass
@@ -207,8 +207,7 @@ class Interpreter:
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
         """The values of a load: those that were stored to shared memory, or unknown data.
 
-        Equal addresses give equal data, others likely not. It is a small number, as indices are, so that
-        addresses made from it have the shape of real ones.
+        Equal addresses give equal data, others likely not. It is as large as an index of a row can be.
         """
         address = self.registers[access.address]
         kind = step.parts[-1] if step.parts else ""
@@ -221,7 +220,8 @@ class Interpreter:
             stored = self._stored(access, own, size, kind, active)
             if stored is None:
                 self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
-                stored = (((own // max(1, size)) * _MIXER >> 24) & _LARGEST_DATA).astype(storage(kind))
+                mixed = ((own // max(1, size)) * _MIXER >> 24) & _MOST_DATA
+                stored = (mixed % self.arguments.rows).astype(storage(kind))
             found.append(stored)
         return found
 
