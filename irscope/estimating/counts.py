@@ -40,6 +40,8 @@ _SECONDS = 2.0
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
+# Programs that are compared if several warps of each are interpreted.
+_FEWER = 256
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 _MOST_PREPARED = 32
 
@@ -122,12 +124,13 @@ def _traffic(
     block: int,
 ) -> tuple[TensorTraffic, ...]:
     """The memory traffic of the first sampled program, and what it shares with others."""
-    others = other_programs(program, grid)
+    warps = block // WARP if prepared.steps.specialized else 1
+    others = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
     ids = [
         (at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in others.numbers.tolist()
     ]
-    values = _values(prepared.steps, prepared.program, arguments, grid, ids, 1, block)
-    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), _SECONDS)
+    values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps, _SECONDS)
     starts.execute()
     run, accessed = interpreter.run, []
     for at, access in enumerate(prepared.steps.accesses):
@@ -169,7 +172,8 @@ def _values(
 ) -> dict[int, Array]:
     """The first values of special registers, parameters and variables, in the first threads of a block."""
     ids = np.array(sampled, np.int32)
-    lane = np.arange(threads, dtype=np.int32)[None, :]
+    # Either all threads of a block, or one of each warp.
+    lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == block else WARP)
     special: dict[str, Array] = {
         "%tid.x": lane,
         "%laneid": lane % WARP,

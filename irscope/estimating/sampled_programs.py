@@ -10,7 +10,7 @@ import numpy as np
 
 from irscope.estimating.wavefronts import Integers, Mask
 
-_NEIGHBORS, _SPREAD, _LINE = 1536, 768, 128
+_NEIGHBORS, _LINE = 1536, 128
 # The fractional parts of their multiples are spread evenly (H. Weyl, 1916), those of the golden ratio best.
 _IRRATIONAL = (0.41421356237309515, 0.618033988749895, 0.7320508075688772)
 
@@ -54,14 +54,19 @@ class Others:
     spread: Mask
 
 
-def other_programs(program: tuple[int, int, int], grid: tuple[int, int, int]) -> Others:
-    """The programs that are compared with `program` to find what they share: all of a small grid."""
+def other_programs(
+    program: tuple[int, int, int], grid: tuple[int, int, int], most: int = _NEIGHBORS
+) -> Others:
+    """The programs that are compared with `program` to find what they share: all of a small grid.
+
+    At most `most` consecutive ones, and others.
+    """
     strides = (1, grid[0], grid[0] * grid[1])
     count = prod(grid)
     here = sum(at * stride for at, stride in zip(program, strides, strict=True))
-    first = max(0, min(here - _NEIGHBORS // 2, count - _NEIGHBORS))
-    around = np.arange(first, min(count, first + _NEIGHBORS))
-    spread = (np.arange(min(_SPREAD, count)) * _IRRATIONAL[1] % 1 * count).astype(np.int64)
+    first = max(0, min(here - most // 2, count - most))
+    around = np.arange(first, min(count, first + most))
+    spread = (np.arange(min(most // 2, count)) * _IRRATIONAL[1] % 1 * count).astype(np.int64)
     lines = []
     for axis in range(3):
         kept = np.unique(np.linspace(0, grid[axis] - 1, min(_LINE, grid[axis])).astype(np.int64))

@@ -120,6 +120,11 @@ class Steps:
     # By the block of its header: the registers that a loop carries.
     carried: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
+    @property
+    def specialized(self) -> bool:
+        """Whether warps have different work: they wait for each other at barriers of the whole program."""
+        return any(step.kind is Kind.BARRIER for block in self.blocks for step in block)
+
     def register(self, name: str) -> int:
         """The number of a register or symbol."""
         return self.numbers.setdefault(name, len(self.numbers))
