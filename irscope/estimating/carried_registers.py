@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from irscope.estimating.ptx_program import PtxProgram
-from irscope.estimating.steps import Step, Steps
+from irscope.estimating.steps import Space, Step, Steps
 from irscope.languages.control_flow import NONE
 
 
@@ -22,6 +22,20 @@ def carried_registers(program: PtxProgram, steps: Steps) -> Mapping[int, Sequenc
             written |= writes[block]
         found[loop.header] = _members(written & live[loop.header])
     return found
+
+
+def data_registers(steps: Steps) -> frozenset[int]:
+    """The registers whose values depend on what is loaded from global memory."""
+    found: set[int] = set()
+    everything = [step for block in steps.blocks for step in block if step.results]
+    before = -1
+    while before != len(found):
+        before = len(found)
+        for step in everything:
+            loaded = step.access is not None and step.access.space is Space.GLOBAL
+            if loaded or not found.isdisjoint(step.sources):
+                found.update(step.results)
+    return frozenset(found)
 
 
 def _live_registers(program: PtxProgram, steps: Steps) -> tuple[list[int], list[int]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from irscope.backends.instructions import InstructionKind
 from irscope.backends.ptx_instructions import PTX
-from irscope.estimating.carried_registers import carried_registers
+from irscope.estimating.carried_registers import carried_registers, data_registers
 from irscope.estimating.instruction_classes import class_of
 from irscope.estimating.interpreter import Interpreter, Run
 from irscope.estimating.lanes import Array
@@ -28,7 +28,7 @@ from irscope.estimating.memory_traffic import Accessed, TensorTraffic, memory_tr
 from irscope.estimating.program_starts import ProgramStarts
 from irscope.estimating.ptx_program import PtxProgram
 from irscope.estimating.requests import LINES, SECTORS, THREADS, WARPS
-from irscope.estimating.sampled_programs import neighbors, sampled_programs
+from irscope.estimating.sampled_programs import other_programs, sampled_programs
 from irscope.estimating.steps import Space, Steps
 from irscope.estimating.translate import constant, steps_of
 from irscope.estimating.wavefronts import WARP
@@ -40,6 +40,8 @@ _SECONDS = 2.0
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
+# Programs that are compared if several warps of each are interpreted.
+_FEWER = 256
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 _MOST_PREPARED = 32
 
@@ -51,6 +53,7 @@ class _Prepared:
         self.program = PtxProgram(document)
         self.steps: Steps = steps_of(self.program)
         self.steps.carried = carried_registers(self.program, self.steps)
+        self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
         self.classes = [class_of(one.opcode) for one in instructions]
         self.kinds = [
@@ -121,24 +124,26 @@ def _traffic(
     block: int,
 ) -> tuple[TensorTraffic, ...]:
     """The memory traffic of the first sampled program, and what it shares with others."""
-    here = program[0] + grid[0] * (program[1] + grid[1] * program[2])
-    linear = neighbors(here, prod(grid))
-    ids = [(at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in linear.tolist()]
-    values = _values(prepared.steps, prepared.program, arguments, grid, ids, 1, block)
-    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), _SECONDS)
+    warps = block // WARP if prepared.steps.specialized else 1
+    others = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
+    ids = [
+        (at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in others.numbers.tolist()
+    ]
+    values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps, _SECONDS)
     starts.execute()
     run, accessed = interpreter.run, []
     for at, access in enumerate(prepared.steps.accesses):
         sectors = run.accesses[at, SECTORS]
-        accessed.append(_accessed(_DIRECTIONS[access.name], sectors))
+        accessed.append(_accessed(_DIRECTIONS[access.name], sectors, access.address in prepared.scattered))
     for at, copy in enumerate(prepared.steps.copies):
         direction, copies = "write" if copy.stores else "read", run.copies[at]
         accessed.append(_accessed(direction, copies))
-    return memory_traffic(interpreter.touches, accessed, arguments, starts.starts, linear, here, grid)
+    return memory_traffic(interpreter.touches, accessed, arguments, starts.starts, others, prod(grid))
 
 
-def _accessed(direction: str, sectors: NDArray[np.int64]) -> Accessed:
-    return Accessed(direction, float(sectors.mean()), float(sectors[0]), float(sectors.max()))
+def _accessed(direction: str, sectors: NDArray[np.int64], scattered: bool = False) -> Accessed:
+    return Accessed(direction, float(sectors.mean()), float(sectors[0]), float(sectors.max()), scattered)
 
 
 def _number_of_warps(variant: Variant) -> int:
@@ -167,7 +172,8 @@ def _values(
 ) -> dict[int, Array]:
     """The first values of special registers, parameters and variables, in the first threads of a block."""
     ids = np.array(sampled, np.int32)
-    lane = np.arange(threads, dtype=np.int32)[None, :]
+    # Either all threads of a block, or one of each warp.
+    lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == block else WARP)
     special: dict[str, Array] = {
         "%tid.x": lane,
         "%laneid": lane % WARP,

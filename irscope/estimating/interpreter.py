@@ -27,11 +27,13 @@ from irscope.estimating.wavefronts import WARP
 from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]
+# A block, and the number of a step in it.
+_Place = tuple[int, int]
 
 # Executions of blocks, apart from one of each.
 _MOST_BLOCKS = 4_000
 # Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
-_MIXER, _LARGEST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 11) - 1
+_MIXER, _MOST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 30) - 1
 
 
 @dataclass
@@ -101,26 +103,40 @@ class Interpreter:
 
     def execute(self) -> Run:
         """Runs until all threads have ended, or the time is up."""
-        pending: dict[int, Mask] = dict.fromkeys(self.program.tree.graph.entries[:1], self.all)
+        pending: dict[_Place, Mask] = {(entry, 0): self.all for entry in self.program.tree.graph.entries[:1]}
+        waiting: dict[_Place, Mask] = {}
         executed = 0
         with np.errstate(all="ignore"):
-            while pending:
-                block = min(pending, key=lambda at: self._position.get(at, 1 << 30))
-                mask = pending.pop(block)
+            while pending or waiting:
+                if not pending:
+                    # All threads have ended or wait at a barrier.
+                    pending, waiting = waiting, {}
+                place = min(pending, key=lambda at: (self._position.get(at[0], 1 << 30), at[1]))
+                mask = pending.pop(place)
                 # The registers of threads that have ended are not read again.
-                partial = mask if pending else None
+                partial = mask if pending or waiting else None
                 executed += 1
                 if executed > _MOST_BLOCKS + len(self.steps.blocks) or perf_counter() > self._deadline:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
-                self._arrive(block, mask)
-                self._block(block, mask, partial)
-                for following, own in self._leave(block, mask):
-                    loop = self._loops.enter(block, following)
+                stopped = self._run(place, mask, partial)
+                if stopped is not None:
+                    _add(waiting, stopped, mask)
+                    continue
+                for following, own in self._leave(place[0], mask):
+                    loop = self._loops.enter(place[0], following)
                     if loop != NONE:
                         self.run.entries[loop] += self._warps(own)
-                    pending[following] = pending[following] | own if following in pending else own
+                    _add(pending, (following, 0), own)
         return self.run
+
+    def _run(self, place: _Place, mask: Mask, partial: Mask | None) -> _Place | None:
+        """Runs a block from a step on; returns the place after a barrier, if the threads wait at one."""
+        block, start = place
+        if not start:
+            self._arrive(block, mask)
+            self.run.blocks[block] += self._warps(mask)
+        return self._block(block, start, mask, partial)
 
     def _arrive(self, block: int, mask: Mask) -> None:
         self._loops.arrive(block, mask, self)
@@ -134,11 +150,12 @@ class Interpreter:
         found: NDArray[np.int64] = mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
         return found
 
-    def _block(self, block: int, mask: Mask, partial: Mask | None) -> None:
-        self.run.blocks[block] += self._warps(mask)
+    def _block(self, block: int, start: int, mask: Mask, partial: Mask | None) -> _Place | None:
         full = mask if not mask.all() else None
         registers, tracing = self.registers, self._loops.tracing
-        for step in self.steps.blocks[block]:
+        steps = self.steps.blocks[block]
+        for at_step in range(start, len(steps)):
+            step = steps[at_step]
             if step.kind is Kind.COMPUTE and step.guard == NONE and partial is None:
                 try:
                     found = step.function(*[registers[at] for at in step.sources])
@@ -153,8 +170,11 @@ class Interpreter:
                             registers[at] = value
                 if tracing and step.parts:
                     self._loops.trace(step, registers, full)
+            elif step.kind is Kind.BARRIER:
+                return block, at_step + 1
             else:
                 self._step(step, full, partial)
+        return None
 
     def _step(self, step: Step, full: Mask | None, partial: Mask | None) -> None:
         """A step of another kind, or one with a predicate, or in a block that only some threads execute.
@@ -207,8 +227,7 @@ class Interpreter:
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
         """The values of a load: those that were stored to shared memory, or unknown data.
 
-        Equal addresses give equal data, others likely not. It is a small number, as indices are, so that
-        addresses made from it have the shape of real ones.
+        Equal addresses give equal data, others likely not. It is as large as an index of a row can be.
         """
         address = self.registers[access.address]
         kind = step.parts[-1] if step.parts else ""
@@ -221,14 +240,16 @@ class Interpreter:
             stored = self._stored(access, own, size, kind, active)
             if stored is None:
                 self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
-                stored = (((own // max(1, size)) * _MIXER >> 24) & _LARGEST_DATA).astype(storage(kind))
+                mixed = ((own // max(1, size)) * _MIXER >> 24) & _MOST_DATA
+                stored = (mixed % self.arguments.rows).astype(storage(access.register))
             found.append(stored)
         return found
 
     def _stored(self, access: Access, address: Array, size: int, kind: str, active: Mask | None) -> Value:
         if self._memory is None or access.space is not Space.SHARED or size not in (1, 2, 4, 8):
             return None
-        return self._memory.load(address, size, storage(kind), active)
+        element = f"{'i' if kind[0] == 's' else 'u'}{size}"
+        return self._memory.load(address, element, storage(access.register), active)
 
     def _store(self, access: Access, active: Mask | None) -> None:
         """Keeps what is stored to shared memory, if it is loaded to compute addresses or conditions."""
@@ -267,6 +288,8 @@ class Interpreter:
         if ending.condition == NONE:
             return [(ending.taken, mask)] if ending.taken != NONE else []
         condition = self.registers[ending.condition]
+        if ending.table:
+            return self._indirect(ending, condition, mask)
         if condition is None:
             taken = self._unknown_branch(block, ending)
             following = ending.taken if taken else ending.otherwise
@@ -279,6 +302,17 @@ class Interpreter:
         found = []
         for following, own in ((ending.taken, taken_by), (ending.otherwise, left)):
             if following != NONE and own.any():
+                found.append((following, own))
+        return found
+
+    def _indirect(self, ending: Exit, index: Value, mask: Mask) -> list[tuple[int, Mask]]:
+        if index is None:
+            self.run.stopped = "an indirect branch that depends on data"
+            return []
+        found = []
+        for at, following in enumerate(ending.table):
+            own = mask & (index == at)
+            if own.any():
                 found.append((following, own))
         return found
 
@@ -298,3 +332,8 @@ class Interpreter:
             return True
         self.run.assumptions[last] = "a branch depends on data: taken to enter the code that it can skip"
         return False
+
+
+def _add(places: dict[_Place, Mask], place: _Place, mask: Mask) -> None:
+    """Adds threads to those at a place."""
+    places[place] = places[place] | mask if place in places else mask

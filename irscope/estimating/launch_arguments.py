@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from irscope.estimating.ptx_program import Parameter
@@ -19,6 +20,8 @@ from irscope.model import Argument, Launch, Variant
 SPACING_BITS = 42
 # Descriptors are in the memory of parameters, whose addresses have 32 bits.
 _DESCRIPTORS, _DESCRIPTOR_BYTES = 1 << 30, 128
+# How large indices in data are taken to be if no tensor has rows, and at most.
+_ROWS, _MOST_ROWS = 1 << 15, 1 << 20
 _TENSOR = re.compile(
     r"(?:tensordesc )?(\w+)\[([\d, ]*)\](?: strides \[([\d, ]*)\])?(?: in blocks of \[([\d, ]*)\])?"
 )
@@ -53,6 +56,12 @@ class LaunchArguments:
     values: Mapping[str, int]
     tensors: Mapping[int, Tensor]
     missing: tuple[str, ...] = ()
+
+    @cached_property
+    def rows(self) -> int:
+        """The rows of the tensor with most: indices in data are likely below this."""
+        found = [tensor.shape[0] for tensor in self.tensors.values() if len(tensor.shape) > 1]
+        return max(1, min(max(found, default=_ROWS), _MOST_ROWS))
 
     def tensor(self, address: int) -> Tensor | None:
         """The tensor that an address is in, or that the descriptor at this address describes."""
@@ -109,7 +118,7 @@ class _Reader:
 
     def _pointer(self, tensor: Tensor, parameter: Parameter, aligned: bool = True) -> int:
         number = len(self._tensors) + 1
-        address = (number << SPACING_BITS) + (1 << 30) + (0 if aligned else tensor.size)
+        address = (number << SPACING_BITS) + (1 << (SPACING_BITS - 1)) + (0 if aligned else tensor.size)
         self._tensors[number] = Tensor(
             tensor.name, address, tensor.size, tensor.shape, tensor.strides, tensor.bytes, tensor.block
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from irscope.estimating.footprints import DISTANCES, Footprint, footprints
 from irscope.estimating.lanes import Array
 from irscope.estimating.launch_arguments import SPACING_BITS, LaunchArguments
 from irscope.estimating.requests import Touch
-from irscope.estimating.wavefronts import SECTOR, Integers
+from irscope.estimating.sampled_programs import Others
+from irscope.estimating.wavefronts import SECTOR, Integers, Mask
 
-# Sectors of a program whose sharing is examined.
+# Sectors of a program whose sharing is examined; programs that must share for it to be no accident.
 _EXAMINED = 48
+_FEWEST_HITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class TensorTraffic:
     `again` are the bytes of those that it had accessed before, by how many bytes (of all tensors) it accessed
     in between: a power of two, rounded down. `sharing` says by number of consecutive programs which share of
     their bytes is different (1: nothing is shared). `tensor_bytes` is the size of the tensor, if recorded.
+    `scattered` says that addresses depend on data: programs share by accident too.
     """
 
     name: str
@@ -44,6 +47,7 @@ class TensorTraffic:
     again: Mapping[int, float] = field(default_factory=dict)
     sharing: tuple[tuple[int, float], ...] = ((1, 1.0),)
     tensor_bytes: int | None = None
+    scattered: bool = False
 
     def unique_bytes(self, programs: float) -> float:
         """The different bytes that so many consecutive programs access."""
@@ -51,7 +55,12 @@ class TensorTraffic:
         shares = [share for _, share in self.sharing]
         share = float(np.interp(np.log2(max(programs, 1.0)), sizes, shares))
         found = max(self.bytes, share * self.bytes * programs)
-        return found if self.tensor_bytes is None or not self.tensor_bytes else min(found, self.tensor_bytes)
+        if not self.tensor_bytes:
+            return found
+        if self.scattered:
+            # Random places: the chance that none of them is a given one.
+            return self.tensor_bytes * (1 - exp(-found / self.tensor_bytes))
+        return min(found, self.tensor_bytes)
 
     def again_beyond(self, distance: float) -> float:
         """The bytes per program that it accesses again after more than `distance` bytes."""
@@ -63,13 +72,14 @@ class Accessed:
     """An access or tensor copy for its traffic: its direction, and the mean sectors of all programs.
 
     `mean` is how many sectors the average program accesses, `first` how many the examined one does, `largest`
-    how many the program with most.
+    how many the program with most. `scattered` says that its addresses depend on data.
     """
 
     direction: str
     mean: float
     first: float
     largest: float
+    scattered: bool = False
 
 
 def memory_traffic(
@@ -77,25 +87,22 @@ def memory_traffic(
     accessed: Sequence[Accessed],
     arguments: LaunchArguments,
     starts: Mapping[int, Array],
-    linear: NDArray[np.int64],
-    here: int,
-    grid: Sequence[int],
+    others: Others,
+    programs: int,
 ) -> tuple[TensorTraffic, ...]:
     """The traffic of the program whose touches are given.
 
-    `starts` are the first addresses of accesses in other programs, whose numbers in the grid are `linear`
-    (ascending); `here` is the number of the program itself.
+    `starts` are the first addresses of accesses in other programs; the grid has `programs`.
     """
     tensors: dict[int, int] = {}
     for touch in touches:
         tensors.setdefault(touch.access, int(touch.addresses.flat[0]) >> SPACING_BITS)
-    own = int(np.searchsorted(linear, here))
     keys: dict[tuple[int, str, bytes], int] = {}
     groups = [-1] * len(accessed)
     shifts: list[Integers | None] = []
     for number, tensor in tensors.items():
         start = starts.get(number)
-        shift = None if start is None or len(start) < len(linear) else _shift(start, own)
+        shift = None if start is None or len(start) < len(others.numbers) else _shift(start, others.own)
         key = tensor, accessed[number].direction, b"" if shift is None else shift.tobytes()
         if key not in keys:
             keys[key] = len(keys)
@@ -103,7 +110,7 @@ def memory_traffic(
         groups[number] = keys[key]
     found = footprints(touches, groups)
     return tuple(
-        _traffic(key, found[group], shifts[group], groups, group, accessed, arguments, linear, own, grid)
+        _traffic(key, found[group], shifts[group], groups, group, accessed, arguments, others, programs)
         for key, group in keys.items()
         if group in found
     )
@@ -123,9 +130,8 @@ def _traffic(
     group: int,
     accessed: Sequence[Accessed],
     arguments: LaunchArguments,
-    linear: NDArray[np.int64],
-    own: int,
-    grid: Sequence[int],
+    others: Others,
+    programs: int,
 ) -> TensorTraffic:
     tensor = arguments.tensors.get(key[0])
     members = [accessed[number] for number, other in enumerate(groups) if other == group]
@@ -145,18 +151,14 @@ def _traffic(
         bytes=footprint.bytes * scale,
         touched=footprint.touched * SECTOR * scale,
         again=again,
-        sharing=_sharing(footprint.sectors, shift, linear, own, prod(grid), longest),
+        sharing=_sharing(footprint.sectors, shift, others, programs, longest),
         tensor_bytes=tensor.bytes if tensor else None,
+        scattered=any(member.scattered for member in members),
     )
 
 
 def _sharing(
-    sectors: Integers,
-    shift: Integers | None,
-    linear: NDArray[np.int64],
-    own: int,
-    programs: int,
-    longest: float,
+    sectors: Integers, shift: Integers | None, others: Others, programs: int, longest: float
 ) -> tuple[tuple[int, float], ...]:
     """The share of different bytes by number of consecutive programs, from the sharing of some sectors."""
     if shift is None or programs <= 1:
@@ -166,25 +168,35 @@ def _sharing(
     wanted = ((examined[:, None] << 5) + 16 - different[None, :]) >> 5
     places = np.minimum(np.searchsorted(sectors, wanted), len(sectors) - 1)
     accesses = (sectors[places] == wanted)[:, which.ravel()]
-    distance = np.abs(linear - linear[own])
-    consecutive = _consecutive(linear, own)
+    distance = np.abs(others.numbers - others.numbers[others.own])
+    near = int(others.around.sum())
+    around = accesses[:, others.around].sum(axis=1).astype(np.float64)
+    everywhere = around if near == programs else _sharing_programs(accesses, others, programs)
     found, size = [(1, 1.0)], 2
     while size < 2 * programs:
         reach = min(size, programs)
-        window = consecutive & ((distance * 2 < size) | (reach == programs))
-        shared = accesses[:, window].sum(axis=1).astype(np.float64)
-        elsewhere = reach - int(window.sum())
-        if elsewhere > 0 and not consecutive.all():
-            # Those that are spread over the grid represent the programs that are further away.
-            shared += accesses[:, ~consecutive].mean(axis=1) * elsewhere
+        if reach < near:
+            shared = accesses[:, others.around & (distance * 2 < size)].sum(axis=1).astype(np.float64)
+        else:
+            part = (reach - near) / max(1, programs - near)
+            shared = around + np.maximum(everywhere - around, 0.0) * part
         share = float((1 / np.maximum(shared, 1.0)).mean())
         found.append((reach, share * (1 + (longest - 1) * (1 - share))))
         size *= 2
     return tuple(found)
 
 
-def _consecutive(linear: NDArray[np.int64], own: int) -> NDArray[np.bool_]:
-    """Which programs are in one row of consecutive numbers with the program at the place `own`."""
-    runs = np.concatenate([[0], np.cumsum(np.diff(linear) != 1)])
-    found: NDArray[np.bool_] = runs == runs[own]
+def _sharing_programs(accesses: Mask, others: Others, programs: int) -> NDArray[np.float64]:
+    """How many programs of the whole grid access each sector.
+
+    Programs that share a tile of several differ in one number of the grid, or in some of its digits: then
+    those that are spread over the grid represent them, if there are enough that share.
+    """
+    product = np.ones(len(accesses))
+    for line, weight in others.lines:
+        hits = accesses[:, line].sum(axis=1)
+        product *= np.where(hits > _FEWEST_HITS, 1 + (hits - 1) * weight, hits)
+    hits = accesses[:, others.spread].sum(axis=1)
+    spread = np.where(hits > _FEWEST_HITS, hits * (programs / max(1, int(others.spread.sum()))), 0.0)
+    found: NDArray[np.float64] = np.maximum(product, spread)
     return found

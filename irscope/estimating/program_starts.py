@@ -1,4 +1,4 @@
-"""The first address of each access in many programs: one thread of each is interpreted, each loop once."""
+"""The first address of each access in many programs: one thread of a warp is interpreted, each loop once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 
 class ProgramStarts(Interpreter):
-    """Interprets the first thread of `programs` programs."""
+    """Interprets the first thread of `programs` programs, or of each of their `warps`."""
 
     def __init__(
         self,
@@ -28,9 +28,10 @@ class ProgramStarts(Interpreter):
         values: Mapping[int, Array],
         arguments: LaunchArguments,
         programs: int,
+        warps: int,
         seconds: float,
     ) -> None:
-        super().__init__(program, steps, values, arguments, programs, 1, seconds)
+        super().__init__(program, steps, values, arguments, programs, warps, seconds)
         self._loops.tracing = False
         self.starts: dict[int, Array] = {}
 
@@ -45,8 +46,7 @@ class ProgramStarts(Interpreter):
         if reads.space is Space.GLOBAL:
             address = self.registers[reads.address]
             if address is not None:
-                wide = np.broadcast_to(address.astype(np.int64) + reads.offset, (self.programs, 1))
-                self._note(self._number[id(reads)], wide)
+                self._note(self._number[id(reads)], address.astype(np.int64) + reads.offset, active)
         return ""
 
     def _tensor_copy(self, step: Step, active: Mask | None) -> None:
@@ -54,17 +54,24 @@ class ProgramStarts(Interpreter):
             address = tensor_address(step.copy, self.registers, self.arguments)
             if address is not None:
                 number = len(self.steps.accesses) + self._copy_number[id(step.copy)]
-                self._note(number, np.broadcast_to(address, (self.programs, 1)))
+                self._note(number, address, active)
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
         """Other threads store to shared memory."""
-        if access.space is Space.SHARED:
+        if access.space is Space.SHARED and self.threads == 1:
             return [None] * len(step.results)
         return super()._loaded(step, access, active)
 
-    def _note(self, number: int, address: Array) -> None:
-        if number not in self.starts:
-            self.starts[number] = address
+    def _note(self, number: int, address: Array, active: Mask | None) -> None:
+        """Notes the address of each program's first active thread."""
+        if number in self.starts:
+            return
+        everyone = self.programs, self.threads
+        lanes = np.zeros(self.programs, np.int64)
+        if active is not None:
+            lanes = np.argmax(np.broadcast_to(active, everyone), axis=1)
+        wide = np.broadcast_to(address, everyone)
+        self.starts[number] = np.take_along_axis(wide, lanes[:, None], axis=1)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
         """Leaves a loop instead of going back."""

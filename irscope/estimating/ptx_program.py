@@ -11,6 +11,7 @@ its memory accesses and the conditions of its branches depend on. Only these nee
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ _PARAMETER = re.compile(
 )
 _SHARED = re.compile(r"\.shared\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?")
 _THREADS = re.compile(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_TARGETS = re.compile(r"^[ \t]*([\w$.]+):\s{0,99}\.branchtargets\s([^;]{0,99999});", re.MULTILINE)
 _STORES = frozenset(["st", "red", "bar", "barrier", "bra", "brx", "ret", "exit", "cp", "stmatrix", "fence"])
 # Float arithmetic and conversions from float: no address of Triton's kernels depends on their results.
 _FLOAT = re.compile(r"\.(?:f16|f16x2|bf16|bf16x2|f32|f64|f32x2|tf32|e4m3|e5m2|e4m3x2|e5m2x2)\b")
@@ -136,6 +138,30 @@ class PtxProgram:
             at += size * int(count)
         for name in dynamic:
             found[name] = -(-at // 1024) * 1024
+        return found
+
+    def branch_table(self, instruction: Instruction) -> list[int]:
+        """The blocks of an indirect branch by index; empty if they are not known."""
+        name = instruction.operands[-1] if instruction.operands else ""
+        targets = self._branch_targets.get(name, "")
+        found = [self._labels.get(label.strip(), -1) for label in targets.split(",")]
+        return found if targets and min(found) >= 0 else []
+
+    @cached_property
+    def _branch_targets(self) -> Mapping[str, str]:
+        return dict(_TARGETS.findall(self.document.text))
+
+    @cached_property
+    def _labels(self) -> Mapping[str, int]:
+        """The block after each label of the compiler; those of inline assembly are not among them."""
+        lines = [operation.line for operation in self.document.operations]
+        found = {}
+        for index, line in enumerate(self.document.lines):
+            label, colon, _ = line.partition(":")
+            if colon and label.startswith("$L"):
+                operation = bisect_left(lines, index)
+                if operation < len(lines):
+                    found[label] = self.tree.graph.block_of(operation)
         return found
 
     @cached_property

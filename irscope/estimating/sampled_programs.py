@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
-_NEIGHBORS, _SPREAD = 1536, 1024
+from irscope.estimating.wavefronts import Integers, Mask
+
+_NEIGHBORS, _LINE = 1536, 128
 # The fractional parts of their multiples are spread evenly (H. Weyl, 1916), those of the golden ratio best.
 _IRRATIONAL = (0.41421356237309515, 0.618033988749895, 0.7320508075688772)
 
@@ -37,11 +39,44 @@ def _fraction(at: int, sequence: int) -> float:
     return (0.5 + at * _IRRATIONAL[sequence]) % 1
 
 
-def neighbors(program: int, programs: int) -> NDArray[np.int64]:
-    """Numbers of programs, ascending: those around `program` in the order of the launch, and some of all."""
-    first = max(0, min(program - _NEIGHBORS // 2, programs - _NEIGHBORS))
-    around = np.arange(first, min(programs, first + _NEIGHBORS))
-    if len(around) == programs:
-        return around
-    spread = (np.arange(_SPREAD) * _IRRATIONAL[1] % 1 * programs).astype(np.int64)
-    return np.unique(np.concatenate([around, spread]))
+@dataclass(frozen=True)
+class Others:
+    """Programs to compare one with: their numbers in the grid, ascending; `own` is the place of the program.
+
+    `around` are those in one row of consecutive numbers with it; `lines` those along each axis of the grid
+    through it, with how many each represents; `spread` those that represent the whole grid.
+    """
+
+    numbers: Integers
+    own: int
+    around: Mask
+    lines: tuple[tuple[Mask, float], ...]
+    spread: Mask
+
+
+def other_programs(
+    program: tuple[int, int, int], grid: tuple[int, int, int], most: int = _NEIGHBORS
+) -> Others:
+    """The programs that are compared with `program` to find what they share: all of a small grid.
+
+    At most `most` consecutive ones, and others.
+    """
+    strides = (1, grid[0], grid[0] * grid[1])
+    count = prod(grid)
+    here = sum(at * stride for at, stride in zip(program, strides, strict=True))
+    first = max(0, min(here - most // 2, count - most))
+    around = np.arange(first, min(count, first + most))
+    spread = (np.arange(min(most // 2, count)) * _IRRATIONAL[1] % 1 * count).astype(np.int64)
+    lines = []
+    for axis in range(3):
+        kept = np.unique(np.linspace(0, grid[axis] - 1, min(_LINE, grid[axis])).astype(np.int64))
+        lines.append(here + (np.append(kept, program[axis]) - program[axis]) * strides[axis])
+    numbers = np.unique(np.concatenate([around, spread, *lines]))
+    weights = [max(1.0, grid[axis] / _LINE) for axis in range(3)]
+    return Others(
+        numbers,
+        int(np.searchsorted(numbers, here)),
+        np.isin(numbers, around),
+        tuple((np.isin(numbers, line), weight) for line, weight in zip(lines, weights, strict=True)),
+        np.isin(numbers, spread),
+    )

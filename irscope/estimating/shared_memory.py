@@ -42,14 +42,14 @@ class SharedMemory:
                 self._bytes[rows, places[active]] = data[active]
                 self._known[rows, places[active]] = known
 
-    def load(self, address: Array, size: int, kind: type, active: Mask | None) -> Value:
-        """An element of `size` bytes of each thread; None if that of an active one is not known."""
-        places = self._places(address, size)
+    def load(self, address: Array, element: str, kind: type, active: Mask | None) -> Value:
+        """An element ("u4") of each thread as a register of `kind`; None if an active one's is not known."""
+        places = self._places(address, int(element[1:]))
         known = self._known[self._rows, places].all(axis=2)
         if not (known if active is None else known | ~active).all():
             return None
         data = np.ascontiguousarray(self._bytes[self._rows, places])
-        found: Array = data.view(f"i{size}").reshape(self._shape).astype(kind)
+        found: Array = data.view(element).reshape(self._shape).astype(kind)
         return found
 
     def _places(self, address: Array, size: int) -> Array:

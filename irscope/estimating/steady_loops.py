@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.lanes import Array, Value
+from irscope.estimating.lanes import Array, Value, bits_of, unsigned
 from irscope.estimating.steps import Step
 from irscope.languages.control_flow import NONE
 from irscope.languages.loops import LoopTree
@@ -86,9 +86,8 @@ class SteadyLoops:
         first, second = (registers[at] for at in step.sources[:2])
         if first is None or second is None or first.dtype == np.bool_:
             return
-        if step.parts[-1][0] == "u" and first.itemsize < 8:
-            kind = f"u{first.itemsize}"
-            first, second = first.view(kind), second.view(kind)
+        if step.parts[-1][0] == "u" and (bits := bits_of(step.parts[-1])) < 64:
+            first, second = unsigned(first, bits), unsigned(second, bits)
         difference = first.astype(np.int64) - second.astype(np.int64)
         self._compared.append(_Comparison(step.index, difference, active))
 

@@ -21,7 +21,8 @@ class Kind(Enum):
     ACCESS = 1
     TENSOR_COPY = 2
     LANES = 3
-    LOAD = 4
+    # All threads of the program wait for each other.
+    BARRIER = 4
 
 
 class Space(Enum):
@@ -39,7 +40,7 @@ class Access:
     `offset` is added to it. `width` is in bytes per thread. `lanes` is how many lanes of a warp give
     addresses (8 and 16: some ldmatrix and stmatrix). `size` is the register of an async copy's size (NONE:
     it copies `width`). `data` are the registers that a store writes,
-    `source` the side of an async copy that reads global memory.
+    `source` the side of an async copy that reads global memory, `register` the type of a load's registers.
     """
 
     index: int
@@ -53,6 +54,7 @@ class Access:
     size: int = NONE
     data: tuple[int, ...] = ()
     source: Access | None = None
+    register: str = "b32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,14 @@ class Step:
 class Exit:
     """How a block ends: the block if the condition holds, and if not; NONE ends the program.
 
-    `condition` is a register (NONE: it always holds).
+    `condition` is a register (NONE: it always holds), or the index into `table` of an indirect branch.
     """
 
     taken: int
     otherwise: int
     condition: int = NONE
     negated: bool = False
+    table: tuple[int, ...] = ()
     known: bool = True
 
 
@@ -116,6 +119,11 @@ class Steps:
     loads_shared: bool = False
     # By the block of its header: the registers that a loop carries.
     carried: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def specialized(self) -> bool:
+        """Whether warps have different work: they wait for each other at barriers of the whole program."""
+        return any(step.kind is Kind.BARRIER for block in self.blocks for step in block)
 
     def register(self, name: str) -> int:
         """The number of a register or symbol."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,9 @@ class _Translator:
         guard = self._steps.register(instruction.guard) if instruction.guard else NONE
         following = successors[0] if successors else NONE
         if mnemonic == "brx":
-            return Exit(following, following, known=False)
+            table = tuple(self._program.branch_table(instruction))
+            index = self._operand(instruction.operands[0], "b32") if instruction.operands else NONE
+            return Exit(following, following, index, table=table, known=bool(table))
         if mnemonic == "bra" and guard != NONE:
             return Exit(successors[-1], following, guard, instruction.negated)
         if mnemonic in ("ret", "exit", "trap"):
@@ -57,6 +60,8 @@ class _Translator:
         mnemonic = instruction.parts[0]
         if mnemonic in ("bra", "brx", "ret", "exit", "trap"):
             return []
+        if instruction.parts[:2] == ("barrier", "sync") and len(instruction.operands) == 1:
+            return [Step(Kind.BARRIER, instruction.index)]
         if mnemonic in _ACCESSES and "param" not in instruction.opcode:
             return self._accesses(instruction)
         if instruction.index not in self._needed:
@@ -180,6 +185,10 @@ class _Translator:
             else (),
         )
         self._steps.accesses.append(access)
+        if needed and instruction.results and not matrix:
+            access = self._steps.accesses[-1] = replace(
+                access, register=_register_type(instruction.results[0])
+            )
         results = tuple(map(self._steps.register, instruction.results)) if needed else ()
         if results and space is Space.SHARED and parts[0] == "ld":
             self._steps.loads_shared = True
@@ -237,6 +246,11 @@ class _Translator:
 
 _ACCESSES = frozenset(["ld", "st", "atom", "red", "ldmatrix", "stmatrix", "cp", "multimem"])
 _LANE_OPERATIONS = frozenset(["shfl", "elect", "vote", "match", "activemask", "redux", "mbarrier"])
+
+
+def _register_type(name: str) -> str:
+    """The type of a register by its name: LLVM calls those of 16, 32 and 64 bits %rs1, %r1 and %rd1."""
+    return "b16" if name.startswith("%rs") else "b64" if name.startswith("%rd") else "b32"
 
 
 # The types of operands that differ from an instruction's own; those after the last are like the last.

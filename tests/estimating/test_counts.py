@@ -181,6 +181,38 @@ def test_addresses_that_depend_on_data_are_an_assumption(count: Count) -> None:
     assert sum(one.sectors for one in rows) == 32 * 64 * 2 / 32  # whole rows, wherever they are
 
 
+@pytest.mark.slow
+def test_a_warp_specialized_product(tmp_path: Path) -> None:
+    from samples import warp_specialization
+
+    with irscope.compile(
+        warp_specialization.specialized_matmul_kernel,
+        tmp_path / "specialized.irscope",
+        "tensordesc<fp16[64, 64]>, tensordesc<fp16[64, 128]>, tensordesc<fp16[64, 128]>, "
+        "i32:16, i32:16, i32:16",
+        config={
+            "BLOCK_M": [64],
+            "BLOCK_N": [128],
+            "BLOCK_K": [64],
+            "STAGES": [3],
+            "WARP_SPECIALIZE": [False, True],
+        },
+        target=["cuda:90", "cuda:100"],
+    ) as capture:
+        tensors = {
+            "a_desc": "tensordesc float16[1024, 2048] in blocks of [64, 64]",
+            "b_desc": "tensordesc float16[2048, 1024] in blocks of [64, 128]",
+            "c_desc": "tensordesc float16[1024, 1024] in blocks of [64, 128]",
+        }
+        launch = Launch((128,), (*tensors.items(), ("M", "1024"), ("N", "1024"), ("K", "2048")))
+        for variant in capture.variants:
+            found = count_launch(variant, launch, capture.text(variant, "ptx") or "")
+            assert found.unknown == ()
+            reads = [copy for copy in found.copies if not copy.stores]
+            assert sum(copy.bytes for copy in reads) == (64 + 128) * 2048 * 2
+            assert sum(found.matrix().values()) > 0
+
+
 def test_an_argument_that_was_not_recorded_is_unknown(count: Count) -> None:
     found = count("strided", "*fp32:16, *fp32:16, i32:16", {"STRIDE": 1, "B": 1024, "num_warps": 4}, (2,))
     assert found.unknown == ("argument n is not recorded",)

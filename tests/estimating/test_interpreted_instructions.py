@@ -212,6 +212,41 @@ $L__BB0_1:
     assert found.unknown == ()
 
 
+SPECIALIZED = """
+	mov.u32 	%r1, %tid.x;
+	shr.u32 	%r2, %r1, 5;
+	setp.eq.b32 	%p1, %r2, 0;
+	mov.b32 	%r3, global_smem;
+	@%p1 bra 	$L__BB0_3;
+	barrier.sync 	1;
+	ld.shared.b8 	%r4, [%r3+16];
+$L_targets: .branchtargets
+	$L__BB0_2,
+	$L__BB0_1;
+	brx.idx 	%r4, $L_targets;
+$L__BB0_1:
+	ex2.approx.f32 	%f1, %f2;
+	ret;
+$L__BB0_2:
+	rsqrt.approx.f32 	%f1, %f2;
+	ret;
+$L__BB0_3:
+	mov.b16 	%rs1, 1;
+	st.shared.b8 	[%r3+16], %rs1;
+	barrier.sync 	1;
+	ret;
+"""
+
+
+def test_warps_get_their_work_through_shared_memory() -> None:
+    found = counted(SPECIALIZED)
+    assert found.unknown == ()
+    assert found.assumptions == ()
+    assert found.instructions["special function"] == 1
+    # Both warps run the first block, each one of its own, and one the block that the state selects.
+    assert found.blocks == (2.0, 1.0, 1.0, 0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     "body",
     [
