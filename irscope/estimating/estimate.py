@@ -41,7 +41,9 @@ def estimate(
     if device is None:
         raise UserError(f"{variant.target}: no device rates for estimates; use a CUDA target")
     artifacts = VariantArtifacts(variant, read)
-    return estimate_of(work_of(artifacts, launch), device, fit or fit_of(device), artifacts)
+    return estimate_of(
+        work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts
+    )
 
 
 def estimate_of(

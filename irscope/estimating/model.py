@@ -26,7 +26,7 @@ from irscope.estimating.terms import (
     STORES,
     TENSOR,
 )
-from irscope.estimating.work import REPLAYED
+from irscope.estimating.work import AGAIN, REPLAYED
 
 Values: TypeAlias = NDArray[np.float64]
 Numbers = Mapping[str, Values]
@@ -50,7 +50,7 @@ def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
     """The mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
     read = (x["load sectors"] + x["copy sectors"] + x["tensor loads"]) * 32 * x["programs"]
     missed = np.minimum(1.0, x["unique bytes"] / np.maximum(read, 1.0))
-    result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * np.sqrt(missed)
+    result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * missed ** c["shared misses"]
     return result
 
 
@@ -62,14 +62,26 @@ def replayed(x: Numbers, memory: Values) -> Values:
     return np.where(memory < REPLAYED[1], first, second)
 
 
+def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
+    """The bytes that DRAM delivers more than once, because L2 cannot keep them until they are read again.
+
+    A program reads bytes again after a distance, in which all programs that run with it read as much; the
+    next wave of programs reads again what the one before has read.
+    """
+    kept = reuse * device.l2_bytes
+    together = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
+    lost: Values = np.zeros_like(together)
+    for bits in AGAIN:
+        lost = lost + x[f"again {bits}"] / (1 + (kept / (together * 2.0**bits)) ** 4)
+    between = x["wave bytes"] - x["unique bytes"]
+    result: Values = lost + between / (1 + (kept / np.maximum(1.0, x["wave footprint"])) ** 4)
+    fits = x["unique bytes"] + x["stored bytes"] < kept
+    return np.where(fits, 0.0, result)
+
+
 def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
-    """The bytes of DRAM: each tensor once, and once more what L2 cannot keep until it is loaded again."""
-    concurrent = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
-    own = x["unique bytes"] / x["programs"]
-    kept = reuse * device.l2_bytes / np.maximum(1.0, concurrent * own)
-    lost = 1 / (1 + kept**4)
-    fits = (x["unique bytes"] + x["stored bytes"]) < reuse * device.l2_bytes
-    return x["unique bytes"] + x["stored bytes"] + x["bytes again"] * np.where(fits, 0.0, lost)
+    """The bytes of DRAM: what is read and stored, each byte once, and what is read again too late for L2."""
+    return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
 
 
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.estimating.device_rates import DeviceRates
 from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.measuring_order import measuring_order
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Facts, ReadStage
 from irscope.facts.measure import measure
@@ -55,7 +57,7 @@ def rank(
     device: DeviceRates | None = None,
     estimates: Mapping[int, Estimate] | None = None,
 ) -> Ranking:
-    """Ranks `variants`, best first.
+    """Ranks `variants` in the order to measure them; the first has the lowest estimate.
 
     `launches` are by variant id, since the grid depends on the config, or one for all. `read` returns the
     stages of a variant. `estimates` are those that are known already, by variant id. A variant that cannot
@@ -72,7 +74,11 @@ def rank(
                 found[variant.id] = estimate(variant, launch, read(variant), device)
             except UserError:
                 continue
-    return Ranking(tuple(sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)))
+    ranked = sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)
+    accepted = [own for own in ranked if own.rejected is None]
+    times = [own.estimate.microseconds if own.estimate else math.inf for own in accepted]
+    order = measuring_order(times, [own.variant.settings for own in accepted])
+    return Ranking((*(accepted[at] for at in order), *(own for own in ranked if own.rejected is not None)))
 
 
 def _ranked(
