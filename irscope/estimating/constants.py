@@ -32,7 +32,7 @@ CONSTANTS = (
     Constant("power", 4.0, 1.2, 12.0, "", "how well resources overlap: p of their p-norm"),
     Constant("latency power", 2.2, 1.2, 8.0, "", "how well latency and resources overlap: p of their p-norm"),
     Constant("memory latency", 800, 500, 1500, "cycles", "a load from DRAM"),
-    Constant("l2 latency", 300, 200, 600, "cycles", "a load from L2"),
+    Constant("l2 latency", 300, 200, 900, "cycles", "a load from L2"),
     Constant(
         "shared misses", 0.4, 0.05, 1.5, "", "how often loads of data that programs share wait for DRAM"
     ),
@@ -55,7 +55,7 @@ CONSTANTS = (
     Constant("issue", 0.3, 0.2, 1.2, "cycles", "an instruction of a warp, on four schedulers"),
     Constant("special", 2.0, 1.0, 6.0, "cycles", "a special function or conversion of a warp"),
     Constant("mma", 1.6, 1.2, 2.5, "x", "mma.sync against the peak rate of the tensor cores"),
-    Constant("wgmma", 1.3, 1.0, 1.7, "x", "wgmma against the peak rate of the tensor cores"),
+    Constant("wgmma", 1.3, 1.0, 2.0, "x", "wgmma against the peak rate of the tensor cores"),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
 DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}

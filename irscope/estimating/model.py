@@ -48,8 +48,7 @@ def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
 
 def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
     """The mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
-    read = (x["load sectors"] + x["copy sectors"] + x["tensor loads"]) * 32 * x["programs"]
-    missed = np.minimum(1.0, x["unique bytes"] / np.maximum(read, 1.0))
+    missed = np.minimum(1.0, x["unique bytes"] / np.maximum(x["touched bytes"], 1.0))
     result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * missed ** c["shared misses"]
     return result
 
@@ -79,6 +78,20 @@ def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     return np.where(fits, 0.0, result)
 
 
+def l2_bytes(x: Numbers) -> Values:
+    """The bytes that L2 delivers or takes: loads that hit L1 stay in the multiprocessor.
+
+    Warps that load the same bytes at once load them once; a program hits what it has loaded before, unless
+    the programs of the multiprocessor have loaded more than L1 holds since.
+    """
+    cached = x["load sectors"] / np.maximum(1.0, x["load sectors"] + x["copy sectors"] + x["tensor loads"])
+    hit: Values = np.zeros_like(cached)
+    for bits in AGAIN:
+        hit = hit + x[f"again {bits}"] / (1 + (x["resident"] * 2.0**bits / x["l1 bytes"]) ** 4)
+    written = (x["store sectors"] + x["tensor stores"]) * 32 * x["programs"]
+    return np.maximum(x["touched bytes"] - cached * hit, x["unique bytes"]) + written
+
+
 def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     """The bytes of DRAM: what is read and stored, each byte once, and what is read again too late for L2."""
     return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
@@ -88,7 +101,6 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
     """The microseconds of each term, by name."""
     clock = device.clock * 1e3
     per_sm = programs_per_sm(x, device, c["tail"]) / clock
-    read = x["load sectors"] + x["copy sectors"] + x["tensor loads"]
     written = x["store sectors"] + x["tensor stores"]
     chain = (
         replayed(x, memory_latency(x, c))
@@ -105,7 +117,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
         LATENCY: chain * (wave + x["longest"] - 1) / clock,
         TENSOR: (group + x["mma"] * c["mma"]) * per_sm,
         MEMORY: dram_bytes(x, device, c["l2 reuse"]) / (device.memory * c["dram"] * 1e3),
-        L2: (read + written) * 32 * x["programs"] / (device.l2 * c["l2"] * 1e3),
+        L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
         * per_sm,
         STORES: written * c["store sector"] * per_sm,

@@ -99,10 +99,10 @@ class Replay:
         self._waits = [[b for b in range(6) if mask >> b & 1] for mask in code.waits.tolist()]
         self._skipped = (runs.times < 0.3).tolist()
         # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
-        end = next(
-            (at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]), len(names)
-        )
-        self._end = end + 1
+        longest = max(runs.loops, key=lambda loop: loop.passes * (loop.end - loop.start), default=None)
+        exits = [at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]]
+        after = [at for at in exits if longest is None or at > longest.end]
+        self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
         self._starts = {loop.start: at for at, loop in enumerate(runs.loops)}
 

@@ -66,6 +66,8 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
         "warps": float(counts.warps),
         "resident": float(resident.blocks),
         "longest": counts.longest,
+        # What shared memory leaves of the 256 KiB that it and L1 share from compute capability 8.0 on.
+        "l1 bytes": max(16.0, 256 - (artifacts.count("shared") or 0) * resident.blocks / 1024) * 1024,
     }
     numbers |= _instructions(code, runs, counts.warps)
     numbers |= _matrix(counts, text)
@@ -198,7 +200,15 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dic
 def _port_cycles(
     code: MachineInstructions, counts: LaunchCounts
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """How long each load occupies the way from L2, and each access shared memory, for all warps."""
+    """How long each load occupies the way from L2, and each access shared memory, for all warps.
+
+    What several warps load at once comes once.
+    """
+    requested = counts.sectors("load", "copy") * 32 + sum(
+        one.bytes for one in counts.copies if not one.stores
+    )
+    touched = sum(one.touched for one in counts.traffic if one.direction == "read")
+    once = min(1.0, touched / requested) if touched and requested else 1.0
     loads: dict[int, float] = {}
     shared: dict[int, float] = {}
     for access in counts.accesses:
@@ -207,7 +217,7 @@ def _port_cycles(
         if access.space == "shared":
             shared[access.line] = access.wavefronts / access.warps * counts.warps
         elif access.name in ("load", "copy"):
-            loads[access.line] = access.sectors * 32 / access.warps * counts.warps / _L2_WIDTH
+            loads[access.line] = once * access.sectors * 32 / access.warps * counts.warps / _L2_WIDTH
     for copy in counts.copies:
         if not copy.stores:
             loads[copy.line] = copy.block_bytes / _L2_WIDTH
