@@ -189,12 +189,12 @@ def rank_space(timed: Sequence[Timed]) -> tuple[list[Timed], list[float], list[f
     by_id = {own.variant.id: own for own in timed}
     seconds, estimates = [], {}
     for own in timed:
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             estimates[own.variant.id] = estimate(own.variant, own.launch, read_of(own))
         except UserError as error:
             print(f"#{own.variant.id} {own.variant.kernel.name}: {error}")
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return *order_space(timed, estimates, by_id), seconds
 
 
@@ -293,9 +293,8 @@ def main() -> None:
         f"rank correlation under 0.8: {len(low)} of {sum(value >= 1.5 for value in spread.values())} spaces"
     )
     seconds.sort()
-    print(
-        f"time per estimate: median {seconds[len(seconds) // 2]:.3f} s, 99 % {seconds[len(seconds) * 99 // 100]:.3f} s"
-    )
+    median, most = seconds[len(seconds) // 2], seconds[len(seconds) * 99 // 100]
+    print(f"time per estimate: median {median:.3f} s, 99 % {most:.3f} s of CPU")
     if options.json:
         lines = [
             {"kernel": k[0], "shape": k[1], "efficiency": q.efficiency, "correlation": q.correlation}

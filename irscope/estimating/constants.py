@@ -31,8 +31,11 @@ CONSTANTS = (
     Constant("overhead", 5.0, 1.0, 9.0, "us", "launching a kernel that does nothing, as timed by events"),
     Constant("power", 4.0, 1.2, 12.0, "", "how well resources overlap: p of their p-norm"),
     Constant("latency power", 2.2, 1.2, 8.0, "", "how well latency and resources overlap: p of their p-norm"),
-    Constant("memory latency", 700, 450, 1000, "cycles", "a load from DRAM"),
-    Constant("l2 latency", 280, 200, 400, "cycles", "a load from L2"),
+    Constant("memory latency", 800, 500, 1500, "cycles", "a load from DRAM"),
+    Constant("l2 latency", 300, 200, 900, "cycles", "a load from L2"),
+    Constant(
+        "shared misses", 0.4, 0.05, 1.5, "", "how often loads of data that programs share wait for DRAM"
+    ),
     Constant("program rate", 0.6, 0.3, 1.2, "ns", "starting a program, wherever it runs"),
     Constant("fetch", 4.0, 0.5, 12.0, "cycles", "an instruction that misses the instruction cache"),
     Constant("code cache", 96, 32, 256, "KiB", "the machine code that the instruction cache holds"),
@@ -52,7 +55,7 @@ CONSTANTS = (
     Constant("issue", 0.3, 0.2, 1.2, "cycles", "an instruction of a warp, on four schedulers"),
     Constant("special", 2.0, 1.0, 6.0, "cycles", "a special function or conversion of a warp"),
     Constant("mma", 1.6, 1.2, 2.5, "x", "mma.sync against the peak rate of the tensor cores"),
-    Constant("wgmma", 1.15, 1.0, 2.0, "x", "wgmma against the peak rate of the tensor cores"),
+    Constant("wgmma", 1.3, 1.0, 2.0, "x", "wgmma against the peak rate of the tensor cores"),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
 DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}

@@ -41,7 +41,9 @@ def estimate(
     if device is None:
         raise UserError(f"{variant.target}: no device rates for estimates; use a CUDA target")
     artifacts = VariantArtifacts(variant, read)
-    return estimate_of(work_of(artifacts, launch), device, fit or fit_of(device), artifacts)
+    return estimate_of(
+        work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts
+    )
 
 
 def estimate_of(
@@ -67,7 +69,9 @@ def estimate_of(
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
     notes = (*(f"not counted: {text}" for text in work.counts.unknown), *work.counts.assumptions)
-    return Estimate(total, TAIL if idle > 0.5 else largest, ordered, device.name, work.numbers, notes)
+    bound = TAIL if idle > 0.5 else largest
+    complete = all(text.startswith("argument ") for text in work.counts.unknown)
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete)
 
 
 def _idle_share(largest: str, numbers: Mapping[str, float], device: DeviceRates) -> float:

@@ -98,10 +98,8 @@ def _count_passes(
         if loop >= 0:
             most[line, opcode] = max(most.get((line, opcode), 0), number)
     times = {int(line): float(own[at]) for at, line in enumerate(code.ptx_line)}
-    for at, loop in enumerate(loops):
-        loop.passes, loop.unrolled = _passes(at, copies, most, times)
-        if loop.parent >= 0:
-            loop.passes = max(loop.passes, 0.0)
+    for number, own_loop in enumerate(loops):
+        own_loop.passes, own_loop.unrolled = _passes(number, copies, most, times)
 
 
 def _passes(

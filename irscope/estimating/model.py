@@ -26,7 +26,7 @@ from irscope.estimating.terms import (
     STORES,
     TENSOR,
 )
-from irscope.estimating.work import REPLAYED
+from irscope.estimating.work import AGAIN, REPLAYED
 
 Values: TypeAlias = NDArray[np.float64]
 Numbers = Mapping[str, Values]
@@ -48,9 +48,8 @@ def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
 
 def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
     """The mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
-    read = (x["load sectors"] + x["copy sectors"] + x["tensor loads"]) * 32 * x["programs"]
-    missed = np.minimum(1.0, x["unique bytes"] / np.maximum(read, 1.0))
-    result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * np.sqrt(missed)
+    missed = np.minimum(1.0, x["unique bytes"] / np.maximum(x["touched bytes"], 1.0))
+    result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * missed ** c["shared misses"]
     return result
 
 
@@ -62,21 +61,46 @@ def replayed(x: Numbers, memory: Values) -> Values:
     return np.where(memory < REPLAYED[1], first, second)
 
 
+def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
+    """The bytes that DRAM delivers more than once, because L2 cannot keep them until they are read again.
+
+    A program reads bytes again after a distance, in which all programs that run with it read as much; the
+    next wave of programs reads again what the one before has read.
+    """
+    kept = reuse * device.l2_bytes
+    together = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
+    lost: Values = np.zeros_like(together)
+    for bits in AGAIN:
+        lost = lost + x[f"again {bits}"] / (1 + (kept / (together * 2.0**bits)) ** 4)
+    between = x["wave bytes"] - x["unique bytes"]
+    result: Values = lost + between / (1 + (kept / np.maximum(1.0, x["wave footprint"])) ** 4)
+    fits = x["unique bytes"] + x["stored bytes"] < kept
+    return np.where(fits, 0.0, result)
+
+
+def l2_bytes(x: Numbers) -> Values:
+    """The bytes that L2 delivers or takes: loads that hit L1 stay in the multiprocessor.
+
+    Warps that load the same bytes at once load them once; a program hits what it has loaded before, unless
+    the programs of the multiprocessor have loaded more than L1 holds since.
+    """
+    cached = x["load sectors"] / np.maximum(1.0, x["load sectors"] + x["copy sectors"] + x["tensor loads"])
+    hit: Values = np.zeros_like(cached)
+    for bits in AGAIN:
+        hit = hit + x[f"again {bits}"] / (1 + (x["resident"] * 2.0**bits / x["l1 bytes"]) ** 4)
+    written = (x["store sectors"] + x["tensor stores"]) * 32 * x["programs"]
+    return np.maximum(x["touched bytes"] - cached * hit, x["unique bytes"]) + written
+
+
 def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
-    """The bytes of DRAM: each tensor once, and once more what L2 cannot keep until it is loaded again."""
-    concurrent = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
-    own = x["unique bytes"] / x["programs"]
-    kept = reuse * device.l2_bytes / np.maximum(1.0, concurrent * own)
-    lost = 1 / (1 + kept**4)
-    fits = (x["unique bytes"] + x["stored bytes"]) < reuse * device.l2_bytes
-    return x["unique bytes"] + x["stored bytes"] + x["bytes again"] * np.where(fits, 0.0, lost)
+    """The bytes of DRAM: what is read and stored, each byte once, and what is read again too late for L2."""
+    return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
 
 
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
     """The microseconds of each term, by name."""
     clock = device.clock * 1e3
     per_sm = programs_per_sm(x, device, c["tail"]) / clock
-    read = x["load sectors"] + x["copy sectors"] + x["tensor loads"]
     written = x["store sectors"] + x["tensor stores"]
     chain = (
         replayed(x, memory_latency(x, c))
@@ -93,7 +117,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
         LATENCY: chain * (wave + x["longest"] - 1) / clock,
         TENSOR: (group + x["mma"] * c["mma"]) * per_sm,
         MEMORY: dram_bytes(x, device, c["l2 reuse"]) / (device.memory * c["dram"] * 1e3),
-        L2: (read + written) * 32 * x["programs"] / (device.l2 * c["l2"] * 1e3),
+        L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
         * per_sm,
         STORES: written * c["store sector"] * per_sm,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.estimating.device_rates import DeviceRates
 from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.measuring_order import measuring_order
+from irscope.estimating.terms import SPILLS
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Facts, ReadStage
 from irscope.facts.measure import measure
 from irscope.facts.occupancy import launch_problem
 from irscope.model import Launch, UserError, Variant
+
+# A variant whose estimate is so many times that of the fastest is not worth measuring.
+_HOPELESS = 3.0
 
 ReadVariant = Callable[[Variant], ReadStage]
 
@@ -21,8 +27,8 @@ ReadVariant = Callable[[Variant], ReadStage]
 class Ranked:
     """A variant with its launch, its estimate, and why it needs no measurement (None: it may be the best).
 
-    `reason` is the kind of the rejection: "not compiled", "cannot launch", "duplicate", "dominated",
-    "unknown"; "" if it is not rejected.
+    `reason` is the kind of the rejection: "not compiled", "cannot launch", "duplicate", "dominated" or
+    "spills"; "" if it is not rejected.
     """
 
     variant: Variant
@@ -55,7 +61,7 @@ def rank(
     device: DeviceRates | None = None,
     estimates: Mapping[int, Estimate] | None = None,
 ) -> Ranking:
-    """Ranks `variants`, best first.
+    """Ranks `variants` in the order to measure them; the first has the lowest estimate.
 
     `launches` are by variant id, since the grid depends on the config, or one for all. `read` returns the
     stages of a variant. `estimates` are those that are known already, by variant id. A variant that cannot
@@ -72,7 +78,12 @@ def rank(
                 found[variant.id] = estimate(variant, launch, read(variant), device)
             except UserError:
                 continue
-    return Ranking(tuple(sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)))
+    rejected |= _dominated(found)
+    ranked = sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)
+    accepted = [own for own in ranked if own.rejected is None]
+    times = [_time(own.estimate) for own in accepted]
+    order = measuring_order(times, [own.variant.settings for own in accepted])
+    return Ranking((*(accepted[at] for at in order), *(own for own in ranked if own.rejected is not None)))
 
 
 def _ranked(
@@ -86,8 +97,31 @@ def _ranked(
 
 
 def _order(ranked: Ranked) -> tuple[bool, float, int]:
-    time = ranked.estimate.microseconds if ranked.estimate else float("inf")
-    return ranked.rejected is not None, time, ranked.variant.id
+    return ranked.rejected is not None, _time(ranked.estimate), ranked.variant.id
+
+
+def _time(estimate: Estimate | None) -> float:
+    """The estimate in microseconds; infinite if it is not known."""
+    return estimate.microseconds if estimate is not None and estimate.complete else math.inf
+
+
+def _dominated(estimates: Mapping[int, Estimate]) -> dict[int, tuple[str, str]]:
+    """The variants that take so much longer than the fastest that no error of the model explains it."""
+    fastest = min(estimates, key=lambda at: _time(estimates[at]), default=None)
+    if fastest is None or _time(estimates[fastest]) == math.inf:
+        return {}
+    best = estimates[fastest]
+    found = {}
+    for at, own in estimates.items():
+        if own.microseconds <= _HOPELESS * best.microseconds:
+            continue
+        largest = own.terms[0]
+        other = best.term(largest.name)
+        against = other.microseconds if other else 0.0
+        reason = "spills" if largest.name == SPILLS else "dominated"
+        text = f"{largest.name} takes {largest.microseconds:,.0f} us, {against:,.0f} us in #{fastest}"
+        found[at] = reason, f"{'spills' if reason == 'spills' else f'dominated by #{fastest}'}: {text}"
+    return found
 
 
 def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None:

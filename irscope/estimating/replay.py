@@ -1,18 +1,18 @@
-"""The latency of one warp: replays its machine instructions in order, as the compiler scheduled them.
+"""The latency of one program: replays its machine instructions in order, as the compiler scheduled them.
 
     LDG R4 (sets scoreboard 2) ; 12 instructions ; FADD R5, R4 (waits for scoreboard 2) -> waits for the load
 
 The control bits of each instruction say how many cycles pass before the next one and for which scoreboards it
 waits, so nothing about registers need be known. Results arrive after the latency of their unit; asynchronous
-copies and warp-group matrix instructions are waited for by group. A loop is replayed a few times and then
-repeated at the pace of its last passes.
+copies and warp-group matrix instructions are waited for by group. All warps of the program run in step and
+share units: the schedulers, the tensor cores, shared memory, special functions, the way from L2. A loop is
+replayed a few times and then repeated at the pace of its last passes.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irscope.estimating.machine_loops import MachineRuns
@@ -26,11 +26,11 @@ _LATENCIES = {
     "F2I": 20, "I2F": 20, "F2F": 20, "DFMA": 48, "DADD": 48, "DMUL": 48, "DMMA": 40, "STG": 20, "STL": 20,
     "LDL": 33, "RED": 20, "R2UR": 12, "ATOMS": 60,
 }  # fmt: skip
+_SPECIAL = frozenset(("MUFU", "F2I", "I2F", "F2F"))
 _OTHER = 15
 _SHARED_ISSUE = 20  # until the operands of an access are read
 _TENSOR_COPY = 170  # more than a load: the TMA unit generates the addresses
 _WARM, _INNER = 6, 3  # passes that are replayed
-_NUMBER = re.compile(r"wait_group(?:\.sync\.aligned|\.read)?\s+(0x[0-9a-fA-F]+|\d+)")
 _LOAD, _COPY, _COMMIT, _WAIT, _TMA, _SYNC, _GMMA, _GMMA_WAIT, _HMMA, _ATOM = range(1, 11)
 _ROLES = {
     "LDG": _LOAD, "LDGSTS": _COPY, "LDGDEPBAR": _COMMIT, "DEPBAR": _WAIT, "UTMALDG": _TMA, "SYNCS": _SYNC,
@@ -43,13 +43,16 @@ _ROLES = {
 class ReplayInput:
     """What a replay needs besides the machine code.
 
-    `groups` is the number of groups that a wait leaves in flight, by instruction; `matrix_cycles` how long a
-    matrix instruction occupies the tensor cores for all warps of the program. A wait for a memory barrier is
-    for `copies_per_wait` tensor copies; a group has `products_per_group` warp-group matrix instructions.
+    By instruction, for all `warps` of the program: `matrix_cycles` is how long a matrix instruction occupies
+    the tensor cores, `transfers` how long a load occupies the way from L2, `wavefronts` how long an access
+    occupies shared memory. A wait for a memory barrier is for `copies_per_wait` tensor copies; a group has
+    `products_per_group` matrix instructions.
     """
 
-    groups: Mapping[int, int]
     matrix_cycles: Mapping[int, float]
+    warps: int = 4
+    transfers: Mapping[int, float] = field(default_factory=dict)
+    wavefronts: Mapping[int, float] = field(default_factory=dict)
     copies_per_wait: int = 2
     products_per_group: int = 1
 
@@ -58,6 +61,9 @@ class ReplayInput:
 class _State:
     time: float = 0.0
     tensor: float = 0.0
+    way: float = 0.0
+    shared: float = 0.0
+    special: float = 0.0
     boards: list[float] = field(default_factory=lambda: [0.0] * 8)
     copying: float = 0.0
     groups: deque[float] = field(default_factory=deque)
@@ -67,6 +73,9 @@ class _State:
     def shift(self, by: float) -> None:
         self.time += by
         self.tensor += by
+        self.way += by
+        self.shared += by
+        self.special += by
         self.copying += by
         self.boards = [time + by for time in self.boards]
         for queue in (self.groups, self.tensor_copies, self.products):
@@ -74,38 +83,26 @@ class _State:
                 queue[at] = time + by
 
 
-def wait_numbers(code: MachineInstructions, ptx: Sequence[str]) -> dict[int, int]:
-    """How many groups each wait of the machine code leaves in flight, from its PTX line."""
-    found = {}
-    for at, opcode in enumerate(code.opcode.tolist()):
-        role = _ROLES.get(OPCODES.get(opcode, ""))
-        if role in (_WAIT, _GMMA_WAIT, _SYNC):
-            line = int(code.ptx_line[at])
-            text = ptx[line] if 0 <= line < len(ptx) else ""
-            if role == _SYNC and "try_wait" in "".join(ptx[max(0, line - 2) : line + 3]):
-                found[at] = 0
-            match = _NUMBER.search(text) if role != _SYNC else None
-            if match and (role == _WAIT) == ("cp.async" in text):
-                found[at] = int(match[1], 0)
-    return found
-
-
 class Replay:
-    """The latency of one warp of a kernel, for any latency of global memory."""
+    """The latency of one program of a kernel, for any latency of global memory."""
 
     def __init__(self, code: MachineInstructions, runs: MachineRuns, given: ReplayInput) -> None:
         names = [OPCODES.get(opcode, "") for opcode in code.opcode.tolist()]
         self._roles = [_ROLES.get(name, 0) for name in names]
         self._latency = [_LATENCIES.get(name, _OTHER) for name in names]
-        self._stall = [max(1, stall) for stall in code.stall.tolist()]
+        slots = -(-given.warps // 4)
+        self._stall = [max(slots, stall) for stall in code.stall.tolist()]
+        # A quarter of a multiprocessor computes four special functions per cycle.
+        self._special = [8 * slots if name in _SPECIAL else 0 for name in names]
+        self._groups = code.groups.tolist()
         self._sets, self._reads = code.sets.tolist(), code.reads.tolist()
         self._waits = [[b for b in range(6) if mask >> b & 1] for mask in code.waits.tolist()]
         self._skipped = (runs.times < 0.3).tolist()
         # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
-        end = next(
-            (at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]), len(names)
-        )
-        self._end = end + 1
+        longest = max(runs.loops, key=lambda loop: loop.passes * (loop.end - loop.start), default=None)
+        exits = [at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]]
+        after = [at for at in exits if longest is None or at > longest.end]
+        self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
         self._starts = {loop.start: at for at, loop in enumerate(runs.loops)}
 
@@ -149,6 +146,12 @@ class Replay:
         role, latency = self._roles[at], float(self._latency[at])
         if role:
             time, latency = self._asynchronous(at, role, time, latency, state)
+        elif self._special[at]:
+            state.special = max(state.special, time) + self._special[at]
+            latency += state.special - time - self._special[at] / 2
+        elif at in self._given.wavefronts:
+            state.shared = max(state.shared, time) + self._given.wavefronts[at]
+            latency += state.shared - time
         if self._sets[at] != NONE:
             boards[self._sets[at]] = max(boards[self._sets[at]], time + latency)
         if self._reads[at] != NONE:
@@ -159,26 +162,28 @@ class Replay:
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
         """When the instruction issues, and its latency."""
+        if role in (_LOAD, _COPY, _TMA):
+            state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:
-            return time, self._memory
+            return time, state.way - time + self._memory
         if role == _ATOM:
             return time, self._atomic
         if role == _COPY:
-            state.copying = time + self._memory
+            state.copying = state.way + self._memory
         elif role == _COMMIT:
             state.groups.append(state.copying)
         elif role == _TMA:
-            state.tensor_copies.append(time + self._memory + _TENSOR_COPY)
-        elif role == _SYNC and at in self._given.groups:
+            state.tensor_copies.append(state.way + self._memory + _TENSOR_COPY)
+        elif role == _SYNC and self._groups[at] >= 0:
             for _ in range(min(self._given.copies_per_wait, len(state.tensor_copies))):
                 time = max(time, state.tensor_copies.popleft())
-        elif role == _WAIT and at in self._given.groups:
-            time = _wait(state.groups, self._given.groups[at], time)
+        elif role == _WAIT and self._groups[at] >= 0:
+            time = _wait(state.groups, self._groups[at], time)
         elif role == _GMMA:
             state.tensor = max(state.tensor, time) + self._given.matrix_cycles.get(at, 0.0)
             state.products.append(state.tensor)
-        elif role == _GMMA_WAIT and at in self._given.groups:
-            most = self._given.groups[at] * self._given.products_per_group
+        elif role == _GMMA_WAIT and self._groups[at] >= 0:
+            most = self._groups[at] * self._given.products_per_group
             time = _wait(state.products, most, time)
         elif role == _HMMA:
             time = max(time, state.tensor)

@@ -9,6 +9,9 @@ architecture via microbenchmarking", 2018, section 2; https://github.com/cloudco
     bits 113-115 scoreboard set until the operands are read, 7: none
     bits 116-121 scoreboards to wait for
 
+A wait for groups has the number that may stay in flight: DEPBAR (asynchronous copies) in bits 38-43,
+WARPGROUP.DEPBAR (matrix instructions) in bits 72-79. SYNCS with bit 72 waits for a memory barrier.
+
 The line table .nv_debug_line_sass (DWARF 2) names the PTX line of each instruction. Reading the bytes takes a
 millisecond; nvdisasm takes a quarter of a second for the same kernel.
 """
@@ -26,7 +29,7 @@ from irscope.backends.elf import ElfSection, sections
 Integers = NDArray[np.int64]
 SIZE = 16
 NONE = 7  # no scoreboard
-_BRA = 0x147
+_BRA, _DEPBAR, _WARPGROUP, _SYNCS = 0x147, 0x11A, 0x1C5, 0x1A7
 # Opcodes without the bits of the operand form, from `nvdisasm -hex` of kernels for sm_90.
 OPCODES = {
     0x03B: "LDSM", 0x03C: "HMMA", 0x03F: "DMMA", 0x044: "STSM", 0x108: "MUFU", 0x105: "F2I", 0x106: "I2F",
@@ -46,8 +49,9 @@ class MachineInstructions:
     """The instructions of a kernel as columns.
 
     `opcode` is without the operand form, `stall` in cycles, `sets` and `reads` are scoreboards (7: none),
-    `waits` a mask of them. `target` is the index of the instruction that a branch leads to, -1 for others.
-    `predicated` says whether there is a guard. `ptx_line` is the index (from 0) of the PTX line, -1: unknown.
+    `waits` a mask of them. `groups` is how many groups a wait leaves in flight, -1 for others. `target` is
+    the index of the instruction that a branch leads to, -1 for others. `predicated` says whether there is a
+    guard. `ptx_line` is the index (from 0) of the PTX line, -1: unknown.
     """
 
     opcode: Integers
@@ -55,6 +59,7 @@ class MachineInstructions:
     sets: Integers
     reads: Integers
     waits: Integers
+    groups: Integers
     target: Integers
     predicated: NDArray[np.bool_]
     ptx_line: Integers
@@ -82,10 +87,20 @@ def machine_instructions(cubin: bytes, kernel: str) -> MachineInstructions | Non
         control >> 5 & 7,
         control >> 8 & 7,
         control >> 11 & 63,
+        _groups(opcode, low, high),
         _targets(opcode, low, high),
         (low >> np.uint64(12) & np.uint64(15)).astype(np.int64) != 7,
         _ptx_lines(found.get(".nv_debug_line_sass"), len(words)),
     )
+
+
+def _groups(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Integers:
+    copies = (low >> np.uint64(38) & np.uint64(63)).astype(np.int64)
+    products = (high >> np.uint64(8) & np.uint64(255)).astype(np.int64)
+    waits = (low >> np.uint64(47) & np.uint64(1)).astype(np.int64) == 1
+    found = np.where((opcode == _DEPBAR) & waits, copies, -1)
+    found = np.where((opcode == _WARPGROUP) & waits, products, found)
+    return np.where((opcode == _SYNCS) & (products & 1 == 1), 0, found)
 
 
 def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Integers:

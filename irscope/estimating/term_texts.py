@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from irscope.estimating.device_rates import DeviceRates
-from irscope.estimating.model import dram_bytes, memory_latency, programs_per_sm, replayed, waves
+from irscope.estimating.model import dram_bytes, l2_bytes, memory_latency, programs_per_sm, replayed, waves
 from irscope.estimating.terms import (
     ATOMICS,
     FETCH,
@@ -74,8 +74,7 @@ def _memory(x: Numbers, device: DeviceRates, c: Numbers) -> str:
 
 
 def _l2(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    sectors = sum(x[name] for name in ("load sectors", "copy sectors", "tensor loads", "store sectors"))
-    total = (sectors + x["tensor stores"]) * 32 * x["programs"]
+    total = float(l2_bytes({name: np.float64(value) for name, value in x.items()}))
     return f"{total / 1e6:,.1f} MB between L2 and the multiprocessors at {device.l2 * c['l2']:,.0f} GB/s"
 
 

@@ -32,7 +32,8 @@ class Estimate:
     """How long one launch takes.
 
     `bound` is the name of the largest term. `terms` are in descending order of time. `facts` are the numbers
-    that the terms are made of, by name, with the unit in the name. `notes` say what was not known.
+    that the terms are made of, by name, with the unit in the name. `notes` say what was not known; if not
+    `complete`, part of the work was not counted and the time is too short.
     """
 
     microseconds: float
@@ -41,6 +42,7 @@ class Estimate:
     device: str
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    complete: bool = True
 
     def term(self, name: str) -> Term | None:
         """The term of a name; None if the launch does not use that resource."""

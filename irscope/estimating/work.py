@@ -6,43 +6,30 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import prod
 
 import numpy as np
 
-from irscope.estimating.counts import LaunchCounts, _prepare, count_launch
+from irscope.estimating.counts import _prepare, count_launch
+from irscope.estimating.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
-from irscope.estimating.replay import Replay, ReplayInput, wait_numbers
+from irscope.estimating.replay import Replay, ReplayInput
 from irscope.estimating.sass_encoding import OPCODES, MachineInstructions, machine_instructions
 from irscope.facts.artifacts import VariantArtifacts
-from irscope.languages.document import Location
 from irscope.model import Launch, UserError
 
+# Distances in bytes, as powers of two, after which a program may access the same bytes again.
+AGAIN = range(10, 34)
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-_TENSOR = re.compile(r"(?:tensordesc )?[a-z_]+?(\d+)\w*\[([\d, ]*)\]")
 _OPERAND_BYTES = 32  # a matrix instruction multiplies 32 bytes of each row of A, in all types
 # Memory latencies (cycles) at which a launch is replayed; between them, latency is interpolated.
-REPLAYED = (200.0, 600.0, 1000.0)
+REPLAYED = (300.0, 700.0, 1200.0)
+# Bytes per cycle that L2 delivers to one multiprocessor if all ask (5,120 for the whole H100).
+_L2_WIDTH = 40.0
 
 _FMA = frozenset([0x020, 0x021, 0x023, 0x024, 0x025, 0x027, 0x030, 0x031, 0x032, 0x035, 0x02A])
 _MEMORY = ("LD", "ST", "RED", "ATOM", "SHFL")
 _XU = frozenset(code for code, name in OPCODES.items() if name in ("MUFU", "F2I", "I2F", "F2F"))
 _DOUBLE = frozenset(code for code, name in OPCODES.items() if name in ("DFMA", "DADD", "DMUL"))
-
-
-@dataclass(frozen=True)
-class TensorUse:
-    """What the launch does with one tensor: its size and the bytes that all programs load from it.
-
-    `again` are the bytes that a program loads in a loop after it loaded as many in an earlier one.
-    """
-
-    name: str
-    size: int
-    loaded: float
-    again: float
-    stored: float
 
 
 @dataclass(frozen=True)
@@ -55,12 +42,13 @@ class Work:
 
     numbers: Mapping[str, float]
     counts: LaunchCounts
-    tensors: Sequence[TensorUse]
-    lines: Mapping[str, tuple[int, ...]]
 
 
-def work_of(artifacts: VariantArtifacts, launch: Launch) -> Work:
-    """The work of a launch. Raises UserError if the variant has no PTX, no cubin or no occupancy."""
+def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
+    """The work of a launch on a device with so many multiprocessors.
+
+    Raises UserError if the variant has no PTX, no cubin or no occupancy.
+    """
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
     if resident is None or ptx is None or binary is None or variant.target.backend != "cuda":
@@ -73,18 +61,20 @@ def work_of(artifacts: VariantArtifacts, launch: Launch) -> Work:
     counts = count_launch(variant, launch, ptx)
     text = ptx.split("\n")
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
-    tensors = _tensors(counts, launch)
     numbers = {
         "programs": float(counts.programs),
         "warps": float(counts.warps),
         "resident": float(resident.blocks),
         "longest": counts.longest,
+        # What shared memory leaves of the 256 KiB that it and L1 share from compute capability 8.0 on.
+        "l1 bytes": max(16.0, 256 - (artifacts.count("shared") or 0) * resident.blocks / 1024) * 1024,
     }
     numbers |= _instructions(code, runs, counts.warps)
     numbers |= _matrix(counts, text)
-    numbers |= _memory(counts, tensors)
+    numbers |= _memory(counts)
+    numbers |= _traffic(counts, resident.blocks, multiprocessors)
     numbers |= _latency(code, runs, counts, text)
-    return Work(numbers, counts, tensors, {})
+    return Work(numbers, counts)
 
 
 def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
@@ -96,7 +86,8 @@ def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
     operations = program.document.operations
     for block, executed in zip(program.tree.graph.blocks, counts.blocks, strict=True):
         for at in range(block.start, block.end):
-            times[operations[at].line] = executed / max(1, counts.warps)
+            # What one warp does for all counts as done by each: the others wait for it.
+            times[operations[at].line] = executed / max(1, counts.warps) if executed > 1.5 else executed
     return times
 
 
@@ -154,7 +145,7 @@ def _fed(name: str) -> float:
     return (int(shape[1]) + int(shape[2])) * _OPERAND_BYTES / 128 if shape else 0.0
 
 
-def _memory(counts: LaunchCounts, tensors: Sequence[TensorUse]) -> dict[str, float]:
+def _memory(counts: LaunchCounts) -> dict[str, float]:
     found: defaultdict[str, float] = defaultdict(float)
     for access in counts.accesses:
         if access.space == "shared":
@@ -176,73 +167,65 @@ def _memory(counts: LaunchCounts, tensors: Sequence[TensorUse]) -> dict[str, flo
     numbers |= dict.fromkeys(("shared wavefronts", "tensor loads", "tensor stores", "ordered atomics"), 0.0)
     numbers |= {f"shared {name} wavefronts": 0.0 for name in names}
     numbers |= found
-    numbers["unique bytes"] = sum(min(one.size or one.loaded, one.loaded) for one in tensors)
-    numbers["bytes again"] = sum(one.again for one in tensors)
-    numbers["stored bytes"] = sum(one.stored for one in tensors)
-    numbers["tensor bytes"] = float(sum(one.size for one in tensors))
     return numbers
 
 
-def _tensors(counts: LaunchCounts, launch: Launch) -> list[TensorUse]:
-    sizes = {name: _size(text) for name, text in launch.arguments}
-    passes: defaultdict[str, defaultdict[object, _Pass]] = defaultdict(lambda: defaultdict(_Pass))
-    stored: defaultdict[str, float] = defaultdict(float)
+def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dict[str, float]:
+    """The bytes of the launch by where they come from, with all programs of a wave at once.
+
+    `again B` are bytes that a program accesses again after 2**B other bytes.
+    """
+    programs = float(counts.programs)
+    wave = min(programs, resident * multiprocessors)
+    found = dict.fromkeys(
+        ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes"), 0.0
+    )
+    found |= {f"again {bits}": 0.0 for bits in AGAIN}
+    for tensor in counts.traffic:
+        different = tensor.unique_bytes(programs)
+        together = tensor.unique_bytes(wave)
+        found["wave footprint"] += together
+        if tensor.direction == "read":
+            found["unique bytes"] += different
+            found["wave bytes"] += max(different, together * programs / wave)
+            found["touched bytes"] += tensor.touched * programs
+            for distance, size in tensor.again.items():
+                bits = min(max(distance.bit_length() - 1, AGAIN[0]), AGAIN[-1])
+                found[f"again {bits}"] += size * programs
+        else:
+            found["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
+    return found
+
+
+def _port_cycles(
+    code: MachineInstructions, counts: LaunchCounts
+) -> tuple[dict[int, float], dict[int, float]]:
+    """How long each load occupies the way from L2, and each access shared memory, for all warps.
+
+    What several warps load at once comes once.
+    """
+    requested = counts.sectors("load", "copy") * 32 + sum(
+        one.bytes for one in counts.copies if not one.stores
+    )
+    touched = sum(one.touched for one in counts.traffic if one.direction == "read")
+    once = min(1.0, touched / requested) if touched and requested else 1.0
+    loads: dict[int, float] = {}
+    shared: dict[int, float] = {}
     for access in counts.accesses:
-        if access.space != "global":
+        if not access.warps:
             continue
-        size = access.sectors * 32 * counts.programs
-        if access.name in ("store", "atomic"):
-            stored[access.tensor] += size
-        else:
-            own = passes[access.tensor][_place(access.location)]
-            own.size += size
-            own.first = min(own.first, access.line)
-            own.last = max(own.last, access.line)
+        if access.space == "shared":
+            shared[access.line] = access.wavefronts / access.warps * counts.warps
+        elif access.name in ("load", "copy"):
+            loads[access.line] = once * access.sectors * 32 / access.warps * counts.warps / _L2_WIDTH
     for copy in counts.copies:
-        if copy.stores:
-            stored[copy.tensor] += copy.bytes * counts.programs
-        else:
-            passes[copy.tensor][_place(copy.location)].size += copy.bytes * counts.programs
-    found = []
-    ends = sorted(loop.header for loop in counts.loops)
-    for name in {**passes, **stored}:
-        size = sizes.get(name, 0)
-        loaded = sum(one.size for one in passes[name].values())
-        again = _again(list(passes[name].values()), size, ends)
-        found.append(TensorUse(name, size, loaded, again, stored[name]))
-    return found
-
-
-@dataclass
-class _Pass:
-    """What one statement of Python loads from a tensor: the bytes, and its first and last line of PTX."""
-
-    size: float = 0.0
-    first: int = 1 << 60
-    last: int = -1
-
-
-def _place(location: Location | None) -> object:
-    return None if location is None else (location.outermost.file, location.outermost.line)
-
-
-def _again(passes: Sequence[_Pass], size: int, headers: Sequence[int]) -> float:
-    """The bytes of the statements that load a whole tensor anew in another loop than the one before."""
-    whole = sorted((one for one in passes if 0.8 * size <= one.size <= 1.3 * size), key=lambda one: one.last)
-    if not size or len(whole) < 2:
-        return 0.0
-    found = 0.0
-    for before, one in pairwise(whole):
-        if any(before.last < header <= one.last for header in headers):
-            found += one.size
-    return found
-
-
-def _size(text: str) -> int:
-    """The bytes of a tensor argument; 0 of others."""
-    match = _TENSOR.match(text)
-    sizes = [int(size) for size in match[2].split(",") if size.strip()] if match else []
-    return int(match[1]) // 8 * prod(sizes) if match else 0
+        if not copy.stores:
+            loads[copy.line] = copy.block_bytes / _L2_WIDTH
+    lines = code.ptx_line.tolist()
+    return (
+        {at: loads[line] for at, line in enumerate(lines) if line in loads},
+        {at: shared[line] for at, line in enumerate(lines) if line in shared},
+    )
 
 
 def _latency(
@@ -257,6 +240,13 @@ def _latency(
             cycles[at] = _cycles(ptx[line]) * counts.warps / (4 if "GMMA" in name else 1)
     commits = sum("wgmma.commit_group" in line for line in ptx)
     products = sum("wgmma.mma_async" in line for line in ptx)
-    given = ReplayInput(wait_numbers(code, ptx), cycles, 2, max(1, products // max(1, commits)))
+    transfers, wavefronts = _port_cycles(code, counts)
+    given = ReplayInput(
+        cycles,
+        counts.warps,
+        transfers,
+        wavefronts,
+        products_per_group=max(1, products // max(1, commits)),
+    )
     replay = Replay(code, runs, given)
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}

@@ -1,0 +1,109 @@
+"""Fits the constants of time estimates to measured configs, and writes the file that irscope ships.
+
+    python -m benchmarks.fit_estimates CAPTURE... --measured FILE... --launches FILE... --output FILE
+        [--held-out KERNEL...] [--configs 20]
+
+Kernels under `--held-out` are left out, so that `benchmarks/pick_quality.py --only KERNEL...` can judge the
+fit on kernels that it never saw. `--leave-one-out` also fits once per kernel without it, and prints how good
+the ranking of that kernel is under a fit that never saw it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+import random
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.pick_quality import Spaces, Timed, quality, spaces
+from irscope.estimating.calibrate import Measurement, Measurements, calibrate
+from irscope.estimating.constants import Fit, write_fit
+from irscope.estimating.device_rates import DEVICES, DeviceRates
+from irscope.estimating.measuring_order import measuring_order
+from irscope.estimating.model import term_times, total_time
+from irscope.estimating.work import work_of
+from irscope.facts.artifacts import VariantArtifacts
+from irscope.model import UserError
+
+Row = tuple[Timed, Measurement]
+
+
+def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]:
+    """At most so many configs of each space with their work."""
+    found = []
+    for key, timed in judged.items():
+        chosen = random.Random(1).sample(list(timed), min(configs, len(timed)))
+        for one in chosen:
+            artifacts = VariantArtifacts(one.variant, partial(one.workspace.read, one.variant))
+            try:
+                work = work_of(artifacts, one.launch, device.multiprocessors)
+            except UserError as error:
+                print(error)
+                continue
+            if not work.counts.unknown:
+                found.append((one, Measurement(work.numbers, one.ms, key)))
+    return found
+
+
+def efficiencies(rows: Sequence[Row], device: DeviceRates, fit: Fit) -> list[tuple[float, ...]]:
+    """The efficiency of the ranking of each space with 0, 10 and 20 % measured."""
+    columns = Measurements([own for _, own in rows])
+    times = total_time(term_times(columns.numbers, device, fit.values), fit.values)
+    found = []
+    for problem in range(columns.problems):
+        own = np.flatnonzero(columns.problem == problem)
+        order = measuring_order(list(times[own]), [rows[at][0].variant.settings for at in own])
+        found.append(quality([rows[own[at]][0] for at in order]).efficiency)
+    return found
+
+
+def _print(name: str, found: Sequence[tuple[float, ...]]) -> None:
+    means = [math.exp(float(np.mean(np.log(column)))) for column in zip(*found, strict=True)]
+    worst = min(row[1] for row in found)
+    print(f"{name:<24}" + "".join(f"{mean:>8.3f}" for mean in means) + f"   worst at 10 %: {worst:.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fits the constants of time estimates to measured configs.")
+    parser.add_argument("captures", nargs="+", type=Path)
+    parser.add_argument("--measured", nargs="+", type=Path, required=True)
+    parser.add_argument("--launches", nargs="*", type=Path, default=[])
+    parser.add_argument("--device", choices=DEVICES, default="H100")
+    parser.add_argument("--held-out", nargs="*", default=[], help="kernels to leave out")
+    parser.add_argument("--leave-one-out", action="store_true")
+    parser.add_argument("--configs", type=int, default=20, help="configs of each space")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    device = DEVICES[options.device]
+    every = spaces(options.captures, options.measured, options.launches)
+    judged = {key: own for key, own in every.items() if key[0] not in options.held_out}
+    rows = measurements(judged, device, options.configs)
+    kernels = sorted({key[0] for key in judged})
+    provenance = {
+        "fitted": f"{len(rows):,} launches of {', '.join(kernels)}",
+        "times": ", ".join(path.name for path in options.measured),
+        "date": datetime.date.today().isoformat(),
+    }
+    fit = calibrate(Measurements([own for _, own in rows]), device, Fit(device.name), provenance)
+    write_fit(fit, options.output)
+    print(f"{len(rows):,} launches, median error {fit.provenance['error']}")
+    _print("fitted to all", efficiencies(rows, device, fit))
+    if options.leave_one_out:
+        found = []
+        for kernel in kernels:
+            others = Measurements([own for one, own in rows if one.variant.kernel.name != kernel])
+            own_rows = [row for row in rows if row[0].variant.kernel.name == kernel]
+            if len(own_rows) < 3:
+                continue
+            without = calibrate(others, device, fit, evaluations=1000)
+            found += efficiencies(own_rows, device, without)
+        _print("each kernel left out", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Estimates and rankings of a kernel that Triton compiles, and the machine code that they are made from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import irscope
+from irscope.estimating.device_rates import A100, H100
+from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.ranking import rank
+from irscope.estimating.sass_encoding import OPCODES, machine_instructions
+from irscope.estimating.terms import Term
+from irscope.model import Launch, UserError, Variant
+
+ROWS, COLUMNS = 16384, 8192
+LAUNCH = Launch(
+    (ROWS, 1, 1),
+    (("x", f"float32[{ROWS}, {COLUMNS}]"), ("o", f"float32[{ROWS}, {COLUMNS}]"), ("C", str(COLUMNS))),
+)
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Iterator[irscope.Capture]:
+    from tests.estimating.ranked_kernels import scale_rows
+
+    os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
+    path = tmp_path_factory.mktemp("estimates") / "rows.irscope"
+    config = {"B": [64, 2048], "num_warps": [8], "num_stages": [2, 3]}
+    with irscope.compile(
+        scale_rows, path, "*fp32:16, *fp32:16, i32:16", config=config, target="cuda:90", jobs=1
+    ) as found:
+        yield found
+
+
+def _variant(capture: irscope.Capture, block: int, stages: int = 2) -> Variant:
+    wanted = {"B": block, "num_stages": stages}
+    return next(v for v in capture.variants if wanted.items() <= dict(v.config.values).items())
+
+
+def _estimate(capture: irscope.Capture, variant: Variant, launch: Launch = LAUNCH) -> Estimate:
+    return estimate(variant, launch, partial(capture.read, variant))
+
+
+def test_memory_bounds_a_kernel_that_streams(capture: irscope.Capture) -> None:
+    found = _estimate(capture, _variant(capture, 2048))
+    size = ROWS * COLUMNS * 4
+    assert found.bound == "memory"
+    assert found.facts["unique bytes"] == pytest.approx(size, rel=0.1)
+    assert found.facts["stored bytes"] == pytest.approx(size, rel=0.1)
+    memory = found.term("memory")
+    assert memory is not None
+    assert memory.microseconds > 2 * size / (H100.memory * 1e3)
+    assert found.microseconds > memory.microseconds
+    assert "MB loaded" in memory.text
+    assert memory.evidence
+    lines = capture.text(_variant(capture, 2048), "ptx").split("\n")
+    assert all(".global" in lines[one.line] for one in memory.evidence)
+
+
+def test_terms_are_in_descending_order_and_have_texts(capture: irscope.Capture) -> None:
+    found = _estimate(capture, _variant(capture, 64))
+    times = [term.microseconds for term in found.terms]
+    assert times == sorted(times, reverse=True)
+    assert all(term.text for term in found.terms)
+
+
+def test_twice_the_rows_take_twice_the_time(capture: irscope.Capture) -> None:
+    variant = _variant(capture, 2048)
+    shape = f"float32[{2 * ROWS}, {COLUMNS}]"
+    twice = Launch((2 * ROWS, 1, 1), (("x", shape), ("o", shape), ("C", str(COLUMNS))))
+    ratio = _estimate(capture, variant, twice).microseconds / _estimate(capture, variant).microseconds
+    assert 1.7 < ratio < 2.1
+
+
+def test_a_slower_device_takes_longer(capture: irscope.Capture) -> None:
+    variant = _variant(capture, 2048)
+    slower = estimate(variant, LAUNCH, partial(capture.read, variant), A100)
+    assert slower.microseconds > _estimate(capture, variant).microseconds
+
+
+def test_a_variant_without_machine_code_is_an_error(capture: irscope.Capture) -> None:
+    with pytest.raises(UserError, match="needs the PTX and the cubin"):
+        estimate(_variant(capture, 64), LAUNCH, lambda stage: None)
+
+
+def test_ranking_puts_wide_blocks_first_and_rejects_duplicates(capture: irscope.Capture) -> None:
+    ranking = rank(capture.variants, LAUNCH, lambda variant: partial(capture.read, variant))
+    order = [own.variant.config.get("B") for own in ranking.ranked if own.reason != "duplicate"]
+    assert order == [2048, 64]
+    duplicates = [own.rejected or "" for own in ranking.ranked if own.reason == "duplicate"]
+    assert len(duplicates) == 2
+    assert all(text.startswith("duplicate of #") for text in duplicates)
+    assert ranking.top(1) == ranking.accepted[:1]
+
+
+def test_machine_code_is_decoded_as_nvdisasm_prints_it(capture: irscope.Capture) -> None:
+    variant = _variant(capture, 2048)
+    code = machine_instructions(capture.content(variant, "cubin"), "scale_rows")
+    assert code is not None
+    operations = capture.document(variant, "sass").operations
+    assert len(code) == len(operations)
+    for at, operation in enumerate(operations):
+        name = OPCODES.get(int(code.opcode[at]))
+        if name in ("LDG", "STG", "BAR", "SHFL", "EXIT", "BRA"):
+            assert operation.opcode.startswith(name)
+    loads = [at for at in range(len(code)) if OPCODES.get(int(code.opcode[at])) == "LDG"]
+    ptx = capture.text(variant, "ptx").split("\n")
+    assert loads
+    assert all("ld.global" in ptx[int(code.ptx_line[at])] for at in loads)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF" + bytes(200)])
+def test_damaged_cubins_have_no_instructions(content: bytes) -> None:
+    assert machine_instructions(content, "kernel") is None
+
+
+def test_what_cannot_be_counted_is_ranked_last(capture: irscope.Capture) -> None:
+    slow, fast = _variant(capture, 64), _variant(capture, 2048)
+    known = {v.id: _estimate(capture, v) for v in (slow, fast)}
+    known[fast.id] = replace(known[fast.id], complete=False, microseconds=1.0)
+    ranking = rank([fast, slow], LAUNCH, lambda variant: partial(capture.read, variant), estimates=known)
+    assert [own.variant for own in ranking.ranked] == [slow, fast]
+
+
+def test_hopeless_variants_name_the_one_that_beats_them(capture: irscope.Capture) -> None:
+    slow, fast = _variant(capture, 64), _variant(capture, 2048)
+    known = {v.id: _estimate(capture, v) for v in (slow, fast)}
+    term = Term("spills", 1e6, "many")
+    known[slow.id] = replace(known[slow.id], microseconds=1e6, terms=(term, *known[slow.id].terms))
+    ranking = rank([fast, slow], LAUNCH, lambda variant: partial(capture.read, variant), estimates=known)
+    (rejected,) = [own for own in ranking.ranked if own.rejected]
+    assert rejected.reason == "spills"
+    assert f"0 us in #{fast.id}" in (rejected.rejected or "")
