@@ -57,9 +57,8 @@ def specialize(record: dict[str, Any]) -> tuple[Argument, ...]:
     return tuple(arguments)
 
 
-def compile_record(kernels: Path, record: dict[str, Any]) -> Outcome:
-    """(metadata, artifacts by stage) of the record's kernel, compiled in this process."""
-    import triton
+def record_source(kernels: Path, record: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
+    """The record's kernel as Triton's source, the options and Triton's target."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -81,11 +80,16 @@ def compile_record(kernels: Path, record: dict[str, Any]) -> Outcome:
             attributes[position,] = [["tt.divisibility", 16]]
     values = {(function.arg_names.index(name),): value for name, value in constants.items()}
     target = parse_target(record["target"])
-    compiled = triton.compile(
-        ASTSource(function, signature, values, attributes),
-        target=GPUTarget(target.backend, int(target.arch), target.warp_size),
-        options=options,
-    )
+    source = ASTSource(function, signature, values, attributes)
+    return source, options, GPUTarget(target.backend, int(target.arch), target.warp_size)
+
+
+def compile_record(kernels: Path, record: dict[str, Any]) -> Outcome:
+    """(metadata, artifacts by stage) of the record's kernel, compiled in this process."""
+    import triton
+
+    source, options, target = record_source(kernels, record)
+    compiled = triton.compile(source, target=target, options=options)
     metadata = {name: value for name, value in compiled.metadata._asdict().items() if name != "target"}
     artifacts = {
         stage: text.encode() if isinstance(text, str) else bytes(text)

@@ -160,6 +160,10 @@ class Processes:
     def __init__(self) -> None:
         self._pool = ProcessPoolExecutor(1)
 
+    def close(self) -> None:
+        """Ends the process."""
+        self._pool.shutdown()
+
     def attempt(
         self, work: Callable[[Entry, Target], Use], entry: Entry, target: Target
     ) -> tuple[Outcome, float]:
@@ -243,6 +247,7 @@ def main() -> None:
     for arch in options.targets:
         others = [entry for entry in found if entry.target.arch != arch]
         compare_for(others[: options.sample], arch, processes, tallies)
+    processes.close()
     for target, tally in sorted(tallies.items()):
         print(
             f"{target}: {tally.compared:,} variants compared, {tally.different:,} different, "

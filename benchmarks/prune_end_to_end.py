@@ -16,13 +16,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-WAYS = ("prune", "fits", "plain")
+WAYS = ("prune", "plain", "fits")
 
 
 def tune(way: str, options: argparse.Namespace) -> None:
@@ -75,18 +76,25 @@ def speeds(results: list[dict[str, Any]], options: argparse.Namespace) -> dict[s
     return times
 
 
-def run_way(way: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The results of one way, in a process with an empty cache."""
+def run_way(way: str, deadline: float) -> list[dict[str, Any]]:
+    """The results of one way, in a process with an empty cache; those it has at the deadline."""
+    results = []
     with tempfile.TemporaryDirectory() as cache:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, __file__, *sys.argv[1:], "--way", way],
             env=os.environ | {"TRITON_CACHE_DIR": cache, "IRSCOPE_VERBOSE": "1"},
             stdout=subprocess.PIPE,
             text=True,
-            check=False,
         )
-    print(done.stdout, end="", flush=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        timer = threading.Timer(max(deadline - time.monotonic(), 0), process.kill)
+        timer.start()
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            if line.startswith("{"):
+                results.append(json.loads(line))
+        process.wait()
+        timer.cancel()
+    return results
 
 
 def report(
@@ -95,6 +103,7 @@ def report(
     """Prints a line per kernel and way, and the geometric means against plain autotuning."""
     by_key = {(result["kernel"], result["way"]): result for result in results}
     ratios: dict[str, list[tuple[float, float]]] = {}
+    print(f"{os.cpu_count()} cores; {options.configs} configs per kernel")
     print(f"{'kernel':15}{'way':8}{'measured':>9}{'first result':>14}{'ms':>9}{'speed':>8}{'faster':>8}")
     for (kernel, way), result in sorted(by_key.items()):
         plain = by_key.get((kernel, "plain"), result)
@@ -115,13 +124,15 @@ def main() -> None:
     parser.add_argument("--top", type=float, default=0.1)
     parser.add_argument("--only", nargs="+", default=[], help="kernels")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
+    parser.add_argument("--seconds", type=float, default=1e6, help="tune for at most so long")
     parser.add_argument("--output", type=Path, help="write the results as JSON")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
         tune(options.way, options)
         return
-    results = [result for way in options.ways for result in run_way(way, options)]
+    deadline = time.monotonic() + options.seconds
+    results = [result for way in options.ways for result in run_way(way, deadline)]
     if options.output:
         options.output.write_text(json.dumps(results))
     times = speeds(results, options)

@@ -15,7 +15,7 @@ from irscope.capturing.record.requested_config import (
     requested_target,
     specialization,
 )
-from irscope.model import Config, Launch, Target
+from irscope.model import Config, Launch, Target, UserError
 from irscope.toolchain.compiler import launch_options, source_class
 from irscope.toolchain.source_text import GeneratedTexts, SourceText
 from irscope.tuning.autotuner_call import AutotunerCall
@@ -100,7 +100,17 @@ def is_cached(key: str, name: str) -> bool:
 
 
 def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate]:
-    """The candidate of each config. Raises whatever the kernel's heuristics, hooks and grid raise."""
+    """The candidate of each config.
+
+    Raises whatever the kernel's heuristics, hooks and grid raise; UserError if the program changes the
+    compiler.
+    """
+    from triton import knobs
+
+    if knobs.runtime.add_stages_inspection_hook is not None:
+        raise UserError("the program changes the compiler's stages (add_stages_inspection_hook)")
+    if any(getattr(config, "ir_override", None) for config in configs):
+        raise UserError("a config replaces the compiler's output (ir_override)")
     bind = _binder(call)
     return [_candidate(call, number, config, bind) for number, config in enumerate(configs)]
 

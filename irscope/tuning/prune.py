@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 from irscope.analysis.duplicates import duplicate_groups
@@ -84,11 +85,11 @@ def _duplicates(candidates: Sequence[Candidate], compiled: Mapping[int, Compiled
 
 
 def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
-    """The `most` fastest by estimate, then those that could not be estimated."""
+    """The `most` to measure first, then those that could not be estimated."""
     times = {n: each.microseconds for n, each in compiled.items() if each.microseconds is not None}
-    order = sorted(times, key=lambda number: (times[number], number))
+    order = _measuring_order(times, compiled)
     unknown = [number for number in compiled if number not in times]
-    best_time = f"{times[order[0]]:.1f} us" if order else ""
+    best_time = f"{min(times.values()):.1f} us" if times else ""
     slower = {
         number: Drop(
             SLOWER, f"estimated {times[number]:.1f} us ({compiled[number].bound}), the best {best_time}"
@@ -98,3 +99,13 @@ def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
     why = "".join(compiled[number].note for number in unknown[:1])
     notes = (f"{pluralize(len(unknown), 'config')} kept without an estimate: {why}",) if unknown else ()
     return Pruned((*order[:most], *unknown), slower, notes)
+
+
+def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, Compiled]) -> list[int]:
+    """The estimated candidates in the order to measure them; the first has the lowest estimate."""
+    numbers = sorted(times, key=lambda number: (times[number], number))
+    if not numbers:
+        return []
+    order = resolve_name("irscope.estimating.measuring_order:measuring_order")
+    settings = [compiled[number].variant.settings for number in numbers]
+    return [numbers[at] for at in order([times[number] for number in numbers], settings)]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -42,7 +43,9 @@ def main(pipe: str, lifeline: str, folder: str, triton_key: str) -> None:
     """Serves the pipe that the program opened as this file descriptor, supervised."""
     supervise(int(lifeline))
     os.set_inheritable(int(pipe), False)
-    sys.path.insert(0, folder)
+    found = find_spec("triton")
+    if found is None or not str(found.origin).startswith(f"{folder}/"):
+        sys.path.insert(0, folder)
     try:
         silence()
         prepare(triton_key)

@@ -85,6 +85,14 @@ CASES = [
         PLAIN,
     ),
     Case(
+        "tune_three_ways.py",
+        "gelu_matmul_kernel",
+        "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16",
+        {"BLOCK_M": [64, 128], "BLOCK_N": [128], "BLOCK_K": [64], "num_stages": [3, 4]},
+        {},
+        PLAIN,
+    ),
+    Case(
         "flash_attention.py",
         "attention_kernel",
         "*fp16:16, *fp16:16, *fp16:16, *fp16:16, fp32, i32:16",
