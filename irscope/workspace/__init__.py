@@ -239,6 +239,7 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import pair_lines as pair_lines
     from irscope.workspace.why_lines import without_rest as without_rest
     from irscope.workspace.workspace import Workspace as Workspace
+    from irscope.workspace.written_launches import add_launches as add_launches
 
 # Module -> the names loaded from it.
 _EXPORTS = {
@@ -344,6 +345,7 @@ _EXPORTS = {
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),
     "irscope.workspace.workspace": "Workspace",
+    "irscope.workspace.written_launches": "add_launches",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 

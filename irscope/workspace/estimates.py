@@ -61,7 +61,8 @@ class Estimates:
                 estimate = self.of(variant, variant.launches[0])
         if estimate is None:
             return {kind.name: Fact(kind, None) for kind in ESTIMATE_KINDS}
-        evidence = estimate.terms[0].evidence if estimate.terms else ()
+        term = estimate.term(estimate.bound)
+        evidence = term.evidence if term else ()
         return {
             ESTIMATE.name: Fact(ESTIMATE, estimate.microseconds, evidence),
             BOUND_BY.name: Fact(BOUND_BY, estimate.bound, evidence),
@@ -88,7 +89,11 @@ class Estimates:
         if stored is not None and (known := _from_json(stored)) is not None:
             return known
         read: Callable[[str], bytes | None] = partial(self._workspace.find_content, variant)
-        made = estimate(variant, launch, read, device)
+        try:
+            made = estimate(variant, launch, read, device)
+        except (ArithmeticError, LookupError, ValueError, RecursionError) as error:
+            # Machine code that the model cannot follow costs only its own estimate.
+            raise UserError(f"#{variant.id}: no estimate: {type(error).__name__}: {error}") from error
         with self._lock:
             self._made[name] = json.dumps(asdict(made)).encode()
         return made
@@ -96,10 +101,15 @@ class Estimates:
 
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None) -> str:
     """The name of an estimate in the cache folder: everything that it depends on."""
+    from irscope.estimating.constants import fit_of
+    from irscope.estimating.device_rates import rates_of
+
+    device = device or rates_of(variant.target)
     artifacts = {name: artifact.digest for name, artifact in sorted(variant.artifacts.items())}
     inputs = (variant.target, variant.config, variant.specialization, sorted(variant.metadata.items()))
     code = json.dumps(artifacts).encode()
-    return derived_key("estimate", code, repr(inputs), repr(launch), repr(device), _model_digest())
+    fit = fit_of(device) if device else None
+    return derived_key("estimate", code, *map(repr, (inputs, launch, device, fit)), _model_digest())
 
 
 @cache

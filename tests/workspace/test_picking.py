@@ -173,7 +173,8 @@ def test_the_command_prints_code_and_json(capture: Path, capsys: pytest.CaptureF
     first, second, *_ = document["ranking"]
     assert first["config"] == {"BLOCK_SIZE": 1024, "num_stages": 3} and first["rejected"] is None
     assert 0 < first["estimate_us"] < second["estimate_us"]
-    assert first["measured_us"] == 5 and first["terms"][0]["name"] == first["bound"]
+    assert first["measured_us"] == 5
+    assert first["bound"] in [term["name"] for term in first["terms"]]
 
 
 def test_errors_of_the_command_are_one_line(compiled: Path, capsys: pytest.CaptureFixture[str]):
