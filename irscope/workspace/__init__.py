@@ -105,6 +105,9 @@ if TYPE_CHECKING:
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.python_files import module_file as module_file
+    from irscope.workspace.calibration import Calibration as Calibration
+    from irscope.workspace.calibration import calibrate_captures as calibrate_captures
+    from irscope.workspace.calibration import device_named as device_named
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
     from irscope.workspace.capture_listing import captures_in as captures_in
@@ -292,6 +295,7 @@ _EXPORTS = {
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
+    "irscope.workspace.calibration": "Calibration calibrate_captures device_named",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.capture_listing": "captures_in",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
