@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from irscope.facts.estimate_kinds import ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import (
     CONVERSIONS,
@@ -99,7 +100,8 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
 def _comparison(match: re.Match[str]) -> FactComparison:
     name, sign, written = match.groups()
     fact = ALIASES.get(name, name)
-    kinds = facts_named([fact])
+    estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
+    kinds = estimated if fact in estimated else {**facts_named([fact]), **estimated}
     if fact not in kinds:
         raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
     value = _value(written)

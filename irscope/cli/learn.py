@@ -98,6 +98,8 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
     Raises UserError if a variant fails unexpectedly.
     """
+    from irscope.workspace import add_launches
+
     with tempfile.TemporaryDirectory() as cache:
         # The compiler's output is part of a lesson; if the cache has the kernel, it prints nothing.
         os.environ["TRITON_CACHE_DIR"] = cache  # the workers inherit it
@@ -105,6 +107,8 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
             progress = _compile(_request(sweep), path)
             if progress.failed and not sweep.fails:
                 raise UserError(f"{sweep.kernel} did not compile; irscope list {path} shows why")
+            if sweep.launch:
+                add_launches(path, sweep.launch)
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:

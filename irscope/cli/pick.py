@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from irscope.cli import options
-from irscope.workspace import DeviceRates, Pick, Workspace, picks
+from irscope.model import UserError
+from irscope.workspace import Pick, Workspace, picks
 
 NAME = "pick"
 SUMMARY = "rank the configs by estimated time: which few are worth measuring"
@@ -25,7 +27,9 @@ _TOP = "10%"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    options.add_capture(parser)
+    parser.add_argument(
+        "capture", metavar="CAPTURE", type=Path, nargs="+", help="the capture file; several to calibrate"
+    )
     options.add_selection(parser)
     parser.add_argument(
         "--top",
@@ -40,14 +44,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='pick for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
     )
     parser.add_argument("--explain", action="store_true", help="show what each estimate is made of")
+    parser.add_argument(
+        "--device", metavar="NAME", help="estimate for this device: H100, A100, ... or a file of --calibrate"
+    )
+    parser.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="fit the model's constants to the times in the captures, and use them from now on",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the file of --calibrate (default: the user's own)",
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     options.add_format(parser, "text", "json")
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints the ranking. Raises UserError if nothing was launched or an argument is wrong."""
-    with Workspace(args.capture) as workspace:
-        found = _picks(workspace, args, None)
+    if args.calibrate:
+        return _calibrate(args)
+    if len(args.capture) > 1:
+        raise UserError("several captures need --calibrate; irscope merge joins captures")
+    with Workspace(args.capture[0]) as workspace:
+        found = _picks(workspace, args)
         if args.format == "json":
             from irscope.report.json.pick_json import pick_document
 
@@ -60,9 +84,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _picks(workspace: Workspace, args: argparse.Namespace, device: DeviceRates | None) -> list[Pick]:
+def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
     from irscope.cli.progress import counting_bar
 
     top = args.top or (_TOP if args.format == "text" else None)
     with counting_bar("estimating") as report:
-        return picks(workspace, args.kernel, args.target, args.launch, top, device, report)
+        return picks(workspace, args.kernel, args.target, args.launch, top, args.device, report)
+
+
+def _calibrate(args: argparse.Namespace) -> int:
+    from irscope.cli.progress import counting_bar
+    from irscope.report.terminal.calibration_text import calibration_text
+    from irscope.workspace import calibrate_captures
+
+    with counting_bar("calibrating"):
+        found = calibrate_captures(args.capture, args.output, args.device, args.force)
+    sys.stdout.writelines(f"{line}\n" for line in calibration_text(found, options.paint()))
+    return 0

@@ -26,8 +26,9 @@ class LessonContext:
 
     @property
     def facts(self) -> Mapping[str, Fact]:
-        """The variant's facts, by name."""
-        return self.capture.facts(self.variant)
+        """The variant's facts, by name; those of its estimate too if it was launched."""
+        facts = self.capture.facts(self.variant)
+        return {**facts, **self.capture.estimates.facts(self.variant)} if self.variant.launches else facts
 
     def text(self, stage: str) -> str:
         """The text of a stage or extra. Raises OSError if an extra needs a file that is gone."""

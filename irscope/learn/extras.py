@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import Variant
-from irscope.workspace import SOURCE_RULES, Workspace, conflicts_text, lint_source, ways_text
+from irscope.workspace import (
+    SOURCE_RULES,
+    Workspace,
+    conflicts_text,
+    estimate_lines,
+    lint_source,
+    ways_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +71,17 @@ def _lint(capture: Workspace, variant: Variant) -> str:
     )
 
 
+def _estimate(capture: Workspace, variant: Variant) -> str:
+    lines = estimate_lines(capture.estimate(variant))
+    texts = ([line.text, *([f"    {line.detail}"] if line.detail else [])] for line in lines)
+    return "".join(f"{text}\n" for own in texts for text in own)
+
+
 EXTRAS = {
     "python": Extra(_kernel, "The kernel", "python", shared=True),
     "file": Extra(_file, "The file", "python", shared=True),
     "output": Extra(_output, "output"),
+    "estimate": Extra(_estimate, "irscope pick --explain"),
     "layout": Extra(_layout, "irscope layout"),
     "lint": Extra(_lint, "irscope lint", shared=True),
 }

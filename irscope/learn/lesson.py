@@ -25,6 +25,8 @@ class LessonSweep:
     """A kernel and what to compile it for, as for `irscope compile`.
 
     `file` is a sample or the file next to the lesson. `fails` is true if compilation is meant to fail.
+    `launch` is how the kernel would be launched, as for `irscope pick --launch`; "" if the lesson says
+    nothing about time.
     """
 
     file: Path
@@ -35,6 +37,7 @@ class LessonSweep:
     targets: tuple[str, ...] = ("cuda:90",)
     passes: bool = False
     fails: bool = False
+    launch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

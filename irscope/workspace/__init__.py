@@ -105,6 +105,9 @@ if TYPE_CHECKING:
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.python_files import module_file as module_file
+    from irscope.workspace.calibration import Calibration as Calibration
+    from irscope.workspace.calibration import calibrate_captures as calibrate_captures
+    from irscope.workspace.calibration import device_named as device_named
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
     from irscope.workspace.capture_listing import captures_in as captures_in
@@ -239,6 +242,7 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import pair_lines as pair_lines
     from irscope.workspace.why_lines import without_rest as without_rest
     from irscope.workspace.workspace import Workspace as Workspace
+    from irscope.workspace.written_launches import add_launches as add_launches
 
 # Module -> the names loaded from it.
 _EXPORTS = {
@@ -291,6 +295,7 @@ _EXPORTS = {
     "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
+    "irscope.workspace.calibration": "Calibration calibrate_captures device_named",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.capture_listing": "captures_in",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
@@ -344,6 +349,7 @@ _EXPORTS = {
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),
     "irscope.workspace.workspace": "Workspace",
+    "irscope.workspace.written_launches": "add_launches",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 

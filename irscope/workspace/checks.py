@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.analysis.expectations import DOES_NOT_HOLD, Unmet, parse_expectation, unmet
+from irscope.facts.estimate_kinds import ESTIMATE_KINDS
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
@@ -80,6 +81,9 @@ def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
     selected = [_selected(workspace.variants, rule) for rule in rules]
     checked = {variant.id: variant for variants in selected for variant in variants}
     facts = workspace.all_facts(checked.values())
+    names = {comparison.fact for rule in parsed for expectation in rule for comparison in expectation}
+    if not names.isdisjoint(kind.name for kind in ESTIMATE_KINDS):
+        facts = {v.id: {**facts[v.id], **workspace.estimates.facts(v)} for v in checked.values()}
     comparisons = 0
     failures: list[CheckFailure] = []
     for variants, expectations in zip(selected, parsed, strict=True):

@@ -39,14 +39,11 @@ class EstimateLine:
 def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
     """The estimate of one launch."""
     time = microseconds_text(estimate.microseconds)
-    lines = [
+    return [
         EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}"),
         *_terms(estimate),
+        *(EstimateLine(note) for note in estimate.notes),
     ]
-    if estimate.facts:
-        numbers = ", ".join(f"{name} {_number(value)}" for name, value in estimate.facts.items())
-        lines.append(EstimateLine(numbers))
-    return [*lines, *(EstimateLine(note) for note in estimate.notes)]
 
 
 def estimate_difference(a: Estimate, b: Estimate) -> str:
@@ -124,10 +121,6 @@ def bar_text(share: float, width: int) -> str:
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)
     part = _PARTS[eighths % 8] if eighths % 8 else ""
     return (_FULL * (eighths // 8) + part).ljust(width)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:.3g}"
 
 
 def evidence_ranges(evidence: Sequence[Evidence]) -> str:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.estimate_kinds import microseconds_text
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.workspace.calibration import device_named
 from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problems import Problem, problems, requested_problem
 
 if TYPE_CHECKING:
+    from irscope.estimating.constants import Fit
     from irscope.estimating.device_rates import DeviceRates
     from irscope.estimating.ranking import Ranked
     from irscope.estimating.terms import Estimate
@@ -108,10 +110,11 @@ def picks(
     target: str | None = None,
     launches: Sequence[str] = (),
     top: str | None = None,
-    device: DeviceRates | None = None,
+    device: str | None = None,
     report: Report = lambda done, total: None,
 ) -> list[Pick]:
     """The configs of each problem of a capture, ranked; see `Workspace.pick`."""
+    rates = device_named(device) if device else (None, None)
     variants = workspace.select(kernel, target)
     share = parse_top(top) if top is not None else None
     found = _requested(variants, launches) if launches else problems(variants)
@@ -121,7 +124,7 @@ def picks(
     done = 0
     result = []
     for problem in found:
-        ranked = _ranked(workspace, problem, device, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
+        ranked = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
         done += len(problem.variants)
         pick = Pick(problem, tuple(_choice(workspace, problem, one) for one in ranked))
         result.append(pick if share is None else _limited(pick, share))
@@ -183,18 +186,21 @@ def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Proble
 
 
 def _ranked(
-    workspace: Workspace, problem: Problem, device: DeviceRates | None, report: Callable[[int], None]
+    workspace: Workspace,
+    problem: Problem,
+    rates: tuple[DeviceRates | None, Fit | None],
+    report: Callable[[int], None],
 ) -> Sequence[Ranked]:
     from irscope.estimating.ranking import rank
 
     estimates: dict[int, Estimate] = {}
     for number, variant in enumerate(problem.variants, 1):
         with suppress(UserError):  # the ranking says why
-            estimates[variant.id] = workspace.estimates.of(variant, problem.launches[variant.id], device)
+            estimates[variant.id] = workspace.estimates.of(variant, problem.launches[variant.id], *rates)
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
     read = partial(partial, workspace.find_content)
-    return rank(variants, problem.launches, read, device, estimates).ranked
+    return rank(variants, problem.launches, read, rates[0], estimates).ranked
 
 
 def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:

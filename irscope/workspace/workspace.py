@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from irscope.analysis.registers.register_report import RegisterReport
     from irscope.analysis.source_map import SourceMap
     from irscope.diff.rows import StageDiff
-    from irscope.estimating.device_rates import DeviceRates
     from irscope.estimating.terms import Estimate
     from irscope.facts.fact import Fact, FactKind
     from irscope.languages.document import Document, Lines
@@ -330,20 +329,22 @@ class Workspace:
         return Estimates(self)
 
     def estimate(
-        self, variant: Variant, launch: Launch | str | None = None, device: DeviceRates | None = None
+        self, variant: Variant, launch: Launch | str | None = None, device: str | None = None
     ) -> Estimate:
         """How long a launch of a variant takes on a device (None: that of its target), and what limits it.
 
         `launch` is a recorded one (None: the first), or text: "grid=(cdiv(M, BLOCK_M),), M=4096". Takes about
         0.1 s the first time. Raises UserError if there is no launch, or no estimate for it.
         """
+        from irscope.workspace.calibration import device_named
         from irscope.workspace.launch_expression import parse_launch
 
         if isinstance(launch, str):
             launch = parse_launch(launch).launch_of(variant)
         if launch is None and not variant.launches:
             raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
-        return self.estimates.of(variant, launch or variant.launches[0], device)
+        rates = device_named(device) if device else (None, None)
+        return self.estimates.of(variant, launch or variant.launches[0], *rates)
 
     def pick(
         self,
@@ -351,13 +352,14 @@ class Workspace:
         target: str | None = None,
         launch: str | Sequence[str] = (),
         top: str | int | None = None,
-        device: DeviceRates | None = None,
+        device: str | None = None,
     ) -> list[Pick]:
         """The configs of each problem that the capture launches, the most promising first.
 
         `kernel` and `target` select as in `select`. `launch` are launches to pick for instead, as text. `top`
         is how many configs to keep per problem: 8, or "10%" of them; the others are rejected as slower.
-        Raises UserError if nothing matches or nothing was launched.
+        `device` is its name, or a file that `irscope pick --calibrate` wrote. Raises UserError if nothing
+        matches or nothing was launched.
         """
         from irscope.workspace.picking import picks
 

@@ -39,6 +39,8 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
     if pick.accepted:
         yield ""
         yield from _table(pick, width, paint)
+        if not _by_estimate(pick.accepted):
+            yield "in the order to measure them: the estimates of similar configs err alike"
     yield from _rejected(pick, width)
     yield from _measurements(pick)
     yield from pick.notes
@@ -68,6 +70,12 @@ def _table(pick: Pick, width: int | None, paint: Paint) -> Iterator[str]:
     for row in range(1, len(choices) + 1):
         cells = [column[row].rjust(size) for column, size in zip(columns, sizes, strict=True)]
         yield paint(_GAP.join(cells).rstrip(), "best" if row == 1 else "")
+
+
+def _by_estimate(choices: Sequence[Choice]) -> bool:
+    """Whether the configs are in the order of their estimates."""
+    times = [choice.estimate.microseconds for choice in choices if choice.estimate]
+    return times == sorted(times)
 
 
 def _total(sizes: Sequence[int]) -> int:
@@ -135,12 +143,13 @@ def _measurements(pick: Pick) -> Iterator[str]:
     if not pick.measured:
         return
     yield ""
-    parts = [f"{pluralize(len(pick.measured), 'config')} measured"]
-    if pick.correlation is not None:
-        parts.append(f"rank correlation of estimate and measurement {pick.correlation:.2f}")
+    count = pluralize(len(pick.measured), "config")
+    if pick.correlation is None:
+        yield f"{count} measured"
+    else:
+        yield f"{count} measured: rank correlation {pick.correlation:.2f} with the estimates"
     if pick.speed is not None:
-        parts.append(f"the best of those worth measuring has {pick.speed:.1%} of the best speed")
-    yield "; ".join(parts)
+        yield f"the fastest of those worth measuring has {pick.speed:.1%} of the best speed"
 
 
 def _explained(choices: Iterable[Choice], paint: Paint) -> Iterator[str]:
