@@ -189,9 +189,12 @@ class _Filler:
         self.left, self.right, self.work = left, right, work
         self.layout_lines = layout_lines
         self.right_layout_lines = {line for line, _ in layout_lines.values()}
+        self._same_names = left.functions == right.functions
 
     def rows(self, gap: Gap) -> list[Row]:
         """The rows of all lines in `gap`: similar lines in pairs, the others one by one, the left's first."""
+        if self._identical(gap):
+            return [Row(gap.left + n, gap.right + n, Change.EQUAL) for n in range(gap.left_end - gap.left)]
         rows: list[Row] = []
         at_left, at_right = gap.left, gap.right
         for block in (*self._blocks(gap), Block(gap.left_end, gap.right_end, 0)):
@@ -200,6 +203,19 @@ class _Filler:
             rows += [self._pair(block.left + n, block.right + n) for n in range(block.size)]
             at_left, at_right = block.left + block.size, block.right + block.size
         return rows
+
+    def _identical(self, gap: Gap) -> bool:
+        """Whether both sides have the same lines, none of an operation: each is then the match of the other.
+
+        Line entries and labels between operations are, in most of a text.
+        """
+        size = gap.left_end - gap.left
+        if size != gap.right_end - gap.right or self.layout_lines or not self._same_names:
+            return False
+        ours, theirs = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
+        if not size or self.left.lines.between(ours) != self.right.lines.between(theirs):
+            return not size
+        return self.left.operation_lines.isdisjoint(ours) and self.right.operation_lines.isdisjoint(theirs)
 
     def _pair(self, i: int, j: int) -> Row:
         if i in self.layout_lines:

@@ -48,6 +48,8 @@ def _own_text(document: Document, operation: Operation) -> str:
 
 def layouts_in_use(document: Document) -> list[Hashable]:
     """For each operation the kinds and fields of the layouts in its text."""
+    if not document.layouts:
+        return [()] * len(document.operations)
     contents = {name: _content(layout) for name, layout in document.layouts.items()}
     return [tuple(contents[name] for name in names) for names in aliases(document)]
 

@@ -10,7 +10,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
+from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Layout
@@ -46,7 +46,7 @@ class Change(enum.Flag):
     @property
     def mirrored(self) -> Change:
         """The change with the sides swapped."""
-        return _mirrored(self) if self else self
+        return self if self is Change.EQUAL else _mirrored(self)
 
     @property
     def mark(self) -> str:
@@ -66,11 +66,11 @@ def _mirrored(change: Change) -> Change:
     return change ^ both if change & both else change
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Two aligned lines, as indices from 0; None on the side that has no matching line.
 
-    The rows of a diff are in the order of both texts and contain every line of both exactly once.
+    The rows of a diff are in the order of both texts and contain every line of both exactly once. A named
+    tuple, because a diff has up to a million.
     """
 
     left: int | None
@@ -161,7 +161,7 @@ class StageDiff:
             self.stage,
             self.right,
             self.left,
-            _left_first([row.mirrored for row in self.rows]),
+            _left_first(_mirrored_rows(self.rows)),
             tuple(layouts),
             {change: number for change, number in counts.items() if number},
             self.lines.inverse,
@@ -188,13 +188,24 @@ class StageDiff:
         return all(map(self.is_constant, unmatched))
 
 
+def _mirrored_rows(rows: Sequence[Row]) -> list[Row]:
+    equal = Change.EQUAL
+    return [Row(j, i, change if change is equal else change.mirrored) for i, j, change in rows]
+
+
 def _left_first(rows: Sequence[Row]) -> list[Row]:
     """The rows with the left side's first in every run of rows that have one side only."""
     ordered: list[Row] = []
-    for paired, run in groupby(rows, lambda row: row.left is not None and row.right is not None):
-        own = list(run)
-        ordered += own if paired else sorted(own, key=lambda row: row.left is None)
-    return ordered
+    rights: list[Row] = []
+    for row in rows:
+        if row[0] is None:
+            rights.append(row)
+            continue
+        if rights and row[1] is not None:
+            ordered += rights
+            rights = []
+        ordered.append(row)
+    return ordered + rights
 
 
 def _sides(change: LayoutChange) -> int:

@@ -11,8 +11,8 @@ operands, users and layouts that disagree. Otherwise `mma` would be reported wit
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from irscope.diff.def_use import Definition, Definitions
 from irscope.diff.matching import UNMATCHED
@@ -25,7 +25,6 @@ _REACH = 32
 _PASSES = 4
 
 _Cost = Callable[[int, int], int]
-_Users = Mapping[int, list[tuple[int, int]]]
 _Layouts = Sequence[Hashable]
 _Shift = list[tuple[int, int]]
 
@@ -47,47 +46,74 @@ def fix_sliders(
     def cost(i: int, j: int) -> int:
         """The number of operands, users and layouts in which a pair disagrees."""
         if not users:
-            users.extend(map(_users, defs))
+            users.extend(map(_Users, defs))
         operands = sum(
             theirs != (ours and Definition(matches[ours.owner], ours.argument, ours.position))
             for ours, theirs in zip(defs[0][i], defs[1][j], strict=False)
         )
-        used = {(matches[user], position) for user, position in users[0].get(i, ())}
-        return (
-            operands + len(used.symmetric_difference(users[1].get(j, ()))) + (layouts[0][i] != layouts[1][j])
-        )
+        used = {(matches[user], position) for user, position in users[0].of(i)}
+        return operands + len(used.symmetric_difference(users[1].of(j))) + (layouts[0][i] != layouts[1][j])
 
     inverse = [UNMATCHED] * len(right.operations)
     for i, j in enumerate(matches):
         if j != UNMATCHED:
             inverse[j] = i
+    parents = _parents(left), _parents(right)
     for _ in range(_PASSES):
-        shifted = _shift_runs(left.operations, matches, inverse, cost)
-        shifted |= _shift_runs(right.operations, inverse, matches, lambda j, i: cost(i, j))
+        shifted = _shift_runs(left.operations, parents[0], matches, inverse, cost)
+        shifted |= _shift_runs(right.operations, parents[1], inverse, matches, lambda j, i: cost(i, j))
         if not shifted:
             break
 
 
-def _users(defs: Definitions) -> _Users:
-    """For each operation the users of its results, as (user, operand number)."""
-    users: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for user, operands in enumerate(defs):
-        for position, definition in enumerate(operands):
-            if definition is not None:
-                users[definition.owner].append((user, position))
-    return users
+class _Users:
+    """The users of each operation's results.
+
+    Lists in arrays, each linked from its last user on: 12 bytes per operand, of which a stage has millions.
+    """
+
+    def __init__(self, defs: Definitions) -> None:
+        self._last = array("i", [-1]) * len(defs)
+        self._before, self._user, self._position = array("i"), array("i"), array("i")
+        last, before, number = self._last, self._before, 0
+        for user, operands in enumerate(defs):
+            for position, definition in enumerate(operands):
+                if definition is not None:
+                    owner = definition[0]
+                    before.append(last[owner])
+                    last[owner] = number
+                    self._user.append(user)
+                    self._position.append(position)
+                    number += 1
+
+    def of(self, operation: int) -> Iterator[tuple[int, int]]:
+        """The users of an operation's results, as (user, operand number)."""
+        use = self._last[operation]
+        while use >= 0:
+            yield self._user[use], self._position[use]
+            use = self._before[use]
 
 
-def _shift_runs(operations: Sequence[Operation], side: list[int], other: list[int], cost: _Cost) -> bool:
+def _parents(document: Document) -> set[int]:
+    """The operations that have others in their regions."""
+    return {operation.parent for operation in document.operations}
+
+
+def _shift_runs(
+    operations: Sequence[Operation], parents: set[int], side: list[int], other: list[int], cost: _Cost
+) -> bool:
     """Shifts the unmatched runs of one side; returns whether it shifted any.
 
     `side` has the matches of its operations, `other` the matches of the other side's.
     """
     shifted = False
-    parents = {operation.parent for operation in operations}
     index, size = 0, len(operations)
     while index < size:
-        if side[index] != UNMATCHED or index in parents:
+        try:
+            index = side.index(UNMATCHED, index)
+        except ValueError:
+            break
+        if index in parents:
             index += 1
             continue
         end = index + 1

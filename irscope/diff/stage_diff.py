@@ -113,10 +113,14 @@ def _classify_matches(
 ) -> dict[int, Change]:
     """Left operation -> how it differs from its match; operations that do not differ are left out."""
     changes: dict[int, Change] = {}
+    any_layouts = bool(left.layouts)
+    mine, others = left.operations, right.operations
     for index, other in enumerate(matches):
         if other == UNMATCHED:
             continue
-        ours, theirs = left.operations[index].normalized, right.operations[other].normalized
+        ours, theirs = mine[index].normalized, others[other].normalized
+        if ours == theirs and not any_layouts and index not in operands:
+            continue
         change = Change.EQUAL if ours == theirs else classify(ours, theirs, left.language)
         change |= operands.get(index, Change.EQUAL)
         change = layouts.change(index, change)
@@ -133,7 +137,7 @@ def _count_changes(
     counts = dict.fromkeys(_CHANGES, 0)
     counts[Change.REMOVED] = len(matches) - matched
     counts[Change.ADDED] = right_size - matched
-    counts[Change.TEXT] = sum(row.change is Change.TEXT for row in rows)
+    counts[Change.TEXT] = sum([row[2] is Change.TEXT for row in rows])
     for combined, times in Counter(changes.values()).items():
         for change in _CHANGES:
             if combined & change:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from irscope.languages.assembly import SourceLines, strip_debug
 from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
-from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.document import OPAQUE, Document, Location, Operation, each_line
 from irscope.languages.language import Language
 from irscope.languages.registers import RegisterUse
 
@@ -42,7 +42,7 @@ def parse(text: str) -> Document:
     instruction is an OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _AmdgcnReader(text)
-    for index, line in enumerate(text.split("\n")):
+    for index, line in enumerate(each_line(text)):
         reader.read(index, line.strip())
     return Document("amdgcn", text, reader.operations, reader.functions)
 

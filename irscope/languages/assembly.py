@@ -56,6 +56,9 @@ class SourceLines:
         caller, depth = self._caller(line, match.end())
         if number <= 0:
             return caller
+        known = self._latest.get((file, number, column))
+        if known is not None and known[1] == depth and known[0].inlined_at == caller:
+            return known[0]  # one object per location: a text of 1,000,000 lines names few
         location = Location(file, number, column, caller)
         self._latest[file, number, column] = location, depth
         return location

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from sys import intern
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import principal_mnemonic
 from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
-from irscope.languages.document import OPAQUE, Document, Operation
+from irscope.languages.document import OPAQUE, Document, Lines, Operation, each_line
 from irscope.languages.language import Language
 from irscope.languages.llvm_debug import DebugLocations
 
@@ -49,32 +49,38 @@ def parse(text: str) -> Document:
     or the principal instruction of its inline assembly, `call asm ld.global.v4.b32`. Never fails; takes
     time linear in the text.
     """
-    lines = text.split("\n")
-    reader = _LlvmReader(DebugLocations(lines))
-    index = 0
-    while index < len(lines):
-        index = reader.read(lines, index)
+    reader = _LlvmReader(DebugLocations(each_line(text)), text)
+    next_ = 0
+    for index, line in enumerate(each_line(text)):
+        if index == next_:
+            next_ = reader.read(line, index)
     return Document("llvm", text, reader.operations, reader.functions)
 
 
 class _LlvmReader:
     """Reads LLVM IR line by line."""
 
-    def __init__(self, debug: DebugLocations) -> None:
+    def __init__(self, debug: DebugLocations, text: str) -> None:
+        self._text = text
         self.operations: list[Operation] = []
         self.functions: list[str] = []
         self._debug = debug
         self._function = -1
         self._mnemonics: dict[str, str] = {}
 
-    def read(self, lines: Sequence[str], index: int) -> int:
+    @cached_property
+    def _lines(self) -> Lines:
+        """All lines; only a `switch` needs others than the current one."""
+        return Lines(self._text)
+
+    def read(self, line: str, index: int) -> int:
         """Reads the line at `index` and its continuation lines; returns the index of the next line."""
-        line, end = lines[index], index + 1
+        end = index + 1
         if line[:1] in (" ", "\t"):
             code = line.strip()
             if code.endswith("["):
-                end = _end_of_switch(lines, index)
-                code = " ".join(part.strip() for part in lines[index:end])
+                end = _end_of_switch(self._lines, index)
+                code = " ".join(part.strip() for part in self._lines[index:end])
             if code and not code.startswith((";", "#dbg_")):
                 self.operations.append(self._operation(index, end, code))
         elif line.startswith("define "):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+from operator import itemgetter
 from sys import intern
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import SourceLines, principal_mnemonic, strip_debug
 from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
-from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.document import OPAQUE, Document, Location, Operation, each_line
 from irscope.languages.language import Language
 from irscope.languages.registers import RegisterUse
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 # LLVM's register classes have one or two letters: %p, %rs, %r, %rd, %rq, %f, %fd. `%pm0` is a counter.
 _REGISTER = re.compile(r"%(?!pm)[a-z][a-z]?\d+\b")
-_REGISTER_NUMBER = re.compile(r"%(?!pm)([a-z][a-z]?)\d+\b")
+_REGISTER_NUMBER = re.compile(r"(%(?!pm)[a-z][a-z]?)\d+\b")
+# What replaces a register; faster than a template before Python 3.12.
+_CLASS: Callable[[re.Match[str]], str] = itemgetter(1)
 _LABEL_NUMBER = re.compile(r"(\$L_[A-Za-z_]*)\d[\d_]*")
 _INSTRUCTION = re.compile(r"(@!?[%\w]+ )?([a-z][\w.:]*)(?: ([^;]*))?;")
 _FUNCTION = re.compile(r"(?:\.(?:visible|weak)\s+)?\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$.]+)")
@@ -36,7 +40,7 @@ def parse(text: str) -> Document:
     OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _PtxReader(text)
-    for index, line in enumerate(text.split("\n")):
+    for index, line in enumerate(each_line(text)):
         reader.read(index, line.strip())
     return Document("ptx", text, reader.operations, reader.functions)
 
@@ -127,7 +131,7 @@ class _PtxReader:
         results: tuple[str, ...] = (),
         operands: tuple[str, ...] = (),
     ) -> None:
-        normalized = _REGISTER_NUMBER.sub(r"%\1", code)
+        normalized = _REGISTER_NUMBER.sub(_CLASS, code)
         if "$L_" in normalized:
             normalized = _LABEL_NUMBER.sub(r"\1", normalized)
         self.operations.append(
@@ -150,7 +154,7 @@ def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str,
 
     The first operand is written: one register, two (`%r1|%p1`), or a vector (`{%r1, %r2}`).
     """
-    registers = tuple(_REGISTER.findall(operands))
+    registers = tuple(map(intern, _REGISTER.findall(operands)))
     if mnemonic in _WRITES_NOTHING or operands.startswith("["):
         return (), registers
     end = operands.find("}" if operands.startswith("{") else ",")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from irscope.languages.assembly import inlined_location
 from irscope.languages.branches import Branches, Jump, Labels
 from irscope.languages.branches import branches as resolve
-from irscope.languages.document import OPAQUE, Document, Location, Operation
+from irscope.languages.document import OPAQUE, Document, Location, Operation, each_line
 from irscope.languages.language import Language
 from irscope.languages.registers import RegisterUse
 
@@ -56,7 +56,7 @@ def parse(text: str) -> Document:
     functions: list[str] = []
     location: Location | None = None
     chain: list[tuple[str, int, int]] = []
-    for index, line in enumerate(text.split("\n")):
+    for index, line in enumerate(each_line(text)):
         code = line.lstrip()
         if address := _ADDRESS.match(code):
             if chain:

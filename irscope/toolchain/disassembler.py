@@ -13,6 +13,7 @@ from typing import Any
 
 from irscope.backends import CUDA
 from irscope.model import UserError
+from irscope.toolchain.run_tool import run_tool
 
 _CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
 
@@ -67,6 +68,6 @@ def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedP
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        return subprocess.run(
-            [program, *options, file.name], capture_output=True, text=True, errors="replace", check=False
-        )
+        done = run_tool([program, *options, file.name])
+    output, errors = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, output, errors)

@@ -19,6 +19,7 @@ from typing import Any
 from irscope.backends import backend_named
 from irscope.model import Target
 from irscope.toolchain.child_process import python_command
+from irscope.toolchain.run_tool import run_tool
 
 # "64x32 #ttg.blocked<{...}>" -> input dimension -> the basis vectors of its bits.
 Layouts = dict[str, dict[str, list[list[int]]]]
@@ -71,13 +72,8 @@ def _convert_in_process(
     """The layouts whose conversion a new process started, and those that it converted."""
     request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
     try:
-        printed = subprocess.run(
-            python_command("irscope.toolchain.triton_layouts"),
-            input=json.dumps(request).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        ).stdout
+        command = python_command("irscope.toolchain.triton_layouts")
+        printed = run_tool(command, json.dumps(request).encode(), seconds).stdout
     except subprocess.TimeoutExpired as error:
         printed = error.stdout or b""
     started: set[str] = set()

@@ -126,3 +126,20 @@ def test_kernels_of_a_program_with_shadowing_modules_are_captured(irscope: Irsco
     done = irscope("run", "--target", "cuda:90", "program.py")
     assert "program.irscope: 1 variant of 1 kernel, 0 failed" in done.stderr, done.stderr
     assert done.stdout.endswith("own glob\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the children of a killed process")
+def test_a_hanging_tool_ends_with_irscope(tmp_path: Path):
+    tool, started = tmp_path / "nvdisasm", tmp_path / "started"
+    tool.write_text(f"#!/bin/sh\necho $$ > {started}.part\nmv {started}.part {started}\nexec sleep 3600\n")
+    tool.chmod(0o755)
+    program = f"from irscope.toolchain.run_tool import run_tool\nrun_tool([{str(tool)!r}])"
+    process = subprocess.Popen([sys.executable, "-c", program])
+    while not started.exists():
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    with pytest.raises(ProcessLookupError):
+        for _ in range(500):
+            os.kill(int(started.read_text()), 0)
+            time.sleep(0.01)

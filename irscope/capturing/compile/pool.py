@@ -39,6 +39,7 @@ from irscope.capturing.messages import (
 )
 from irscope.model import Failure, UserError
 from irscope.model.errors import ArgumentError
+from irscope.model.text import clipped
 from irscope.toolchain.child_process import python_command
 from irscope.toolchain.coalescing import split_coalescing_output
 from irscope.toolchain.job import CompilerEvent, Job, Outcome, PassLog, StageCompiled, with_failed_pass
@@ -266,7 +267,11 @@ class Worker:
         self._keep_output()
         printed = self.outcome.output.strip()
         error = next((line.strip() for line in printed.splitlines() if _PRINTED_ERROR.search(line)), "")
-        summary = failure.summary if error in failure.message else f"{failure.summary}: {error}"
+        summary = failure.summary
+        if error not in failure.message:
+            error = clipped(error, _MAX_PRINTED)
+            # An exception without a text has its class as its summary.
+            summary = error if summary == failure.kind else f"{summary}: {error}"
         message = "\n\n".join(part for part in (failure.message, printed) if part)
         failure = Failure(failure.kind, summary, message)
         self.outcome.failure = with_failed_pass(failure, PassLog(self.outcome.passes))

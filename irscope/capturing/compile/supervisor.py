@@ -39,7 +39,7 @@ def supervise(lifeline: int) -> None:
         os.setsid()  # the terminal sends Ctrl-C only to irscope
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _IGNORED}
     _adopt_descendants()
-    # Written to by Python's signal handler when the worker ends.
+    # Written to by Python's signal handler when the worker, or what it left behind, ends.
     ended, wake = (above_streams(end) for end in os.pipe())
     for end in (ended, wake):
         os.set_blocking(end, False)
@@ -65,13 +65,28 @@ def _supervised(worker: int, lifeline: int, ended: int, wake: int, folder: str) 
     events = select.poll()
     for descriptor in (lifeline, ended):
         events.register(descriptor, select.POLLIN)
-    events.poll()
+    while lifeline not in [descriptor for descriptor, _ in events.poll()]:
+        with suppress(BlockingIOError):
+            os.read(ended, select.PIPE_BUF)
+        if _has_ended(worker):
+            break
     _kill(os.kill, worker)  # it may have no group yet
     _kill(os.killpg, worker)
     status = os.waitpid(worker, 0)[1]
     _kill_descendants()
     shutil.rmtree(folder, ignore_errors=True)
     return status
+
+
+def _has_ended(worker: int) -> bool:
+    """Whether the worker ended. Processes that it left behind are children of the supervisor and end too."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13; no other process has this one as its parent
+        return True
+    while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if found.si_pid == worker:
+            return True
+        os.waitpid(found.si_pid, 0)
+    return False
 
 
 def _exit_as(status: int) -> None:

@@ -1,0 +1,55 @@
+"""Runs a tool, such as nvdisasm, that ends with irscope, also if irscope is killed.
+
+The kernel of Linux signals a child whose parent has ended (prctl(2), PR_SET_PDEATHSIG). Elsewhere a tool that
+was started runs to its end. The workers of a sweep have a supervisor instead, which also ends their children.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+# linux/prctl.h
+_PR_SET_PDEATHSIG = 1
+
+
+def run_tool(
+    command: Sequence[str | Path], given: bytes | None = None, seconds: float | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command with `given` as its input, until it ends; its output and its errors are captured.
+
+    Raises OSError if the command cannot be started, subprocess.TimeoutExpired after `seconds`.
+    """
+    control = _control()
+    return subprocess.run(
+        command,
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        capture_output=True,
+        timeout=seconds,
+        check=False,
+        # It calls two functions of libc, and takes no lock that another thread may hold. Linux takes the end
+        # of the thread that starts a process for that of the parent: this one waits.
+        preexec_fn=partial(_end_with, control, os.getpid()) if control else None,
+    )
+
+
+@cache
+def _control() -> Callable[[int, int], int] | None:
+    """prctl(2); None where there is none. Loaded before the fork: nothing can be imported after it."""
+    if sys.platform != "linux":
+        return None
+    return ctypes.CDLL(None).prctl  # type: ignore[no-any-return]
+
+
+def _end_with(control: Callable[[int, int], int], parent: int) -> None:
+    """In the new process: it is killed when `parent` ends, or ends now if that was before."""
+    control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
