@@ -71,4 +71,5 @@ def _type(text: str) -> Any:
 
 
 def warm_stub(stub: BuiltStub) -> WarmStub:
+    """A stub as the manifest has it."""
     return WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)
