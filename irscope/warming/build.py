@@ -120,7 +120,7 @@ class WarmBuild:
         self._added: dict[str, _Added] = {}
         self._sources: dict[SourceLines, int] = {}
         self._chosen: dict[str, set[tuple[Any, ...]]] = {}
-        self._done: set[str] = set()
+        self._done: dict[str, Target | None] = {}
 
     def __enter__(self) -> WarmBuild:
         self._stack.enter_context(cache_folder.locked(self.folder))
@@ -146,22 +146,25 @@ class WarmBuild:
         if code:
             self.problems.append(f"{name}: exit code {code}: what it would have launched later is missing")
         else:
-            self.complete(name)
+            self.complete(name, self.run_options.target)
         return code
 
     def add_capture(self, path: Path, name: str = "") -> None:
         """Adds what a capture has; `name` is the input that it is. Raises UserError if it cannot be read."""
         name = name or str(path)
         self._add(path, name, self.launches.add_capture(path, name) if self.launches else frozenset())
-        self.complete(name)
+        self.complete(name, self.options.target)
 
     def add_compiled(self, path: Path, name: str) -> None:
         """Adds the variants of a capture that were compiled into the folder for the input with this name."""
         self._add(path, name, compiled=True)
 
-    def complete(self, name: str) -> None:
-        """The input with this name was built whole: what earlier builds had for it is removed."""
-        self._done.add(name)
+    def complete(self, name: str, target: Target | None = None) -> None:
+        """The input with this name was built whole, for this target (None: for all that it names).
+
+        What earlier builds had for it, and this one has not, is removed.
+        """
+        self._done[name] = target
 
     def cache_here(self) -> AbstractContextManager[None]:
         """Makes the folder the Triton cache of the processes that are started within the block."""
@@ -282,7 +285,7 @@ class WarmBuild:
         """The entries of this build, then those of other inputs of earlier builds; and all sources."""
         entries = [added.entry for added in self._added.values()]
         for entry in self.old.entries:
-            inputs = tuple(name for name in entry.inputs if name not in self._done)
+            inputs = tuple(name for name in entry.inputs if not self._built_again(entry, name))
             if entry.folder in self._added or not inputs:
                 continue
             if cache_folder.is_whole(self.folder / entry.folder, entry.kernel):
@@ -291,12 +294,17 @@ class WarmBuild:
                 entries.append(replace(entry, inputs=inputs, sources=sources))
         return tuple(entries), tuple(self._sources)
 
+    def _built_again(self, entry: WarmEntry, name: str) -> bool:
+        """Whether this build would have the entry if the input with this name still needed it."""
+        known = name in self._done and fnmatch.fnmatchcase(entry.kernel, self.options.kernels)
+        return known and str(self._done[name] or entry.target) == entry.target
+
     def _choices_of_launches(self) -> dict[str, tuple[str, ...]]:
         if self.launches is None:
             return dict(self.old.choices)
         self.notes += self.launches.notes
         self.problems += self.launches.problems
-        return self.launches.finish(self._done)
+        return self.launches.finish(set(self._done))
 
     def _described(self, command: str) -> Manifest:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
@@ -307,9 +315,18 @@ class WarmBuild:
             command=command,
             at=self.options.at or str(self.folder),
             versions=versions,
-            library_dirs=library_dirs(self.options.libcuda),
-            libhip=libhip_paths(self.options.libhip),
+            library_dirs=self._library_dirs(),
+            libhip=self._libhip(),
         )
+
+    def _library_dirs(self) -> tuple[tuple[str, ...], ...]:
+        """Where production has libcuda: as the options say, or as in the last build."""
+        given = self.options.libcuda
+        return library_dirs(given) if given or not self.old.library_dirs else self.old.library_dirs
+
+    def _libhip(self) -> tuple[str, ...]:
+        given = self.options.libhip
+        return libhip_paths(given) if given or not self.old.libhip else self.old.libhip
 
     def _measured(self, manifest: Manifest) -> Manifest:
         sizes = (cache_folder.size_of(self.folder / entry.folder) for entry in manifest.entries)
