@@ -41,7 +41,6 @@ PROGRAMS = (
     "liger norms",
     "liger swiglu, geglu and rope",
     "attorch layers",
-    "unsloth norms, rope, swiglu and cross entropy",
 )
 _COUNTS = re.compile(r"(\d+) (compiled|there already)")
 

@@ -12,19 +12,17 @@ stages, with the hash that Triton gave them when they were compiled.
 
 from __future__ import annotations
 
-import ast
 import datetime
 import fnmatch
 import hashlib
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import irscope
 from irscope.backends import backend_of, parse_target
@@ -32,17 +30,16 @@ from irscope.capturing.messages import Program, RunOptions
 from irscope.capturing.record.background_writer import WrittenCounts
 from irscope.model import SourceFunction, Target, UserError, Variant
 from irscope.store import CaptureReader
-from irscope.toolchain.launch_stubs import BuiltStub, Launcher, StubRequest, build_stubs
+from irscope.toolchain.launch_stubs import Launcher, StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
 from irscope.warming import cache_folder
-from irscope.warming.manifest import Manifest, SourceLines, WarmEntry, WarmStub, read_manifest, write_manifest
+from irscope.warming.entries import config_key, launcher_of, parameter_types, warm_stub, write_from_capture
+from irscope.warming.manifest import Manifest, SourceLines, WarmEntry, read_manifest, write_manifest
 from irscope.warming.options import WarmOptions, libhip_paths, library_dirs
 from irscope.warming.relocate import relocate
-from irscope.warming.run_program import run_into
+from irscope.warming.run_program import cache_at, run_into
 
 DEFAULT_TARGET = parse_target("cuda:90")
-# What irscope adds to Triton's metadata.
-_OWN_METADATA = frozenset(["origin"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,29 @@ class _Added:
     versions: dict[str, str] = field(default_factory=dict)
 
 
+class Launches(Protocol):
+    """What inputs need beyond the variants that they launch: varied launches and pinned choices.
+
+    `notes` and `problems` are lines for the user.
+    """
+
+    notes: list[str]
+    problems: list[str]
+
+    def input(self, name: str) -> AbstractContextManager[None]:
+        """Surrounds the run of a program, which is the input with this name."""
+
+    def add_capture(self, capture: Path, name: str) -> frozenset[tuple[str, Target]]:
+        """Adds to the build; returns kernels and targets whose own variants in the capture are not needed."""
+
+    def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
+        """The files with autotuned choices and their inputs, after the inputs in `done` were built again."""
+
+
 class WarmBuild:
     """A build of the folder, which is locked within the block.
 
-    `choices` are files with autotuned choices in the folder and the inputs that they are for.
+    `old` is the manifest of the last build, `run_options` are those of programs; `launches` may add more.
     """
 
     def __init__(self, folder: Path, options: WarmOptions) -> None:
@@ -92,13 +108,19 @@ class WarmBuild:
         self.failures: list[str] = []
         self.problems: list[str] = []
         self.notes: list[str] = []
-        self.choices: dict[str, tuple[str, ...]] = {}
+        self.launches: Launches | None = None
+        self.run_options = RunOptions(
+            target=options.target or DEFAULT_TARGET,
+            kernels=options.kernels,
+            processes=options.processes,
+            seconds=options.seconds,
+        )
         self._counts = _Counts()
         self._stack = ExitStack()
         self._added: dict[str, _Added] = {}
         self._sources: dict[SourceLines, int] = {}
         self._chosen: dict[str, set[tuple[Any, ...]]] = {}
-        self._done: set[str] = set()
+        self._done: dict[str, Target | None] = {}
 
     def __enter__(self) -> WarmBuild:
         self._stack.enter_context(cache_folder.locked(self.folder))
@@ -116,38 +138,46 @@ class WarmBuild:
         self, program: Program, name: str, report: Callable[[WrittenCounts], None] = lambda _: None
     ) -> int:
         """Runs a program and adds everything that it compiles; returns its exit code."""
-        options = RunOptions(
-            target=self.options.target or DEFAULT_TARGET,
-            kernels=self.options.kernels,
-            processes=self.options.processes,
-            seconds=self.options.seconds,
-        )
         with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary:
-            code = run_into(program, self.folder, Path(temporary), options, report)
+            with self.launches.input(name) if self.launches else nullcontext():
+                code = run_into(program, self.folder, Path(temporary), self.run_options, report)
             for capture in sorted(Path(temporary).glob("*.irscope")):
                 self._add(capture, name, compiled=True)
         if code:
             self.problems.append(f"{name}: exit code {code}: what it would have launched later is missing")
         else:
-            self._done.add(name)
+            self.complete(name, self.run_options.target)
         return code
 
-    def add_capture(
-        self, path: Path, name: str = "", without: frozenset[tuple[str, Target]] = frozenset()
-    ) -> None:
-        """Adds the variants of a capture, except those of kernels and targets in `without`.
+    def add_capture(self, path: Path, name: str = "") -> None:
+        """Adds what a capture has; `name` is the input that it is. Raises UserError if it cannot be read."""
+        name = name or str(path)
+        self._add(path, name, self.launches.add_capture(path, name) if self.launches else frozenset())
+        self.complete(name, self.options.target)
 
-        `name` is the input that they are for. Raises UserError if the capture cannot be read.
+    def add_compiled(self, path: Path, name: str) -> None:
+        """Adds the variants of a capture that were compiled into the folder for the input with this name."""
+        self._add(path, name, compiled=True)
+
+    def complete(self, name: str, target: Target | None = None) -> None:
+        """The input with this name was built whole, for this target (None: for all that it names).
+
+        What earlier builds had for it, and this one has not, is removed.
         """
-        self._add(path, name or str(path), without)
-        self._done.add(name or str(path))
+        self._done[name] = target
+
+    def cache_here(self) -> AbstractContextManager[None]:
+        """Makes the folder the Triton cache of the processes that are started within the block."""
+        return cache_at(self.folder)
 
     def finish(self, command: str = "") -> WarmResult:
         """Prunes, builds the stubs, writes the manifest, and relocates the folder."""
+        choices = self._choices_of_launches()
         pruned = self._pruned()
         entries, sources = self._entries()
         removed = {entry.folder for entry in self.old.entries} - {entry.folder for entry in entries} | pruned
-        manifest = self._with_stubs(replace(self._described(command), entries=entries, sources=sources))
+        described = replace(self._described(command), entries=entries, sources=sources, choices=choices)
+        manifest = self._with_stubs(described)
         removed |= self.old.folders - manifest.folders
         cache_folder.remove(self.folder, removed)
         cache_folder.clean(self.folder, manifest.folders)
@@ -181,7 +211,7 @@ class WarmBuild:
         )
 
     def _add_variant(self, variant: Variant, reader: CaptureReader, name: str, compiled: bool) -> None:
-        kernel, config = variant.kernel.source.name, _config_key(variant)
+        kernel, config = variant.kernel.source.name, config_key(variant)
         if variant.failure is not None:
             self.failures.append(f"{kernel} {variant.config}: {variant.failure.summary}")
             return
@@ -199,7 +229,7 @@ class WarmBuild:
             by_this_build = compiled and not variant.cached and folder not in self._added
             self._counts.compiled += by_this_build
             self._counts.kept += not by_this_build and folder not in self._added
-        elif problem := _write_from_capture(entry, variant, reader):
+        elif problem := write_from_capture(entry, variant, reader):
             self.problems.append(f"{kernel} {variant.config}: {problem}")
             return
         else:
@@ -220,13 +250,13 @@ class WarmBuild:
             folder=folder,
             hash=str(variant.metadata["hash"]),
             size=0,  # measured when the folder is complete
-            types=_types(variant),
+            types=parameter_types(variant),
             components=dict(variant.cache_key),
             sources=tuple(self._source(function) for function in functions),
             inputs=tuple(dict.fromkeys([*inputs, name])),
         )
         versions = dict(variant.toolchain.versions)
-        self._added[folder] = _Added(entry, _config_key(variant), versions)
+        self._added[folder] = _Added(entry, config_key(variant), versions)
 
     def _source(self, function: SourceFunction) -> int:
         digest = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest()
@@ -255,7 +285,7 @@ class WarmBuild:
         """The entries of this build, then those of other inputs of earlier builds; and all sources."""
         entries = [added.entry for added in self._added.values()]
         for entry in self.old.entries:
-            inputs = tuple(name for name in entry.inputs if name not in self._done)
+            inputs = tuple(name for name in entry.inputs if not self._built_again(entry, name))
             if entry.folder in self._added or not inputs:
                 continue
             if cache_folder.is_whole(self.folder / entry.folder, entry.kernel):
@@ -263,6 +293,18 @@ class WarmBuild:
                 sources = tuple(self._sources.setdefault(lines, len(self._sources)) for lines in known)
                 entries.append(replace(entry, inputs=inputs, sources=sources))
         return tuple(entries), tuple(self._sources)
+
+    def _built_again(self, entry: WarmEntry, name: str) -> bool:
+        """Whether this build would have the entry if the input with this name still needed it."""
+        known = name in self._done and fnmatch.fnmatchcase(entry.kernel, self.options.kernels)
+        return known and str(self._done[name] or entry.target) == entry.target
+
+    def _choices_of_launches(self) -> dict[str, tuple[str, ...]]:
+        if self.launches is None:
+            return dict(self.old.choices)
+        self.notes += self.launches.notes
+        self.problems += self.launches.problems
+        return self.launches.finish(set(self._done))
 
     def _described(self, command: str) -> Manifest:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
@@ -273,10 +315,18 @@ class WarmBuild:
             command=command,
             at=self.options.at or str(self.folder),
             versions=versions,
-            library_dirs=library_dirs(self.options.libcuda),
-            libhip=libhip_paths(self.options.libhip),
-            choices=self.choices,
+            library_dirs=self._library_dirs(),
+            libhip=self._libhip(),
         )
+
+    def _library_dirs(self) -> tuple[tuple[str, ...], ...]:
+        """Where production has libcuda: as the options say, or as in the last build."""
+        given = self.options.libcuda
+        return library_dirs(given) if given or not self.old.library_dirs else self.old.library_dirs
+
+    def _libhip(self) -> tuple[str, ...]:
+        given = self.options.libhip
+        return libhip_paths(given) if given or not self.old.libhip else self.old.libhip
 
     def _measured(self, manifest: Manifest) -> Manifest:
         sizes = (cache_folder.size_of(self.folder / entry.folder) for entry in manifest.entries)
@@ -310,7 +360,7 @@ class WarmBuild:
             self.problems.append(f"driver module and launchers were not built: {error}")
             return described
         self.problems += [f"{stub.name} was not built: {stub.problem}" for stub in built if stub.problem]
-        return replace(described, stubs=tuple(_warm_stub(stub) for stub in built if not stub.problem))
+        return replace(described, stubs=tuple(warm_stub(stub) for stub in built if not stub.problem))
 
     def _local_keys(self, targets: Sequence[str]) -> LocalKeys:
         return local_keys(targets, self.folder)
@@ -328,60 +378,4 @@ class WarmBuild:
         return not others
 
     def _launchers(self, manifest: Manifest) -> Iterator[Launcher]:
-        return (_launcher(self.folder / entry.folder, entry) for entry in manifest.entries)
-
-
-def _write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> str:
-    """Writes an entry with the stages that the capture has; returns why that is impossible, or ""."""
-    name, backend = variant.kernel.source.name, backend_of(variant.target)
-    if not name.isidentifier():
-        return "its name is not one of a function"
-    known = ["source", "ttir", "ttgir", "llir", *(s.name for s in backend.stages if s.derived_from is None)]
-    stages = {stage: reader.read(variant, stage) for stage in known}
-    files = {stage: content for stage, content in stages.items() if content is not None}
-    if backend.binary not in files or not {"shared", "name", "target"} <= set(variant.metadata):
-        return f"the capture has no {backend.binary} or not all metadata of it; run the script instead"
-    metadata = {k: v for k, v in variant.metadata.items() if k not in _OWN_METADATA}
-    cache_folder.write_entry(entry, name, files | {"json": json.dumps(metadata).encode()})
-    return ""
-
-
-def _config_key(variant: Variant) -> tuple[Any, ...]:
-    """The config, in any order of its names."""
-    return tuple(sorted((name, str(value)) for name, value in variant.config.values))
-
-
-def _types(variant: Variant) -> tuple[str, ...]:
-    """Triton's types of the parameters: of its key if the capture has them, else of the specialization."""
-    given = {argument.name: argument.type for argument in variant.specialization}
-    return tuple(
-        variant.cache_key.get(f"type {name}") or given.get(name, "constexpr")
-        for name in variant.kernel.parameters
-    )
-
-
-def _launcher(folder: Path, entry: WarmEntry) -> Launcher:
-    """What the launcher of an entry depends on."""
-    target = parse_target(entry.target)
-    try:
-        stem = cache_folder.file_stem(entry.kernel)
-        metadata = json.loads((folder / f"{stem}.json").read_bytes())
-    except (OSError, ValueError):
-        metadata = {}
-    meta = metadata.get("tensordesc_meta")
-    types = tuple(map(_type, entry.types))
-    return Launcher(target.backend, types, json.dumps(meta) if meta else "", target.warp_size)
-
-
-def _type(text: str) -> Any:
-    """A type of Triton's as its signature has it; those of a tuple are written as one."""
-    if not text.startswith("("):
-        return text
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
-
-
-def _warm_stub(stub: BuiltStub) -> WarmStub:
-    return WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)
+        return (launcher_of(self.folder / entry.folder, entry) for entry in manifest.entries)

@@ -67,8 +67,12 @@ def add_driver_modules(folder: Path) -> list[str]:
     if spec is None or spec.origin is None:
         return []
     triton = os.path.dirname(os.path.realpath(spec.origin))  # noqa: PTH120
-    manifest = json.loads((folder / _MANIFEST).read_bytes())
-    for stub in manifest["stubs"]:
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_bytes())
+        stubs = manifest["stubs"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return []  # not a folder of irscope warm
+    for stub in stubs:
         for name in _names_here(stub, manifest, triton):
             if not (folder / name / stub["file"]).exists():
                 _copy(folder / stub["folders"][0] / stub["file"], folder / name / stub["file"])
@@ -81,7 +85,8 @@ def _names_here(stub: dict[str, Any], manifest: dict[str, Any], triton: str) -> 
     backend = {"cuda_utils": "nvidia", "hip_utils": "amd"}.get(stub["name"])
     if backend is None:
         return
-    source = Path(triton, "backends", backend, "driver.c").read_text()
+    driver = Path(triton, "backends", backend, "driver.c")
+    source = driver.read_text() if driver.is_file() else ""
     texts = [source, *(source.replace(_LIBHIP, path, 1) for path in manifest["libhip"])]
     text = next((each for each in texts if hashlib.sha256(each.encode()).hexdigest() == stub["source"]), None)
     if text is None:

@@ -113,6 +113,13 @@ def test_kernels_of_another_triton_have_no_stubs(
     assert "3.9.0" in result.problems[0]
 
 
+def test_a_build_for_some_kernels_or_another_target_removes_nothing(capture: Path, tmp_path: Path) -> None:
+    build(capture, tmp_path / "warm")
+    assert build(capture, tmp_path / "warm", kernels="nothing*").removed == 0
+    result = build(capture, tmp_path / "warm", target=parse_target("cuda:100"))
+    assert (result.removed, len(result.manifest.entries)) == (0, 3)
+
+
 def test_the_manifest_is_read_as_it_was_written(capture: Path, tmp_path: Path) -> None:
     manifest = build(capture, tmp_path / "warm", at="/opt/cache").manifest
     assert read_manifest(tmp_path / "warm") == manifest
