@@ -234,7 +234,7 @@ def _driver_version() -> str:
 def _key_values(key: str) -> list[Any]:
     try:
         return list(ast.literal_eval(key))
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return [key]
 
 
@@ -249,7 +249,7 @@ def _fits(pin: Pin, key: tuple[Any, ...]) -> bool:
         return sorted(map(repr, ast.literal_eval(pin.tuning.key))) == sorted(map(repr, key)) and all(
             a == b for a, b in zip(ast.literal_eval(pin.tuning.key), key, strict=True) if not _is_dtype(b)
         )
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
 
 

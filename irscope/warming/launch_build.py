@@ -59,6 +59,10 @@ class LaunchBuild:
         """Compiles and adds what the launches of kernels need; returns the kernels and their targets."""
         if not kernels:
             return frozenset()
+        with self.input(name):
+            return self._add_kernels(kernels, name)
+
+    def _add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
         with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary, self.cache_here():
             output = Path(temporary) / "launches.irscope"
             varied = vary(kernels, output, self.options)

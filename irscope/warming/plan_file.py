@@ -22,7 +22,7 @@ from typing import Any
 from irscope.analysis.launch_correlations import LaunchCase
 from irscope.analysis.vary import parse_vary
 from irscope.backends import parse_target
-from irscope.model import UserError, format_value, parse_argument
+from irscope.model import Target, UserError, format_value, parse_argument
 from irscope.warming.toml_text import key_value, read_toml, text_value
 from irscope.warming.variations import KernelLaunches
 
@@ -97,10 +97,17 @@ def _kernel(path: Path, number: int, table: Mapping[str, Any]) -> KernelLaunches
     return KernelLaunches(
         kernel=name,
         file=path.parent / file,
-        target=parse_target(target),
+        target=_target(where, target),
         cases=tuple(_case(where, launch) for launch in launches),
         axes=tuple(axis for entry in entries for axis in parse_vary(f"{name}:{entry}")),
     )
+
+
+def _target(where: str, text: str) -> Target:
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise UserError(f"{where}: {error}") from error
 
 
 def _case(where: str, table: Mapping[str, Any]) -> LaunchCase:

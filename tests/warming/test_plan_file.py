@@ -39,6 +39,7 @@ def test_a_plan_has_the_launches_that_were_written(tmp_path: Path):
         ("version = 1\nkernel = 3", "'kernel' must be"),
         ("version = 1\n[[kernel]]\nname = 3", "kernel 1: name, file and target must be strings"),
         ('version = 1\n[[kernel]]\nname = "k"\nfiles = "k.py"', "kernel 1: unknown key 'files'"),
+        ('version = 1\n[[kernel]]\nname="k"\nfile="k.py"\ntarget="gpu"', "kernel k: unknown target 'gpu'"),
     ],
 )
 def test_what_is_wrong_with_a_plan_is_named(tmp_path: Path, text: str, problem: str):
