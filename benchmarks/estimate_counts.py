@@ -12,6 +12,7 @@ correct. Bytes that are evicted from the L2 cache and read again are not errors 
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import sys
 from collections import defaultdict
@@ -106,8 +107,10 @@ _REPEATED = {
 
 
 def _key(kernel: str, config: Mapping[str, Any]) -> _Key:
-    """A config by name: the number of stages is 3 if it does not say."""
-    return kernel, tuple(sorted((name, str(value)) for name, value in {"num_stages": 3, **config}.items()))
+    """A config by name: 3 stages if it does not say. `attention_64` is a space of the kernel `attention`."""
+    return re.sub(r"_\d+$", "", kernel), tuple(
+        sorted((name, str(value)) for name, value in {"num_stages": 3, **config}.items())
+    )
 
 
 def _variants(paths: list[Path]) -> Iterator[tuple[Variant, str]]:
