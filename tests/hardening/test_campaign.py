@@ -32,6 +32,7 @@ CALLED = {
     "parsers": "tests.hardening.texts.parse",
     "diffs": "tests.hardening.texts.diff_stage",
     "lint": "irscope.workspace.linting._lint_source",
+    "launch counts": "tests.hardening.launches.count_launch",
     "worker faults": "tests.hardening.worker_faults.planned",
     "parent kills": "tests.hardening.parent_kills.kill",
     "run programs": "tests.hardening.run_programs._outcome",
