@@ -40,6 +40,8 @@ _SECONDS = 2.0
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
+# Characters of PTX: reading so many takes two seconds.
+_LONGEST = 2_500_000
 # Programs that are compared if several warps of each are interpreted.
 _FEWER = 256
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
@@ -90,6 +92,10 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
     """
     x, y, z = (*launch.grid, 1, 1, 1)[:3]
     warps = _number_of_warps(variant)
+    if len(ptx) > _LONGEST:
+        return LaunchCounts(
+            max(0, x * y * z), warps, unknown=(f"{len(ptx):,} characters of PTX are too many",)
+        )
     try:
         return _count(_prepare(ptx), variant, launch, (x, y, z), programs)
     except Exception as error:  # noqa: BLE001 - the text is untrusted, and one variant must not cost others

@@ -146,16 +146,20 @@ class Requests:
             self.touches.append(Touch(number, addresses, active))
 
     def _wavefronts(self, access: Access, address: Array, active: Mask | None) -> Integers:
+        merged = access.opcode.startswith("ld.")
+
         def count(rows: Integers, own: Mask | None) -> Integers:
             flat = rows.reshape(-1, WARP)
             mask = None if own is None else own.reshape(-1, WARP)
             if access.lanes < WARP:
                 first = np.broadcast_to(np.arange(WARP) < access.lanes, flat.shape)
                 mask = first if mask is None else mask & first
-            result: Integers = wavefronts(flat, access.width, mask).reshape(1, len(rows), -1).sum(axis=2)
+            result: Integers = (
+                wavefronts(flat, access.width, mask, merged).reshape(1, len(rows), -1).sum(axis=2)
+            )
             return result
 
-        found = self._by_shape(("shared", access.width, access.lanes), [address], [active], count)
+        found = self._by_shape(("shared", access.width, access.lanes, merged), [address], [active], count)
         result: Integers = found[0]
         return result
 

@@ -37,17 +37,40 @@ def sectors(addresses: Integers, active: Mask | None) -> tuple[Integers, Integer
     return distinct(addresses >> 5, active), distinct(addresses >> 7, active)
 
 
-def wavefronts(addresses: Integers, width: int, active: Mask | None) -> Integers:
+def wavefronts(addresses: Integers, width: int, active: Mask | None, merged: bool = False) -> Integers:
     """The wavefronts of each warp's request of `width` bytes per thread; `addresses` is (rows, 32).
 
-    Threads of several passes that access the same words share a wavefront: then all are one pass.
+    Loads are `merged`: two passes are one if each thread in them accesses the same address as its neighbor,
+    or as the one after that; measured on an H100. Of 16 bytes per thread, at most a half warp is one pass.
     """
-    by_pass = _passes(addresses, width, active, _number_of_passes(width))
-    if by_pass.shape[1] == 1:
+    passes = _number_of_passes(width)
+    by_pass = _passes(addresses, width, active, passes)
+    if passes == 1:
         return by_pass[:, 0]
-    separate: Integers = by_pass.sum(axis=1)
-    together = _passes(addresses, width, active, 1)[:, 0]
-    return np.where(_shares_words(addresses, width, active), np.minimum(together, separate), separate)
+    if not merged:
+        return _summed(by_pass)
+    rows, halves = len(addresses), passes // 2
+    together = _passes(addresses, width, active, halves)
+    paired = by_pass.reshape(rows, halves, 2).sum(axis=2)
+    return _summed(np.where(_in_pairs(addresses, active, halves), together, paired))
+
+
+def _summed(counts: Integers) -> Integers:
+    result: Integers = counts.sum(axis=1)
+    return result
+
+
+def _in_pairs(addresses: Integers, active: Mask | None, parts: int) -> Mask:
+    """Whether the threads of each part of a warp access what their neighbors access; (rows, parts)."""
+    shape = len(addresses), parts, WARP // parts
+    lanes = np.arange(WARP)
+    found = np.zeros(shape[:2], bool)
+    for distance in (1, 2):
+        same = addresses == addresses[:, lanes ^ distance]
+        if active is not None:
+            same |= ~active | ~active[:, lanes ^ distance]
+        found |= same.reshape(shape).all(axis=2)
+    return found
 
 
 def copied_wavefronts(
@@ -86,16 +109,4 @@ def _passes(addresses: Integers, width: int, active: Mask | None, passes: int) -
     banks = (ordered & (BANKS - 1)) + BANKS * np.arange(len(ordered))[:, None]
     served = np.bincount(banks[first], minlength=BANKS * len(ordered)).reshape(-1, BANKS)
     result: Integers = served.max(axis=1).reshape(rows, passes)
-    return result
-
-
-def _shares_words(addresses: Integers, width: int, active: Mask | None) -> Mask:
-    """Whether threads of different passes access the same words; one per row."""
-    rows, passes = len(addresses), _number_of_passes(width)
-    start = addresses >> 2
-    whole = distinct(start, active)
-    parts = distinct(
-        start.reshape(rows, passes, -1), None if active is None else active.reshape(rows, passes, -1)
-    ).sum(axis=1)
-    result: Mask = whole < parts
     return result

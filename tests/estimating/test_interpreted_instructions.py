@@ -80,12 +80,25 @@ LANES = np.arange(32, dtype=np.int64)
         (LANES * 8, 8, 2),
         (LANES * 16, 16, 4),
         (LANES * 256, 16, 32),
-        (LANES % 4 * 8, 8, 1),  # both halves of the warp read the same words
-        (LANES % 16 * 16, 16, 2),
+        (LANES % 4 * 8, 8, 2),  # the words of both halves of the warp
     ],
 )
 def test_wavefronts(addresses: np.ndarray, width: int, expected: int) -> None:
     assert wavefronts(addresses[None, :], width, None).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "width", "expected"),
+    [
+        (LANES // 4 * 8, 8, 1),
+        (LANES // 4 * 16, 16, 2),
+        (LANES % 16 * 16, 16, 4),  # equal addresses are far apart
+        (LANES * 0, 16, 2),
+    ],
+)
+def test_loads_of_equal_addresses_are_merged(addresses: np.ndarray, width: int, expected: int) -> None:
+    """As Nsight Compute counted on an H100."""
+    assert wavefronts(addresses[None, :], width, None, merged=True).tolist() == [expected]
 
 
 def test_wavefronts_of_some_threads() -> None:
