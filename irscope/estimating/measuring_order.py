@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 # The typical error of an estimate (a factor of 1.1), the distance at which errors are unrelated (in
 # doublings of a config's values), and the part of the error that configs do not share.
 _ERROR = 0.1
-_DISTANCE = 1.5
-_OWN = 0.2
+_DISTANCE = 0.7
+_OWN = 0.5
 _SAMPLES = 400
 # After so many, the order is that of the estimates; so many of the fastest are considered.
 _CHOSEN, _CONSIDERED = 48, 256
