@@ -1,7 +1,8 @@
 """irscope: what the Triton compiler made of a kernel under each config, and what differs between two.
 
 `irscope.open` opens a capture, `irscope.capture` captures what a block launches, `irscope.compile` compiles a
-kernel under each of its configs.
+kernel under each of its configs. `irscope.fits` and `irscope.prune` drop configs of an autotuner before it
+measures them.
 """
 
 from __future__ import annotations

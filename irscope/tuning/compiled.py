@@ -35,6 +35,10 @@ def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled
         if key not in _times:
             # By name, because it loads numpy, which `fits` does not need.
             found = resolve_name("irscope.estimating.estimate:estimate")(variant, job.launch, read)
+            if not found.complete:
+                return Compiled(
+                    variant, facts, note="; ".join(found.notes[:1]) or "not all of it was counted"
+                )
             _times[key] = float(found.microseconds), str(found.bound)
     except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
         return Compiled(variant, facts, note=error_line(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,11 +68,17 @@ def results_of(
         first.setdefault(candidate.key, candidate.number)
     jobs = [
         candidate.job(group, texts, most_shared, compiled)
-        for candidate, group in groups(candidates)
+        for candidate, group in groups(sorted(candidates, key=_elements_per_warp, reverse=True))
         if first[candidate.key] == candidate.number
     ]
     found = dict(pool.results(jobs, processes, seconds))
     return {candidate.number: found[first[candidate.key]] for candidate in candidates}
+
+
+def _elements_per_warp(candidate: Candidate) -> float:
+    """The product of a config's block sizes per warp: the largest compile longest, and start first."""
+    sizes = [value for value in candidate.config.kwargs.values() if type(value) is int and value > 1]
+    return float(math.prod(sizes) / candidate.options.num_warps)
 
 
 def limit_of_device() -> int | None:
