@@ -73,8 +73,8 @@ def _table(pick: Pick, width: int | None, paint: Paint) -> Iterator[str]:
 
 
 def _by_estimate(choices: Sequence[Choice]) -> bool:
-    """Whether the configs are in the order of their estimates."""
-    times = [choice.estimate.microseconds for choice in choices if choice.estimate]
+    """Whether the configs are in the order of their estimates, as they are shown."""
+    times = [float(f"{choice.estimate.microseconds:.3g}") for choice in choices if choice.estimate]
     return times == sorted(times)
 
 
