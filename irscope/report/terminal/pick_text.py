@@ -43,7 +43,6 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
             yield "in the order to measure them: the estimates of similar configs err alike"
     yield from _rejected(pick, width)
     yield from _measurements(pick)
-    yield from pick.notes
     if pick.accepted:
         yield ""
         yield "configs = ["
