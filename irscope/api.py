@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from irscope.model import Config, Kernel, Target, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.workspace import (
+    Choice,
     Comparison,
     Divergences,
+    Estimate,
     Evidence,
     Fact,
     FactKind,
     Finding,
+    Pick,
     StageDiff,
     TableCell,
     TableSection,
@@ -32,14 +35,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Capture",
     "CaptureBlock",
+    "Choice",
     "Comparison",
     "Config",
     "Divergences",
+    "Estimate",
     "Evidence",
     "Fact",
     "FactKind",
     "Finding",
     "Kernel",
+    "Pick",
     "StageDiff",
     "Target",
     "UserError",

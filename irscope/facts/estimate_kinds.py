@@ -25,3 +25,5 @@ ESTIMATE_KEY = FactKind(
     "estimate_key", "Estimate for", "", "", "the arguments of the launch that is estimated"
 )
 ESTIMATE_KINDS = (ESTIMATE, BOUND_BY, ESTIMATE_KEY)
+# Views that nobody asked for estimates show those of at most so many variants.
+MOST_ESTIMATED = 128

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from irscope.model import Toolchain
 from irscope.model.text import pluralize
 from irscope.report.pair_report import PairReport, pair_report_of_stages
-from irscope.workspace import Comparison, TableSection, Workspace, ranked_pairs
+from irscope.workspace import MOST_ESTIMATED, Comparison, TableSection, Workspace, ranked_pairs
 
 # The number of pairs that are compared if none is named.
 _PAIRS = 4
@@ -104,7 +104,8 @@ def capture_report(
     `progress` receives the number of the pair that is being compared, and how many there are. Raises
     UserError if a name matches nothing.
     """
-    sections = workspace.sections(kernel, target)
+    launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
+    sections = workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
     if pairs is None:
         chosen = ranked_pairs(sections, _PAIRS)
     else:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate as Estimate
     from irscope.estimating.terms import Term as Term
     from irscope.facts.estimate_kinds import ESTIMATE_KINDS as ESTIMATE_KINDS
+    from irscope.facts.estimate_kinds import MOST_ESTIMATED as MOST_ESTIMATED
     from irscope.facts.estimate_kinds import microseconds_text as microseconds_text
     from irscope.facts.fact import Evidence as Evidence
     from irscope.facts.fact import Fact as Fact
@@ -267,7 +268,7 @@ _EXPORTS = {
     "irscope.diff.tokens": "changed_spans",
     "irscope.estimating.device_rates": "DeviceRates",
     "irscope.estimating.terms": "Estimate Term",
-    "irscope.facts.estimate_kinds": "ESTIMATE_KINDS microseconds_text",
+    "irscope.facts.estimate_kinds": "ESTIMATE_KINDS MOST_ESTIMATED microseconds_text",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registry": "kinds_for",
     "irscope.glossary.glossary": (

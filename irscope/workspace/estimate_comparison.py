@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from irscope.model import UserError, Variant
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.pair_estimates import shared_launch
-from irscope.workspace.problems import problem_text
+from irscope.workspace.problems import launch_text
 from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _variant_lines(
         yield TextLine(str(error))
         return
     grid = " x ".join(map(str, launch.grid))
-    yield TextLine(f"grid {grid}, {problem_text(variant, launch)}")
+    yield TextLine(f"grid {grid}, {launch_text(variant, launch)}")
     for line in estimate_lines(estimate):
         first = next(iter(line.evidence), None)
         target = StageLine(first.stage, first.line, right) if first else None

@@ -22,6 +22,8 @@ _PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
 _LEAST_SHARE = 0.005
 # Estimates closer than this are equal: the model is not better than that.
 _EQUAL = 0.05
+# Terms that are no resource: they explain a difference only if they are the bound.
+_NO_CAUSES = ("tail", "launch overhead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ def _factor(ratio: float) -> str:
 def _changed(a: Estimate, b: Estimate) -> list[str]:
     """The terms that changed in the direction of the whole, the largest change first."""
     sign = 1 if b.microseconds > a.microseconds else -1
-    names = dict.fromkeys(term.name for term in (*a.terms, *b.terms))
+    bounds = {a.bound, b.bound}
+    every = dict.fromkeys(term.name for term in (*a.terms, *b.terms))
+    names = [name for name in every if name not in _NO_CAUSES or name in bounds]
     changes = {name: sign * (_time(b, name) - _time(a, name)) for name in names}
     least = _EQUAL * max(a.microseconds, b.microseconds)
     return sorted((name for name in names if changes[name] > least), key=lambda name: -changes[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,6 @@ class Pick:
 
     problem: Problem
     choices: tuple[Choice, ...]
-    notes: tuple[str, ...] = field(default=())
 
     @cached_property
     def accepted(self) -> tuple[Choice, ...]:

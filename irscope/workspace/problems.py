@@ -198,7 +198,9 @@ def _types(variant: Variant) -> tuple[object, ...]:
 
 
 def _text(arguments: Pairs, constants: Pairs) -> str:
-    numbers = tuple((name, value) for name, value in arguments if not _is_tensor(value))
+    """The numbers, without strides, which follow from them; the shapes of the tensors if there are none."""
+    every = tuple((name, value) for name, value in arguments if not _is_tensor(value))
+    numbers = tuple(pair for pair in every if "stride" not in pair[0]) or every
     return one_line(", ".join(f"{name}={value}" for name, value in (*(numbers or arguments), *constants)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
-from irscope.facts.estimate_kinds import ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
+from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of, value_named
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
@@ -288,12 +288,14 @@ def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
 def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
     """The kinds of all facts that the sections' backends have."""
     measured = kinds_of(dict.fromkeys(section.backend for section in sections))
-    return [*_estimated(entry for section in sections for entry in section.entries), *measured]
+    return _with_estimates((entry for section in sections for entry in section.entries), measured)
 
 
-def _estimated(entries: Iterable[TableEntry]) -> tuple[FactKind, ...]:
-    """The kinds of estimates, if any of `entries` has them."""
-    return ESTIMATE_KINDS if any(ESTIMATE.name in entry.facts for entry in entries) else ()
+def _with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> list[FactKind]:
+    """`kinds` and those of estimates, if any of `entries` has them; what they are for comes last."""
+    if not any(ESTIMATE.name in entry.facts for entry in entries):
+        return list(kinds)
+    return [ESTIMATE, BOUND_BY, *kinds, ESTIMATE_KEY]
 
 
 def default_kinds(section: TableSection) -> list[FactKind]:
@@ -307,7 +309,7 @@ def default_kinds(section: TableSection) -> list[FactKind]:
         hidden.add(ESTIMATE_KEY.name)
     return [
         kind
-        for kind in (*_estimated(section.entries), *kinds_for(section.backend))
+        for kind in _with_estimates(section.entries, kinds_for(section.backend))
         if kind.name not in hidden
         and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
     ]
@@ -387,7 +389,7 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
             "target": str(variant.target),
             "name": entry.name,
         }
-        kinds = (*_estimated([entry]), *kinds_for(variant.target.backend))
+        kinds = _with_estimates([entry], kinds_for(variant.target.backend))
         facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
         taken = {*row, *facts, "problem", "duplicate_of"}
         for name, value in variant.settings.items():

@@ -455,6 +455,7 @@ class Workspace:
         for id_ in sorted(added):
             self.renew_source(current[id_].kernel)
         self._facts.forget(current)
+        self.estimates.forget(current)
         self._loaded = dict(sorted((self._variants | current).items()))
         self._names = None
         return set(added)

@@ -21,7 +21,7 @@ from irscope.workspace import (
 )
 
 # The facts that are drawn if they vary, in this order.
-_DRAWN = ("ms", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
+_DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
 # With hundreds of variants, the page would otherwise have more points than table cells.
 _MAX_POINTS = 3000
 # The numbers of marks and colors, and of axes in the style sheet.

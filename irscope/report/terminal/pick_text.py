@@ -43,7 +43,6 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
             yield "in the order to measure them: the estimates of similar configs err alike"
     yield from _rejected(pick, width)
     yield from _measurements(pick)
-    yield from pick.notes
     if pick.accepted:
         yield ""
         yield "configs = ["
@@ -73,8 +72,8 @@ def _table(pick: Pick, width: int | None, paint: Paint) -> Iterator[str]:
 
 
 def _by_estimate(choices: Sequence[Choice]) -> bool:
-    """Whether the configs are in the order of their estimates."""
-    times = [choice.estimate.microseconds for choice in choices if choice.estimate]
+    """Whether the configs are in the order of their estimates, as they are shown."""
+    times = [float(f"{choice.estimate.microseconds:.3g}") for choice in choices if choice.estimate]
     return times == sorted(times)
 
 

@@ -20,6 +20,7 @@ from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import (
     ESTIMATE_KINDS,
+    MOST_ESTIMATED,
     FactTable,
     Folding,
     Scope,
@@ -32,8 +33,6 @@ from irscope.workspace import (
 # While facts are measured, the columns are determined again after so many seconds.
 _REFRESH_SECONDS = 0.25
 _ESTIMATE = ESTIMATE_KINDS[0].name
-# An estimate takes about 0.1 s; those of more variants are only made for A and B, on request.
-_MOST_ESTIMATED = 128
 
 
 class VariantTable(LineView):
@@ -202,7 +201,7 @@ class VariantTable(LineView):
         self._estimating = (workspace, background)
         variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
         missing = [v for v in variants if v.id in self.facts and self.facts.get(v.id, _ESTIMATE) is None]
-        if len(variants) > _MOST_ESTIMATED or not missing:
+        if len(variants) > MOST_ESTIMATED or not missing:
             return
         drawn = time.monotonic()
         for variant in missing:

@@ -1,0 +1,65 @@
+"""The screen that explains the estimates of A and B, and their columns in the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.estimate import EstimateScreen, EstimateView
+from irscope.workspace import Workspace, add_launches
+from tests.tui.picture import characters
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+@pytest.fixture(scope="module")
+def launched(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
+    """A vector addition with two block sizes, and how it is launched."""
+    from irscope.cli.main import main
+
+    path = tmp_path_factory.mktemp("estimate") / "add.irscope"
+    words = ["--signature", "*fp32:16, *fp32:16, *fp32:16, i32:16", "--config", "BLOCK_SIZE=32,1024"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        assert main(["compile", str(SAMPLES / "vector_add.py"), *words, "-o", str(path)]) == 0
+    add_launches(path, "grid=(cdiv(n, BLOCK_SIZE),), n=1048576, x_ptr=[n], y_ptr=[n], out_ptr=[n]")
+    return path
+
+
+async def test_b_explains_the_estimates_and_enter_goes_to_the_code(launched: Path):
+    app = IrscopeApp(Workspace(launched))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("B")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(app.screen, EstimateScreen)
+        shown = characters(app)
+        assert "B is " in shown and "x faster by estimate (" in shown
+        assert "us estimated on NVIDIA H100 SXM 80GB; bound by" in shown
+        view = app.screen.query_one(EstimateView)
+        view.cursor = view.landmarks()[0]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not isinstance(app.screen, EstimateScreen)
+
+
+async def test_the_table_gets_the_estimates(launched: Path):
+    app = IrscopeApp(Workspace(launched))
+    async with app.run_test(size=(120, 40)) as pilot:
+        for _ in range(100):
+            await app.workers.wait_for_complete()
+            await pilot.pause(0.05)
+            if "Estimate us" in characters(app):
+                break
+        shown = characters(app)
+    assert "Estimate us" in shown and "Bound by" in shown
+
+
+async def test_without_launches_the_key_says_why(matmul: Path):
+    app = IrscopeApp(Workspace(matmul))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("B")
+        await pilot.pause()
+        assert not isinstance(app.screen, EstimateScreen)
