@@ -67,7 +67,7 @@ class Workspace:
         try:
             if not self._contents.large:
                 self._loaded = self._contents.variants()
-            kernels = [v.kernel for v in self._loaded.values()] if self._loaded else self._contents.kernels()
+            kernels = self._contents.kernels() if self._loaded is None else [v.kernel for v in self.variants]
         except UserError:
             self._contents.close()
             raise
