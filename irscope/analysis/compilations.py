@@ -66,6 +66,16 @@ class Compilations:
     argument_sets: tuple[ArgumentSet, ...]
 
 
+def compilations_by_kernel(
+    variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
+) -> list[Compilations]:
+    """The compilations of each kernel among `variants`; `facts` by variant id."""
+    groups: dict[str, list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.kernel.name, []).append(variant)
+    return [compilations(name, group, facts) for name, group in groups.items()]
+
+
 def compilations(
     kernel: str, variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> Compilations:

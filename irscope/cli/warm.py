@@ -17,10 +17,11 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import options, warm_launches
 from irscope.model import UserError
 from irscope.model.text import pluralize, printable
 
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train.py, 'train.py --steps 1', '-m pkg.bench', or a capture",
     )
     _add_build(parser)
+    warm_launches.add_arguments(parser)
     _add_folder(parser)
 
 
@@ -91,13 +93,22 @@ def run(args: argparse.Namespace) -> int:
 def _build(args: argparse.Namespace) -> int:
     from irscope.report.terminal.warm_text import result_text
     from irscope.warming.build import WarmBuild
+    from irscope.warming.launch_build import LaunchBuild
     from irscope.warming.run_program import parse_program
 
-    if not args.inputs or args.output is None:
+    if not (args.inputs or args.plan) or args.output is None:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     programs = {text: parse_program(text) for text in args.inputs}
     code = 0
-    with WarmBuild(args.output, _options(args)) as build:
+    warm = _options(args)
+    vary = warm_launches.vary_options(args, warm.target)
+    kernels = warm_launches.plan_kernels(args)
+    with WarmBuild(args.output, warm) as build:
+        launches = LaunchBuild(build.folder, vary, build.cache_here, build.old.choices, build.add_compiled)
+        build.launches, build.run_options = launches, replace(build.run_options, pins=vary.pins)
+        if kernels:
+            launches.add_kernels(kernels, str(args.plan))
+            build.complete(str(args.plan))
         for text, program in programs.items():
             if program is None:
                 build.add_capture(Path(text), text)
@@ -170,4 +181,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,
     "check": _check,
+    "write_plan": warm_launches.write_plan,
+    "write_pins": warm_launches.write_pins,
 }

@@ -45,7 +45,7 @@ def _control() -> Callable[[int, int], int] | None:
     """prctl(2); None where there is none. Loaded before the fork: nothing can be imported after it."""
     if sys.platform != "linux":
         return None
-    return ctypes.CDLL(None).prctl  # type: ignore[no-any-return]
+    return ctypes.CDLL(None).prctl
 
 
 def _end_with(control: Callable[[int, int], int], parent: int) -> None:

@@ -19,8 +19,9 @@ def first_difference(a: Variant | None, b: Variant) -> str:
         return ""
     if a.kernel.id != b.kernel.id and a.kernel.source.text != b.kernel.source.text:
         return PYTHON
+    artifacts, others = a.artifacts, b.artifacts  # those of a large capture are read now
     for stage in dict.fromkeys((*stages_of(a), *stages_of(b))):
-        ours, theirs = a.artifacts.get(stage.name), b.artifacts.get(stage.name)
+        ours, theirs = artifacts.get(stage.name), others.get(stage.name)
         if is_source_stage(stage.name) or (ours is None and theirs is None):
             continue
         if ours is None or theirs is None or ours.digest != theirs.digest:

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
+<<<<<<< HEAD
 from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactKind, FactValue, status_of, value_named
+=======
+from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, value_named
+>>>>>>> w-h
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
@@ -191,8 +195,7 @@ def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
     top = best(section, kind)
     shared: dict[object, TableCell] = {}
     cells = []
-    for entry in section.entries:
-        value = entry.value(kind.name)
+    for entry, value in zip(section.entries, _values(section.entries, kind.name), strict=True):
         failed = value is None and entry.variant.failure is not None
         marked = top is not None and value == top and can_be_best(entry, kind)
         key = type(value), value, failed, marked
@@ -251,7 +254,8 @@ def best(section: TableSection, kind: FactKind) -> FactValue:
     numbers = _numbers(launchable, kind)
     if not kind.better or len(set(numbers)) < 2:
         return None
-    numbers = _numbers([entry for entry in launchable if can_be_best(entry, kind)], kind)
+    if kind in IMPROVED_BY_SPILLS:
+        numbers = _numbers([entry for entry in launchable if can_be_best(entry, kind)], kind)
     if not numbers:
         return None
     keys = {entry.value(f"{kind.name}_key") for entry in section.entries} - {None}
@@ -266,8 +270,12 @@ def can_be_best(entry: TableEntry, kind: FactKind) -> bool:
 
 
 def _numbers(entries: Sequence[TableEntry], kind: FactKind) -> list[int | float]:
-    values = [entry.value(kind.name) for entry in entries]
-    return [value for value in values if isinstance(value, int | float)]
+    return [value for value in _values(entries, kind.name) if isinstance(value, int | float)]
+
+
+def _values(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
+    """The values of the fact called `name`; None if one is unknown."""
+    return column_of([entry.facts for entry in entries], name)
 
 
 def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
@@ -318,7 +326,7 @@ def default_kinds(section: TableSection) -> list[FactKind]:
 def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
     """Those of `kinds` whose values vary within the section; of BOUND, all or none."""
     names = {kind.name for kind in kinds}.union(BOUND if any(kind.name in BOUND for kind in kinds) else ())
-    found = {name for name in names if len({_key(entry.value(name)) for entry in section.entries}) > 1}
+    found = {name for name in names if len(set(map(_key, _values(section.entries, name)))) > 1}
     if found.intersection(BOUND):
         found.update(BOUND)
     return [kind for kind in kinds if kind.name in found]

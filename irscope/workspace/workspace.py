@@ -71,8 +71,7 @@ class Workspace:
         try:
             if not self._contents.large:
                 self._loaded = self._contents.variants()
-            known = self._loaded
-            kernels = self._contents.kernels() if known is None else [v.kernel for v in known.values()]
+            kernels = self._contents.kernels() if self._loaded is None else [v.kernel for v in self.variants]
         except UserError:
             self._contents.close()
             raise
@@ -413,13 +412,9 @@ class Workspace:
 
     def compilations(self) -> list[Compilations]:
         """The compilations of each kernel: how many, why, and which produced nothing new."""
-        from irscope.analysis.compilations import compilations
+        from irscope.analysis.compilations import compilations_by_kernel
 
-        facts = self.all_facts()
-        groups: dict[str, list[Variant]] = {}
-        for variant in self.variants:
-            groups.setdefault(variant.kernel.name, []).append(variant)
-        return [compilations(name, group, facts) for name, group in groups.items()]
+        return compilations_by_kernel(self.variants, self.all_facts())
 
     # Variants that are still compiling.
 

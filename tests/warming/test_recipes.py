@@ -82,8 +82,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Machine:
             shutil.copytree(SERVING, machine.root / "app", dirs_exist_ok=True)
         elif name == "RUN" and text.startswith("irscope"):
             done = machine.run(text)
-            if "unrecognized arguments: --pins" in done.stderr:
-                pytest.skip("irscope warm does not have --pins yet")
             assert done.returncode == 0, done.stdout + done.stderr
     return machine
 
