@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.analysis.duplicates import StageReuse, duplicate_groups, stage_reuse
-<<<<<<< HEAD
 from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
-from irscope.facts.fact import Fact, FactKind, FactValue, status_of, value_named
-=======
 from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, value_named
->>>>>>> w-h
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
