@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from irscope.model import Target, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader, CaptureWriter
-from irscope.toolchain.job import Job
+from irscope.toolchain.patching import variable_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,14 @@ def vary(
     with _workers(options.processes) as workers:
         plans, problems = plan_kernels(kernels, options, workers[0])
         with CaptureWriter.create(output, False) as writer:
-            failed = sum(_compile(plan, workers, writer, options, command) for plan in plans)
+            failed = sum(
+                compile_plan(
+                    plan.warm.plan, workers, writer, command, options.seconds, lambda *_: None
+                ).failed
+                for plan in plans
+            )
     lines = [line for plan in plans for line in plan.lines()]
-    lines += price_lines(plans, output) if options.prices else []
+    lines += _price_lines(plans, output, options, command) if options.prices else []
     files = {f"{f.folder}/{f.name}": f.text for plan in plans for f in plan.warm.files}
     return Varied(tuple(plans), files, tuple(lines), tuple(problems), failed)
 
@@ -190,51 +196,68 @@ def _unmatched(kernels: set[str], options: VaryOptions) -> Iterator[str]:
         yield f"{name} has pins, but nothing that was captured launches it"
 
 
-def _compile(
-    plan: KernelPlan, workers: list[Worker], writer: CaptureWriter, options: VaryOptions, command: str
-) -> int:
-    """Compiles the jobs of a plan; returns how many failed."""
-    jobs = list(plan.warm.plan.jobs)
-    if options.prices:
-        jobs += _generic_jobs(plan)
-    whole: Plan = replace(plan.warm.plan, jobs=tuple(dict.fromkeys(jobs)))
-    return compile_plan(whole, workers, writer, command, options.seconds, lambda *_: None).failed
+def _generic_plans(plans: Sequence[KernelPlan]) -> Iterator[Plan]:
+    """The jobs for the code without specialization that no job of a plan gives."""
+    for plan in plans:
+        jobs = plan.warm.plan.jobs
+        known = [Compilation(job.specialization, job.config) for job in jobs]
+        generic = [
+            replace(jobs[0], specialization=found.generic.specialization, config=found.generic.config)
+            for found in plan.fragments
+            if not any(same_code(one, found.generic) for one in known)
+        ]
+        if generic:
+            yield replace(plan.warm.plan, jobs=tuple(dict.fromkeys(generic)))
 
 
-def _generic_jobs(plan: KernelPlan) -> Iterator[Job]:
-    """The jobs for the code without specialization that no job of the plan gives."""
-    jobs = plan.warm.plan.jobs
-    for found in plan.fragments:
-        if not any(same_code(Compilation(job.specialization, job.config), found.generic) for job in jobs):
-            yield replace(jobs[0], specialization=found.generic.specialization, config=found.generic.config)
+def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOptions, command: str) -> list[str]:
+    """A line per argument that fragments the cache: what not specializing saves and costs, as measured.
 
-
-def price_lines(plans: Sequence[KernelPlan], capture: Path) -> list[str]:
-    """A line per argument that fragments the cache: what not specializing saves and costs, as measured."""
-    lines = []
-    with CaptureReader(capture) as reader:
-        variants = reader.variants()
+    The code without specialization is compiled in a cache of its own: production does not need it.
+    """
+    generic = list(_generic_plans(plans))
+    with ExitStack() as stack:
+        captures = [stack.enter_context(CaptureReader(capture))]
+        if generic:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-prices-")))
+            _compile_apart(generic, folder, options, command)
+            captures.append(stack.enter_context(CaptureReader(folder / "generic.irscope")))
+        known = [(variant, reader) for reader in captures for variant in reader.variants()]
+        lines = []
         for plan in plans:
-            own = [v for v in variants if (v.kernel.name, v.target) == (plan.kernel, plan.target)]
-            lines += [f"  {_priced(found, own, reader)}" for found in plan.fragments]
+            own = [
+                pair for pair in known if (pair[0].kernel.name, pair[0].target) == (plan.kernel, plan.target)
+            ]
+            lines += [f"  {_priced(found, own)}" for found in plan.fragments]
     return lines
 
 
-def _priced(found: Fragmentation, variants: Sequence[Variant], reader: CaptureReader) -> str:
-    generic = _facts_of(found.generic, variants, reader)
+def _compile_apart(plans: Sequence[Plan], folder: Path, options: VaryOptions, command: str) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(variable_set("TRITON_CACHE_DIR", str(folder / "cache")))
+        workers = stack.enter_context(_workers(options.processes))
+        writer = stack.enter_context(CaptureWriter.create(folder / "generic.irscope", False))
+        for plan in plans:
+            compile_plan(plan, workers, writer, command, options.seconds, lambda *_: None)
+
+
+# Variants, each with the capture that has its stages.
+_Known = Sequence[tuple[Variant, CaptureReader]]
+
+
+def _priced(found: Fragmentation, known: _Known) -> str:
+    generic = _facts_of(found.generic, known)
     changes = {}
     for one in found.group:
-        facts = _facts_of(one, variants, reader)
+        facts = _facts_of(one, known)
         if generic is not None and facts is not None and not same_code(one, found.generic):
             changes[specialization_text(one, found.arguments)] = price(facts, generic)
     return fragmentation_text(found, changes)
 
 
-def _facts_of(
-    one: Compilation, variants: Sequence[Variant], reader: CaptureReader
-) -> Mapping[str, Fact] | None:
+def _facts_of(one: Compilation, known: _Known) -> Mapping[str, Fact] | None:
     """The facts of the variant with this code; None if it did not compile."""
-    for variant in variants:
+    for variant, reader in known:
         if same_code(Compilation(variant.specialization, variant.config), one) and variant.failure is None:
             return measure(variant, partial(reader.read, variant))
     return None

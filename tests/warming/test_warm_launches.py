@@ -142,6 +142,14 @@ def test_the_price_of_not_specializing_is_measured(capture: Path, tmp_path: Path
     assert "Instructions in the assembly: " in line
 
 
+def test_code_that_only_shows_the_price_is_not_in_the_folder(capture: Path, tmp_path: Path):
+    varied = warmed(capture, tmp_path / "cache", VaryOptions(axes=parse_vary("hooked:n=1,16")))
+    (line,) = [line for line in varied.lines if "do_not_specialize" in line]
+    assert "do_not_specialize=['n'] would save 2 of 4 compilations, at " in line
+    assert len(variants_of(tmp_path / "cache.irscope")) == 4
+    assert len(list((tmp_path / "cache").glob("*/__grp__hooked.json"))) == 4
+
+
 def test_amd_targets(tmp_path: Path, capture: Path):
     target = parse_target("hip:gfx942")
     options = VaryOptions(axes=parse_vary("hooked:n=1..64"), prices=False)
