@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Work:
 def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
     """The work of a launch on a device with so many multiprocessors.
 
-    Raises UserError if the variant has no PTX, no cubin or no occupancy.
+    Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
@@ -55,6 +56,8 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
         raise UserError(f"#{variant.id}: an estimate needs the PTX and the cubin of a compiled variant")
     if not resident.blocks:
         raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
+    if prod(launch.grid) < 1:
+        raise UserError(f"#{variant.id}: the launch has an empty grid")
     code = machine_instructions(binary, str(variant.metadata.get("name", variant.kernel.name)))
     if code is None:
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")
