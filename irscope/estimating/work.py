@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from irscope.backends import CUDA
 from irscope.estimating.counts import _prepare, count_launch
 from irscope.estimating.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
@@ -52,7 +53,7 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
     """
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
-    if resident is None or ptx is None or binary is None or variant.target.backend != "cuda":
+    if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
         raise UserError(f"#{variant.id}: an estimate needs the PTX and the cubin of a compiled variant")
     if not resident.blocks:
         raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
