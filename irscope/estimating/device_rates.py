@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.backends import CUDA
 from irscope.model import Target
 
 KIB, MIB = 1024, 1024**2
@@ -74,4 +75,4 @@ _DEFAULT = {"80": A100, "89": _L4, "90": H100, "100": B200, "120": _RTX_5090}
 
 def rates_of(target: Target) -> DeviceRates | None:
     """The device that estimates for a target are made for, if none is named; None if there is none."""
-    return _DEFAULT.get(target.arch) if target.backend == "cuda" else None
+    return _DEFAULT.get(target.arch) if target.backend == CUDA.name else None

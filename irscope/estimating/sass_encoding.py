@@ -123,7 +123,7 @@ def _ptx_lines(section: ElfSection | None, count: int) -> Integers:
     data = bytes(section.data)
     try:
         rows = _line_rows(data)
-    except (IndexError, struct.error):
+    except (IndexError, ZeroDivisionError, struct.error):
         return lines
     for (start, line), (end, _) in zip(rows, [*rows[1:], (count * SIZE, 0)], strict=True):
         lines[start // SIZE : max(start, end) // SIZE] = line - 1

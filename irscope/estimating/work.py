@@ -6,9 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
+from irscope.backends import CUDA
 from irscope.estimating.counts import _prepare, count_launch
 from irscope.estimating.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
@@ -47,14 +49,16 @@ class Work:
 def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
     """The work of a launch on a device with so many multiprocessors.
 
-    Raises UserError if the variant has no PTX, no cubin or no occupancy.
+    Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
-    if resident is None or ptx is None or binary is None or variant.target.backend != "cuda":
+    if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
         raise UserError(f"#{variant.id}: an estimate needs the PTX and the cubin of a compiled variant")
     if not resident.blocks:
         raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
+    if prod(launch.grid) < 1:
+        raise UserError(f"#{variant.id}: the launch has an empty grid")
     code = machine_instructions(binary, str(variant.metadata.get("name", variant.kernel.name)))
     if code is None:
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")

@@ -89,6 +89,11 @@ def test_a_variant_without_machine_code_is_an_error(capture: irscope.Capture) ->
         estimate(_variant(capture, 64), LAUNCH, lambda stage: None)
 
 
+def test_an_empty_grid_is_an_error(capture: irscope.Capture) -> None:
+    with pytest.raises(UserError, match="empty grid"):
+        _estimate(capture, _variant(capture, 64), Launch((0, 1, 1), LAUNCH.arguments))
+
+
 def test_ranking_puts_wide_blocks_first_and_rejects_duplicates(capture: irscope.Capture) -> None:
     ranking = rank(capture.variants, LAUNCH, lambda variant: partial(capture.read, variant))
     order = [own.variant.config.get("B") for own in ranking.ranked if own.reason != "duplicate"]
