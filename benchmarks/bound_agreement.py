@@ -7,8 +7,8 @@ measured for six configs of each kernel, and `benchmarks/tune/launches.jsonl.gz`
 
 Nsight Compute's own rule (sections/SpeedOfLight.py): the unit with the highest share of its peak ("speed of
 light") is the bottleneck if that is 60 % or more; units within 10 points of it are balanced with it. If all
-are below 60 %, the kernel is latency bound, and the longest stall says what the warps wait for. irscope agrees if
-its bound is the bottleneck or balanced with it, where
+are below 60 %, the kernel is latency bound, and the longest stall says what the warps wait for. irscope
+agrees if its bound is the bottleneck or balanced with it, where
 
 - `latency`, `tail` and `program launches` are Nsight Compute's latency bound: no unit is busy;
 - `instruction fetch` is a latency bound whose longest stall is `no_instruction`;

@@ -44,6 +44,7 @@ class TableModel:
         self.scope = Scope()
         self.folding = Folding()
         self.constants = False
+        self.estimated = False  # whether some variants have the facts ESTIMATE_KINDS
         self.query = ""
         self.sort: tuple[str, bool] | None = None  # the name of a column, descending
         self.a: Variant | None = None
@@ -85,7 +86,9 @@ class TableModel:
             return
         self._scoped = [variant for variant in self.all if variant in self.scope]
         backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
-        kinds = [*dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)), *ESTIMATE_KINDS]
+        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
+        if self.estimated:
+            kinds += ESTIMATE_KINDS
         self.columns = columns(
             self._scoped,
             kinds,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -58,10 +57,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pick:
-    """The configs of a problem, in the order in which to measure them; rejected ones are last."""
+    """The configs of a problem, in the order in which to measure them; rejected ones are last.
+
+    `trouble` says why there is no estimate, if no config has one; "" if any has.
+    """
 
     problem: Problem
     choices: tuple[Choice, ...]
+    trouble: str = ""
 
     @cached_property
     def accepted(self) -> tuple[Choice, ...]:
@@ -123,10 +126,10 @@ def picks(
     done = 0
     result = []
     for problem in found:
-        ranked = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
+        ranked, trouble = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
         done += len(problem.variants)
-        pick = Pick(problem, tuple(_choice(workspace, problem, one) for one in ranked))
-        result.append(pick if share is None else _limited(pick, share))
+        pick = Pick(problem, tuple(_choice(workspace, problem, one) for one in ranked), trouble)
+        result.append(pick if share is None or pick.best is None else _limited(pick, share))
     workspace.estimates.save()
     return result
 
@@ -189,17 +192,22 @@ def _ranked(
     problem: Problem,
     rates: tuple[DeviceRates | None, Fit | None],
     report: Callable[[int], None],
-) -> Sequence[Ranked]:
+) -> tuple[Sequence[Ranked], str]:
+    """The ranking, and why no variant has an estimate ("" if one has)."""
     from irscope.estimating.ranking import rank
 
     estimates: dict[int, Estimate] = {}
+    trouble = ""
     for number, variant in enumerate(problem.variants, 1):
-        with suppress(UserError):  # the ranking says why
+        try:
             estimates[variant.id] = workspace.estimates.of(variant, problem.launches[variant.id], *rates)
+        except UserError as error:
+            trouble = trouble or str(error)
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
     read = partial(partial, workspace.find_content)
-    return rank(variants, problem.launches, read, rates[0], estimates).ranked
+    ranking = rank(variants, problem.launches, read, rates[0], estimates)
+    return ranking.ranked, "" if estimates else trouble
 
 
 def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:

@@ -240,3 +240,13 @@ def test_estimates_can_be_checked(capture: Path, capsys: pytest.CaptureFixture[s
     assert main(["check", str(capture), "--expect", "estimate > 0 and bound != spills"]) == 0
     assert main(["check", str(capture), "--expect", "estimate < 0.1"]) == 1
     assert "estimate is " in capsys.readouterr().out
+
+
+def test_a_target_without_a_model_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from tests.cli.conftest import write_capture
+
+    path = write_capture(tmp_path / "plain.irscope")  # without binaries
+    assert main(["pick", str(path), "--launch", "grid=1"]) == 0
+    shown = capsys.readouterr().out
+    assert "not estimated: #1: " in shown and "bound by" not in shown
+    assert "triton.Config({" in shown

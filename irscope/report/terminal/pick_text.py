@@ -36,7 +36,9 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
     yield paint(heading if width is None else clipped(heading, width), "heading")
     counts = [pluralize(len(pick.choices), "config"), f"{len(pick.accepted)} worth measuring"]
     yield _GAP.join([", ".join(counts), pick.device]).rstrip()
-    if pick.accepted:
+    if pick.trouble:
+        yield f"not estimated: {one_line(pick.trouble)}"
+    elif pick.accepted:
         yield ""
         yield from _table(pick, width, paint)
         if not _by_estimate(pick.accepted):

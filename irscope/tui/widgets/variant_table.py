@@ -204,6 +204,7 @@ class VariantTable(LineView):
         if len(variants) > MOST_ESTIMATED or not missing:
             return
         drawn = time.monotonic()
+        self.model.estimated = True
         for variant in missing:
             estimated = await background.run(workspace.estimates.facts, variant)
             if variant.id in self.facts:  # its facts were not dropped meanwhile
