@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import itemgetter
+from sys import intern
 from typing import TYPE_CHECKING, ClassVar
 
 from irscope.languages.assembly import inlined_location
@@ -26,6 +28,8 @@ _FUNCTION = re.compile(r"\.text\.([^\s:]+):|Function : (\S+)")
 # General, uniform and predicate registers, convergence barriers, scoreboards; not RZ, PT, SR_TID.X.
 _REGISTER = re.compile(r"\b(?:U?[RP]|S?B|gsb)\d+\b")
 _REGISTER_NUMBER = re.compile(r"\b(U?[RP]|S?B|gsb)\d+\b")
+# What replaces a register; faster than a template before Python 3.12.
+_CLASS: Callable[[re.Match[str]], str] = itemgetter(1)
 _LABEL_NUMBER = re.compile(r"\.L_x_\d+")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
 # A function in the kernel's section, named after both: `($kernel$module_$_helper__fp32)`; or one of ptxas's
@@ -74,12 +78,13 @@ def _operation(index: int, text: str, location: Location | None, function: int) 
     code = " ".join(text.partition("/*")[0].split())
     match = _INSTRUCTION.fullmatch(code)
     if match is None:
-        return Operation(index, index + 1, OPAQUE, _normalize(code), (), (), location, -1, function)
+        return Operation(index, index + 1, OPAQUE, intern(_normalize(code)), (), (), location, -1, function)
     predicate, opcode, operands = match.groups()
     results, read = _dataflow(opcode.partition(".")[0], operands or "")
     if predicate:
         read = (*_REGISTER.findall(predicate), *read)
-    return Operation(index, index + 1, opcode, _normalize(code), results, read, location, -1, function)
+    opcode, normalized = intern(opcode), intern(_normalize(code))  # most repeat
+    return Operation(index, index + 1, opcode, normalized, results, read, location, -1, function)
 
 
 def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -95,12 +100,12 @@ def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...
         if len(operands) > 2 and mnemonic not in _ONE_RESULT and "[" not in operands[1]:
             written += any(_PREDICATE.fullmatch(operand) for operand in operands[:2])
     registers = [_REGISTER.findall(operand) for operand in operands]
-    results = tuple(name for names in registers[:written] for name in names)
-    return results, tuple(name for names in registers[written:] for name in names)
+    results = tuple([intern(name) for names in registers[:written] for name in names])
+    return results, tuple([intern(name) for names in registers[written:] for name in names])
 
 
 def _normalize(code: str) -> str:
-    normalized = _REGISTER_NUMBER.sub(r"\1", code)
+    normalized = _REGISTER_NUMBER.sub(_CLASS, code)
     if "`($" in normalized:
         normalized = _LOCAL_FUNCTION.sub(lambda match: f"`(${match[1] or 'function'})", normalized)
     if ".L_x_" in normalized:
