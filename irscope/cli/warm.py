@@ -164,6 +164,8 @@ def _relocate(args: argparse.Namespace) -> int:
         added = add_driver_modules(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be relocated: {error.strerror}") from error
+    if not groups:
+        raise UserError(f"{folder}: has no kernel; specify a folder that irscope warm -o built")
     more = "".join(f", {name} for this machine" for name in added)
     at = args.at or folder.absolute()
     print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {at}{more}")

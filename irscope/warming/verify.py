@@ -17,7 +17,7 @@ from irscope.model.text import pluralize
 from irscope.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
 from irscope.warming.cache_folder import file_stem
-from irscope.warming.manifest import Manifest, WarmEntry, read_manifest
+from irscope.warming.manifest import MANIFEST, Manifest, WarmEntry, read_manifest
 from irscope.warming.source_files import find_changes
 
 OK, DIFFERS, UNKNOWN = "ok", "differs", "unknown"
@@ -42,9 +42,12 @@ class Check:
 
 def verify(folder: Path) -> list[Check]:
     """Every component of the folder's keys, compared with this machine. Raises UserError if it has none."""
+    if not folder.is_dir():
+        problem = "is a file, not" if folder.exists() else "no such folder; specify"
+        raise UserError(f"{folder}: {problem} a folder that irscope warm -o built")
     manifest = read_manifest(folder)
     if manifest is None:
-        raise UserError(f"{folder}: not a folder of irscope warm (it has no manifest)")
+        raise UserError(f"{folder}: has no {MANIFEST}; specify a folder that irscope warm -o built")
     try:
         local = local_keys(manifest.targets)
     except OSError as error:
