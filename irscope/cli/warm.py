@@ -98,6 +98,8 @@ def _build(args: argparse.Namespace) -> int:
 
     if not (args.inputs or args.plan) or args.output is None:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
+    if args.vary and not args.inputs:
+        raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
     programs = {text: parse_program(text) for text in args.inputs}
     code = 0
     warm = _options(args)

@@ -103,6 +103,8 @@ class WarmBuild:
         self._sources: dict[SourceLines, int] = {}
         self._chosen: dict[str, set[tuple[Any, ...]]] = {}
         self._done: dict[str, Target | None] = {}
+        # The configs that cannot be written from a capture, by kernel and reason.
+        self._unwritten: dict[tuple[str, str], list[str]] = {}
 
     def __enter__(self) -> WarmBuild:
         self._stack.enter_context(cache_folder.locked(self.folder))
@@ -160,6 +162,9 @@ class WarmBuild:
     def finish(self, command: str = "") -> WarmResult:
         """Prunes, builds the stubs, writes the manifest, and relocates the folder."""
         choices = self._choices_of_launches()
+        for (kernel, problem), configs in self._unwritten.items():
+            more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
+            self.problems.append(f"{kernel} {configs[0]}{more}: {problem}")
         pruned = self._pruned()
         entries, sources = self._entries()
         removed = {entry.folder for entry in self.old.entries} - {entry.folder for entry in entries} | pruned
@@ -231,7 +236,7 @@ class WarmBuild:
             self._counts.compiled += by_this_build
             self._counts.kept += not by_this_build and folder not in self._added
         elif problem := write_from_capture(entry, variant, reader):
-            self.problems.append(f"{kernel} {variant.config}: {problem}")
+            self._unwritten.setdefault((kernel, problem), []).append(str(variant.config))
             return
         else:
             self._counts.written += 1
@@ -369,8 +374,13 @@ class WarmBuild:
 
     def _fits(self, local: LocalKeys, manifest: Manifest) -> bool:
         """Whether the kernels were compiled by the Triton that is installed here."""
-        others = {entry.components.get("triton", local.triton) for entry in manifest.entries} - {local.triton}
-        if others:
+        others = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+        if len(others) < len(manifest.entries) and others:
+            self.problems.append(
+                f"no driver module and launchers: another build of Triton compiled {len(others)} of "
+                f"{len(manifest.entries)} kernels in the folder; build into a new folder"
+            )
+        elif others:
             made = manifest.versions
             self.problems.append(
                 f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "

@@ -78,11 +78,15 @@ def checks_text(folder: Path, checks: list[Check]) -> str:
     differ = [check for check in checks if check.state == DIFFERS]
     unknown = sum(check.state == UNKNOWN for check in checks)
     if differ:
-        lines.append(f"{folder}: keys will not match: {pluralize(len(differ), 'component')} differ")
+        lines.append(f"{folder}: keys will not match: {_differ(len(differ))}")
     else:
         rest = f"; {pluralize(unknown, 'component')} not compared" if unknown else ""
         lines.append(f"{folder}: keys will match{rest}")
     return printable("\n".join(lines))
+
+
+def _differ(count: int) -> str:
+    return f"{pluralize(count, 'component')} {'differs' if count == 1 else 'differ'}"
 
 
 def _use(folder: Path, manifest: Manifest) -> Iterator[str]:
