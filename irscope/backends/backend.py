@@ -140,6 +140,8 @@ class Backend:
       pointer_key: what the specialization key of a pointer has in addition (see `Argument.key`).
       log_stage: the stage during which Triton prints the log of the assembler to stdout; "" if it does not.
       versions: a hook: an architecture -> tools with versions that determine the result: {"ptxas": "12.9"}.
+      assembler_variables: the environment variables that choose the assembler.
+      path_options: the options that are paths into Triton's folder, if those are in the keys of its cache.
     """
 
     name: str
@@ -169,3 +171,5 @@ class Backend:
     pointer_key: str = ""
     log_stage: str = ""
     versions: str = ""
+    assembler_variables: tuple[str, ...] = ()
+    path_options: tuple[str, ...] = ()

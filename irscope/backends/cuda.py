@@ -228,4 +228,5 @@ CUDA = Backend(
     machine_instruction_set=_machine_instruction_set,
     log_stage="cubin",
     versions=f"{_TOOLS}:ptxas_version",
+    assembler_variables=("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"),
 )

@@ -152,4 +152,5 @@ HIP = Backend(
         "kpack": 1,
     },
     pointer_key="S",
+    path_options=("extern_libs",),
 )

@@ -2,13 +2,15 @@
 
 Each SCRIPT is run as `irscope run` does, on a simulated GPU; of each CAPTURE, the entries are written from
 its stages. The folder has every kernel and config, and the shared objects that Triton builds with the C
-compiler at first use. In production, set TRITON_CACHE_DIR to it; nothing else is needed. Running the command
-again adds what is missing and removes what its scripts no longer use.
+compiler at first use. In production, set TRITON_CACHE_DIR to it, and with --pins TRITON_CACHE_AUTOTUNING=1.
+Running the command again adds what is missing and removes what its scripts no longer use. The exit code is 1
+if anything is missing in the folder, or if --verify or --check find a difference.
 
 example: irscope warm train.py --target cuda:90 -o warm
+  irscope warm train.py --vary 'matmul:M=1..8192' --pins pins.toml -o warm
+  irscope warm tuned.irscope --write-pins pins.toml
   irscope warm --verify warm
   irscope warm --check 'train.py --steps 1' -o warm
-  irscope warm tuned.irscope --prune -o warm --at /opt/triton-cache
 """
 
 from __future__ import annotations
@@ -98,6 +100,8 @@ def _build(args: argparse.Namespace) -> int:
 
     if not (args.inputs or args.plan) or args.output is None:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
+    if args.vary and not args.inputs:
+        raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
     programs = {text: parse_program(text) for text in args.inputs}
     code = 0
     warm = _options(args)
@@ -164,6 +168,8 @@ def _relocate(args: argparse.Namespace) -> int:
         added = add_driver_modules(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be relocated: {error.strerror}") from error
+    if not groups:
+        raise UserError(f"{folder}: has no kernel; specify a folder that irscope warm -o built")
     more = "".join(f", {name} for this machine" for name in added)
     at = args.at or folder.absolute()
     print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {at}{more}")

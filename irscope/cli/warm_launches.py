@@ -56,9 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
     launches.add_argument(
-        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
-    )
-    launches.add_argument(
         "--pins",
         metavar="FILE",
         type=Path,
@@ -67,15 +64,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
     )
     launches.add_argument(
+        "--no-prices",
+        action="store_true",
+        help="do not say what do_not_specialize would cost, which compiles more",
+    )
+    written = parser.add_argument_group("writing a plan or pins instead of building")
+    written.add_argument(
+        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
+    )
+    written.add_argument(
         "--write-pins",
         metavar="FILE",
         type=Path,
         help="write the choices in captures made on a GPU, merged with --pins, to FILE",
     )
-    launches.add_argument("--force", action="store_true", help="overwrite the file that is written")
-    launches.add_argument(
-        "--no-prices", action="store_true", help="do not compile what do_not_specialize would cost"
-    )
+    written.add_argument("--force", action="store_true", help="overwrite the file that is written")
 
 
 def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:

@@ -43,6 +43,10 @@ class LocalKeys:
     searched: str = ""
     device: str = ""
 
+    def driver_library(self, backend: str) -> str:
+        """Where Triton finds the library of a backend's driver here; "" if it does not."""
+        return ":".join(self.library_dirs) if backend == "cuda" else self.libhip
+
 
 def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
     """The keys of this machine for these targets. Raises OSError if Triton cannot be used.

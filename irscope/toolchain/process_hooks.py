@@ -1,11 +1,12 @@
 """Hooks into Triton that report what a warm process must not do: compile, benchmark, build stubs.
 
     compilation   knobs.compilation.listener       once per specialization and process, hit or miss
+    failure       JITFunction._do_compile          once per specialization; only errors are reported
     benchmark     Autotuner._bench                 once per config that an autotuner measures
     build         triton.runtime.build._build      once per launcher or driver stub that Triton builds
 
 None of them runs in a launch. `knobs.autotuning.listener` would report benchmarks too, but only from Triton
-3.8 on, and not those that raise. A compilation that raises is not reported: the program gets its error.
+3.8 on, and not those that raise.
 
 A hook calls what it replaced. At the end that is restored, unless another tool has replaced the hook: then it
 stays, reports nothing and calls what it replaced.
@@ -31,6 +32,7 @@ class Compiled:
     """Triton (of this `version`) compiled `source` in `seconds`, or loaded it from its cache (`hit`).
 
     `options` are the backend's parsed ones, None if they could not be read; `hash` names the cache entry.
+    `error` is what a compilation raised, which the program gets.
     """
 
     source: Any
@@ -40,6 +42,7 @@ class Compiled:
     version: str
     seconds: float
     hit: bool
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +132,12 @@ class _Hooks:
         from triton import knobs
         from triton.runtime import build
         from triton.runtime.autotuner import Autotuner
+        from triton.runtime.jit import JITFunction
 
         self._active = True
         self._replaced = (
             _replace(knobs.compilation, "listener", self._listener),
+            _replace(JITFunction, "_do_compile", self._do_compile),
             _replace(Autotuner, "_bench", self._bench),
             _replace(build, "_build", self._build),
         )
@@ -153,6 +158,20 @@ class _Hooks:
                 _notify(lambda: _compiled(report, frame))
 
         return listen
+
+    def _do_compile(self, before: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(before)
+        def _do_compile(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return before(self_, *args, **kwargs)
+            except Exception as error:
+                if self._active and (local := _locals_of_failure(error)):
+                    seconds = time.perf_counter() - start
+                    _notify(functools.partial(_failed, local, error, seconds))
+                raise
+
+        return _do_compile
 
     def _bench(self, before: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(before)
@@ -214,6 +233,26 @@ def _compile_locals(frame: Any) -> Mapping[str, Any]:
             return dict(frame.f_locals)
         frame = frame.f_back
     return {}
+
+
+def _locals_of_failure(error: BaseException) -> Mapping[str, Any]:
+    """The local variables of `triton.compile` if that raised while it compiled; else empty."""
+    from triton.compiler import compiler
+
+    code, trace = getattr(compiler.compile, "__code__", None), error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is code:
+            local = dict(trace.tb_frame.f_locals)
+            return local if "metadata" in local else {}  # it exists once no entry was found
+        trace = trace.tb_next
+    return {}
+
+
+def _failed(local: Mapping[str, Any], error: BaseException, seconds: float) -> Compiled:
+    import triton
+
+    source, target, options, hash_ = (local[name] for name in ("src", "target", "options", "hash"))
+    return Compiled(source, target, options, hash_, triton.__version__, seconds, False, error)
 
 
 def _benchmarked(tuner: Any, meta: dict[str, Any], seconds: float) -> Benchmarked:

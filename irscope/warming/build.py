@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import irscope
 from irscope.backends import backend_of, parse_target
@@ -34,6 +34,7 @@ from irscope.toolchain.launch_stubs import Launcher, StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
 from irscope.warming import cache_folder
 from irscope.warming.entries import config_key, launcher_of, parameter_types, warm_stub, write_from_capture
+from irscope.warming.launches import Launches
 from irscope.warming.manifest import Manifest, SourceLines, WarmEntry, read_manifest, write_manifest
 from irscope.warming.options import WarmOptions, libhip_paths, library_dirs
 from irscope.warming.relocate import relocate
@@ -76,25 +77,6 @@ class _Added:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-class Launches(Protocol):
-    """What inputs need beyond the variants that they launch: varied launches and pinned choices.
-
-    `notes` and `problems` are lines for the user.
-    """
-
-    notes: list[str]
-    problems: list[str]
-
-    def input(self, name: str) -> AbstractContextManager[None]:
-        """Surrounds the run of a program, which is the input with this name."""
-
-    def add_capture(self, capture: Path, name: str) -> frozenset[tuple[str, Target]]:
-        """Adds to the build; returns kernels and targets whose own variants in the capture are not needed."""
-
-    def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
-        """The files with autotuned choices and their inputs, after the inputs in `done` were built again."""
-
-
 class WarmBuild:
     """A build of the folder, which is locked within the block.
 
@@ -121,6 +103,8 @@ class WarmBuild:
         self._sources: dict[SourceLines, int] = {}
         self._chosen: dict[str, set[tuple[Any, ...]]] = {}
         self._done: dict[str, Target | None] = {}
+        # The configs that cannot be written from a capture, by kernel and reason.
+        self._unwritten: dict[tuple[str, str], list[str]] = {}
 
     def __enter__(self) -> WarmBuild:
         self._stack.enter_context(cache_folder.locked(self.folder))
@@ -141,8 +125,12 @@ class WarmBuild:
         with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary:
             with self.launches.input(name) if self.launches else nullcontext():
                 code = run_into(program, self.folder, Path(temporary), self.run_options, report)
-            for capture in sorted(Path(temporary).glob("*.irscope")):
-                self._add(capture, name, compiled=True)
+            captures = sorted(Path(temporary).glob("*.irscope"))
+            found = sum(self._add(capture, name, compiled=True) for capture in captures)
+            if self.launches:
+                for capture in captures:
+                    self.launches.add_launched(capture, name)
+        self._expect_kernels(name, found or code)
         if code:
             self.problems.append(f"{name}: exit code {code}: what it would have launched later is missing")
         else:
@@ -152,7 +140,8 @@ class WarmBuild:
     def add_capture(self, path: Path, name: str = "") -> None:
         """Adds what a capture has; `name` is the input that it is. Raises UserError if it cannot be read."""
         name = name or str(path)
-        self._add(path, name, self.launches.add_capture(path, name) if self.launches else frozenset())
+        handled = self.launches.add_capture(path, name) if self.launches else frozenset()
+        self._expect_kernels(name, self._add(path, name, handled) or len(handled))
         self.complete(name, self.options.target)
 
     def add_compiled(self, path: Path, name: str) -> None:
@@ -173,6 +162,9 @@ class WarmBuild:
     def finish(self, command: str = "") -> WarmResult:
         """Prunes, builds the stubs, writes the manifest, and relocates the folder."""
         choices = self._choices_of_launches()
+        for (kernel, problem), configs in self._unwritten.items():
+            more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
+            self.problems.append(f"{kernel} {configs[0]}{more}: {problem}")
         pruned = self._pruned()
         entries, sources = self._entries()
         removed = {entry.folder for entry in self.old.entries} - {entry.folder for entry in entries} | pruned
@@ -198,12 +190,26 @@ class WarmBuild:
         name: str,
         without: frozenset[tuple[str, Target]] = frozenset(),
         compiled: bool = False,
-    ) -> None:
-        """Adds the variants of a capture; `compiled` says that this build compiled what is not cached."""
+    ) -> int:
+        """Adds the variants of a capture, and returns how many there are.
+
+        `compiled` says that this build compiled what is not cached.
+        """
         with CaptureReader(path) as reader:
-            for variant in reader.variants():
-                if self._wanted(variant) and (variant.kernel.name, variant.target) not in without:
-                    self._add_variant(variant, reader, name, compiled)
+            wanted = [
+                variant
+                for variant in reader.variants()
+                if self._wanted(variant) and (variant.kernel.name, variant.target) not in without
+            ]
+            for variant in wanted:
+                self._add_variant(variant, reader, name, compiled)
+        return len(wanted)
+
+    def _expect_kernels(self, name: str, found: int) -> None:
+        if not found:
+            matching = "" if self.options.kernels == "*" else f" matching {self.options.kernels}"
+            target = f" for {self.options.target}" if self.options.target else ""
+            self.problems.append(f"{name}: no kernel{matching}{target} was launched; nothing was added")
 
     def _wanted(self, variant: Variant) -> bool:
         return self.options.target in (None, variant.target) and fnmatch.fnmatchcase(
@@ -230,7 +236,7 @@ class WarmBuild:
             self._counts.compiled += by_this_build
             self._counts.kept += not by_this_build and folder not in self._added
         elif problem := write_from_capture(entry, variant, reader):
-            self.problems.append(f"{kernel} {variant.config}: {problem}")
+            self._unwritten.setdefault((kernel, problem), []).append(str(variant.config))
             return
         else:
             self._counts.written += 1
@@ -302,9 +308,10 @@ class WarmBuild:
     def _choices_of_launches(self) -> dict[str, tuple[str, ...]]:
         if self.launches is None:
             return dict(self.old.choices)
+        choices = self.launches.finish(set(self._done))
         self.notes += self.launches.notes
         self.problems += self.launches.problems
-        return self.launches.finish(set(self._done))
+        return choices
 
     def _described(self, command: str) -> Manifest:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
@@ -367,8 +374,13 @@ class WarmBuild:
 
     def _fits(self, local: LocalKeys, manifest: Manifest) -> bool:
         """Whether the kernels were compiled by the Triton that is installed here."""
-        others = {entry.components.get("triton", local.triton) for entry in manifest.entries} - {local.triton}
-        if others:
+        others = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+        if len(others) < len(manifest.entries) and others:
+            self.problems.append(
+                f"no driver module and launchers: another build of Triton compiled {len(others)} of "
+                f"{len(manifest.entries)} kernels in the folder; build into a new folder"
+            )
+        elif others:
             made = manifest.versions
             self.problems.append(
                 f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "

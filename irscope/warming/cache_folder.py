@@ -131,6 +131,8 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"{folder}: cannot be used as a cache folder: {error.strerror}") from error
     try:
+        if not os.access(folder, os.W_OK):
+            raise UserError(f"{folder}: is read-only; build into a writable copy of it, or another folder")
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError as error:

@@ -106,7 +106,8 @@ def _unlisted(hits: Mapping[str, str], manifest: Manifest | None) -> Iterator[Co
 
 def _read_reports(folder: Path) -> Iterator[_Report]:
     """The report of each process; of one that was killed, what it had written until then."""
-    for file in sorted(folder.glob("*.jsonl")):
+    # Processes get increasing numbers, so the order is that in which they started.
+    for file in sorted(folder.glob("*.jsonl"), key=lambda file: int(file.stem)):
         hits: dict[str, str] = {}
         cold: list[Any] = []
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -9,9 +9,10 @@ from typing import Literal
 from irscope.model import UserError
 from irscope.model.text import one_line, pluralize
 
-Kind = Literal["compilation", "benchmark", "build", "graph", "unlisted"]
+Kind = Literal["compilation", "failure", "benchmark", "build", "graph", "unlisted"]
 _DID = {
     "compilation": "was compiled",
+    "failure": "did not compile",
     "benchmark": "benchmarked {configs}",
     "build": "was built with the C compiler",
     "graph": "ran {times}",
@@ -23,8 +24,8 @@ _DID = {
 class ColdStart:
     """One compilation, tuning run, build of a stub or graph that the warm folder did not save.
 
-    An "unlisted" one was saved by an entry that is not part of the folder as it was built: a run on this
-    machine compiled it.
+    A "failure" is a compilation that raised, which no folder can save. An "unlisted" one was saved by an
+    entry that is not part of the folder as it was built: a run on this machine compiled it.
 
     `kernel` is the name of the kernel, of the module that was built, or of Inductor's counter. `arguments`
     is the specialization and config, or the tuning key. `nearest` is the entry that comes closest ("" if
@@ -46,7 +47,7 @@ class ColdStart:
         did = _DID[self.kind].format(
             configs=pluralize(self.count, "config"), times=pluralize(self.count, "time")
         )
-        timed = self.kind in ("compilation", "benchmark", "build")
+        timed = self.kind in ("compilation", "failure", "benchmark", "build")
         seconds = f" in {self.seconds:.2f} s" if timed else ""
         arguments = f" ({self.arguments})" if self.arguments else ""
         reason = f"differs from {self.nearest} in {self.missing}" if self.nearest else self.missing
@@ -66,6 +67,7 @@ def cold_sentence(cold: Sequence[ColdStart]) -> str:
     """How much happened: "2 compilations and 1 tuning run in 1.31 s"."""
     nouns = {
         "compilation": "compilation",
+        "failure": "failed compilation",
         "benchmark": "tuning run",
         "build": "build",
         "graph": "Inductor run",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from irscope.model.text import pluralize
 from irscope.toolchain.process_hooks import LOG, Benchmarked, Built, Compiled, Event
-from irscope.warming.cold_start import ColdStart
+from irscope.warming.cold_start import ColdStart, Kind
 from irscope.warming.inductor_counters import GRAPHS, inductor_counts
 from irscope.warming.manifest import Manifest, read_manifest
 
@@ -82,7 +82,8 @@ class Collector:
 
     def _compilation(self, event: Compiled) -> ColdStart:
         name = str(getattr(event.source, "name", "a kernel"))
-        cold = ColdStart("compilation", name, event.seconds, hash=event.hash)
+        kind: Kind = "compilation" if event.error is None else "failure"
+        cold = ColdStart(kind, name, event.seconds, hash=event.hash)
         if event.options is None or not hasattr(event.source, "fn"):
             return replace(cold, missing="compiled from IR or with unknown options; no entry has its key")
         try:
@@ -103,6 +104,8 @@ class Collector:
 
         variant = requested_variant(event)
         cold = replace(cold, arguments=arguments_text(variant))
+        if event.error is not None:
+            return replace(cold, missing=_error_text(event.error))
         manifest = self._manifest
         if manifest is None:
             return replace(cold, missing=f"{self.folder} has no manifest: build it with irscope warm")
@@ -120,6 +123,13 @@ class Collector:
     @functools.cached_property
     def _manifest(self) -> Manifest | None:
         return read_manifest(self.folder)
+
+
+def _error_text(error: BaseException) -> str:
+    from irscope.capturing.compile.worker import failure_of
+
+    failure = failure_of(error)
+    return f"{failure.kind}: {failure.summary}"
 
 
 def _key_text(event: Benchmarked) -> str:

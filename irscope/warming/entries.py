@@ -27,7 +27,9 @@ def write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> 
     stages = {stage: reader.read(variant, stage) for stage in known}
     files = {stage: content for stage, content in stages.items() if content is not None}
     if backend.binary not in files or not {"shared", "name", "target"} <= set(variant.metadata):
-        return f"the capture has no {backend.binary} or not all metadata of it; run the script instead"
+        missing = backend.binary if backend.binary not in files else "launch metadata"
+        made = f" (the capture was made by: {variant.toolchain.command})" if variant.toolchain.command else ""
+        return f"the capture has no {missing}; give irscope warm the program instead{made}"
     metadata = {k: v for k, v in variant.metadata.items() if k not in _OWN_METADATA}
     cache_folder.write_entry(entry, name, files | {"json": json.dumps(metadata).encode()})
     return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from irscope.model import Target
 from irscope.warming.autotune_files import modified_times, remove_files, write_files, written_since
-from irscope.warming.variations import KernelLaunches, VaryOptions, launches_of, to_vary, vary
+from irscope.warming.variations import KernelLaunches, VaryOptions, launches_of, to_vary, unmatched, vary
 
 # Adds the variants of a capture to the build, for the input with this name.
 AddCapture = Callable[[Path, str], None]
@@ -34,6 +34,7 @@ class LaunchBuild:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     _choices: dict[str, set[str]] = field(default_factory=dict)
+    _launched: set[str] = field(default_factory=set)
 
     @contextmanager
     def input(self, name: str) -> Iterator[None]:
@@ -51,12 +52,25 @@ class LaunchBuild:
         Returns these kernels and their targets: the capture's own variants of them are not needed. Raises
         UserError if the capture cannot be read.
         """
+        return self.add_kernels(to_vary(self._launches(capture), self.options), name)
+
+    def add_launched(self, capture: Path, name: str) -> None:
+        """Compiles and adds what an option varies of the kernels that a program has launched.
+
+        The program itself was run with the pins. Raises UserError if its capture cannot be read.
+        """
+        self.add_kernels([each for each in self._launches(capture) if each.axes], name)
+
+    def _launches(self, capture: Path) -> tuple[KernelLaunches, ...]:
         if not (self.options.axes or self.options.pins):
-            return frozenset()
-        return self.add_kernels(to_vary(launches_of(capture, self.options), self.options), name)
+            return ()
+        found = launches_of(capture, self.options)
+        self._launched.update(each.kernel for each in found)
+        return found
 
     def add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
         """Compiles and adds what the launches of kernels need; returns the kernels and their targets."""
+        self._launched.update(each.kernel for each in kernels)
         if not kernels:
             return frozenset()
         with self.input(name):
@@ -75,8 +89,10 @@ class LaunchBuild:
     def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
         """The files with autotuned choices and the inputs that they are for.
 
-        Removes those of earlier builds that were only for inputs that are `done` again.
+        Removes those of earlier builds that were only for inputs that are `done` again. Adds a problem for
+        each option that is for a kernel that no input launches.
         """
+        self.problems += unmatched(self._launched, self.options)
         choices = {path: set(names) for path, names in self._choices.items()}
         for path, names in self.before.items():
             if left := set(names) - done:

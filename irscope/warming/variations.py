@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -167,7 +167,7 @@ def plan_kernels(
     kernels: Sequence[KernelLaunches], options: VaryOptions, worker: Worker
 ) -> tuple[list[KernelPlan], list[str]]:
     """The plan of each kernel, and a line per kernel that cannot be launched again."""
-    plans, problems = [], list(_unmatched({each.kernel for each in kernels}, options))
+    plans, problems = [], []
     for each in kernels:
         pins = tuple(p for p in options.pins if (p.kernel, p.target) == (each.kernel, str(each.target)))
         request = WarmRequest(each.file, each.kernel, each.target, each.cases, each.axes, pins)
@@ -187,13 +187,14 @@ def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[Ke
     return tuple(each for each in kernels if each.axes or (each.kernel, str(each.target)) in pinned)
 
 
-def _unmatched(kernels: set[str], options: VaryOptions) -> Iterator[str]:
+def unmatched(kernels: Collection[str], options: VaryOptions) -> Iterator[str]:
+    """A line per axis and pin that is for none of `kernels`, which are all that were launched."""
     for axis in options.axes:
         if not fnmatch.filter(kernels, axis.kernel):
             known = ", ".join(sorted(kernels)) or "none"
-            yield f"vary {axis.kernel}:{axis.name}: no kernel is called so; there are {known}"
-    for name in sorted({pin.kernel for pin in options.pins} - kernels):
-        yield f"{name} has pins, but nothing that was captured launches it"
+            yield f"vary {axis.kernel}:{axis.name}: no kernel has this name; kernels: {known}"
+    for name in sorted({pin.kernel for pin in options.pins}.difference(kernels)):
+        yield f"{name} has pins, but no input launches it"
 
 
 def _generic_plans(plans: Sequence[KernelPlan]) -> Iterator[Plan]:

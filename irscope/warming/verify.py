@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.backends import backend_of, parse_target
 from irscope.model import UserError
 from irscope.model.environment import ENVIRONMENT, OPTION, variable_value
 from irscope.model.text import pluralize
 from irscope.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
 from irscope.warming.cache_folder import file_stem
-from irscope.warming.manifest import Manifest, WarmEntry, read_manifest
+from irscope.warming.manifest import MANIFEST, Manifest, WarmEntry, read_manifest
 from irscope.warming.source_files import find_changes
 
 OK, DIFFERS, UNKNOWN = "ok", "differs", "unknown"
@@ -41,9 +42,12 @@ class Check:
 
 def verify(folder: Path) -> list[Check]:
     """Every component of the folder's keys, compared with this machine. Raises UserError if it has none."""
+    if not folder.is_dir():
+        problem = "is a file, not" if folder.exists() else "no such folder; specify"
+        raise UserError(f"{folder}: {problem} a folder that irscope warm -o built")
     manifest = read_manifest(folder)
     if manifest is None:
-        raise UserError(f"{folder}: not a folder of irscope warm (it has no manifest)")
+        raise UserError(f"{folder}: has no {MANIFEST}; specify a folder that irscope warm -o built")
     try:
         local = local_keys(manifest.targets)
     except OSError as error:
@@ -94,8 +98,8 @@ def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
             continue
         there = _release(others[0].components["backend"])
         advice = "use the same wheel or image"
-        if target.startswith("cuda"):
-            advice += ", or set TRITON_PTXAS_PATH (TRITON_PTXAS_BLACKWELL_PATH) to the same ptxas"
+        if variables := backend_of(parse_target(target)).assembler_variables:
+            advice += f", or set {' or '.join(variables)} to the same assembler"
         yield Check(name, DIFFERS, f"folder {there}, here {_release(here)}", advice, len(others))
 
 
@@ -137,25 +141,24 @@ def _options(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
     """A check per option for which no entry has this machine's default: its entries would be others."""
     for target in manifest.targets:
         of_target = [entry for entry in manifest.entries if entry.target == target]
-        names = [*_MACHINE_OPTIONS, *(["extern_libs"] if target.startswith("hip") else [])]
-        for name in names:
+        paths = backend_of(parse_target(target)).path_options
+        for name in (*_MACHINE_OPTIONS, *paths):
             here = local.options[target].get(name)
             values = [e.components[OPTION + name] for e in of_target if OPTION + name in e.components]
-            if not values or here is None or here in values or not _in_key(name, manifest):
+            if not values or here is None or here in values or (name in paths and not _in_key(manifest)):
                 continue
             advice = (
                 f"the launch option {name} has another default here: same image, or build the folder here"
             )
-            if name == "extern_libs":
-                advice = f"AMD's keys have the path of Triton: install it at {manifest.triton_path}"
+            if name in paths:
+                advice = f"the keys have the path of Triton: install it at {manifest.triton_path}"
             yield Check(f"option {name}", DIFFERS, f"folder {values[0]}, here {here}", advice, len(values))
 
 
-def _in_key(option: str, manifest: Manifest) -> bool:
-    """Whether the option's text is in the key: from Triton 3.9 on, the contents of libraries are instead."""
+def _in_key(manifest: Manifest) -> bool:
+    """Whether the paths of libraries are in the key: from Triton 3.9 on, their contents are instead."""
     version = manifest.versions.get("triton", "0.0").split(".")
-    new = [int(part) for part in version[:2] if part.isdecimal()] >= [3, 9]
-    return not (option == "extern_libs" and new)
+    return [int(part) for part in version[:2] if part.isdecimal()] < [3, 9]
 
 
 def _device(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
@@ -200,7 +203,7 @@ def _in(folder: Path, file: str) -> bool:
 def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
     """Whether the driver module that this machine looks for is there, and launchers of all signatures."""
     backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
-    known = tuple(b for b in backends if (local.library_dirs if b == "cuda" else local.libhip))
+    known = tuple(backend for backend in backends if local.driver_library(backend))
     if known != backends:
         yield Check("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
     if not known or (local.triton_path and manifest.entries and not manifest.stubs):
@@ -220,7 +223,7 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
         )
         advice = "build with this Python"
         if (manifest.extension, manifest.platform) == (local.extension, local.platform):
-            library = ":".join(local.library_dirs) if stub.backend == "cuda" else local.libhip
+            library = local.driver_library(stub.backend)
             text = f"not built for Triton in {local.triton_path} with {library}"
             advice = (
                 f"python3 {folder}/relocate.py (Triton 3.8 or later), or build with --libcuda or --libhip"

@@ -292,10 +292,10 @@ def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
 def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
     """The kinds of all facts that the sections' backends have."""
     measured = kinds_of(dict.fromkeys(section.backend for section in sections))
-    return _with_estimates((entry for section in sections for entry in section.entries), measured)
+    return with_estimates((entry for section in sections for entry in section.entries), measured)
 
 
-def _with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> list[FactKind]:
+def with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> list[FactKind]:
     """`kinds` and those of estimates, if any of `entries` has them; what they are for comes last."""
     if not any(ESTIMATE.name in entry.facts for entry in entries):
         return list(kinds)
@@ -313,7 +313,7 @@ def default_kinds(section: TableSection) -> list[FactKind]:
         hidden.add(ESTIMATE_KEY.name)
     return [
         kind
-        for kind in _with_estimates(section.entries, kinds_for(section.backend))
+        for kind in with_estimates(section.entries, kinds_for(section.backend))
         if kind.name not in hidden
         and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
     ]
@@ -373,38 +373,3 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
         return bool(entry.problem), value is None, number, str(value)
 
     return sorted(entries, key=key)
-
-
-PlainValue = int | float | str | None
-
-
-def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
-    """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
-
-    A config value that has the name of another column appears as `config.NAME`. Element types and the
-    launch status are text.
-    """
-    rows: list[dict[str, PlainValue]] = []
-    for entry in (entry for section in sections for entry in section.entries):
-        variant = entry.variant
-        row: dict[str, PlainValue] = {
-            "id": variant.id,
-            "kernel": variant.kernel.name,
-            "target": str(variant.target),
-            "name": entry.name,
-        }
-        kinds = _with_estimates([entry], kinds_for(variant.target.backend))
-        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
-        taken = {*row, *facts, "problem", "duplicate_of"}
-        for name, value in variant.settings.items():
-            row[f"config.{name}" if name in taken else name] = _plain(value)
-        row |= facts
-        row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}
-        rows.append(row)
-    return rows
-
-
-def _plain(value: FactValue | Value) -> PlainValue:
-    if isinstance(value, tuple):
-        return format_value(value)
-    return value if isinstance(value, int | float | str | None) else str(value)

@@ -20,30 +20,28 @@ from irscope.store import find_variant, select_variants, variant_names, variant_
 from irscope.workspace.growth import Growth
 from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.measured_facts import MeasuredFacts
-from irscope.workspace.parsed_stages import ParsedStages
 from irscope.workspace.stage_contents import Disassemble, StageContents
-from irscope.workspace.texts import text_stages
+from irscope.workspace.stage_reader import StageReader
 
 if TYPE_CHECKING:
     from irscope.analysis.compilations import Compilations
     from irscope.analysis.kernel_loops import Loop
     from irscope.analysis.pass_history import PassModule, PassStep
     from irscope.analysis.registers.register_report import RegisterReport
-    from irscope.analysis.source_map import SourceMap
-    from irscope.diff.rows import StageDiff
     from irscope.estimating.terms import Estimate
     from irscope.facts.fact import Fact, FactKind
-    from irscope.languages.document import Document, Lines
+    from irscope.languages.document import Document
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimates import Estimates
     from irscope.workspace.picking import Pick
-    from irscope.workspace.table import PlainValue, TableSection
+    from irscope.workspace.plain_rows import PlainValue
+    from irscope.workspace.table import TableSection
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
 
 
-class Workspace:
+class Workspace(StageReader):
     """A capture open for reading, with everything that can be computed from it.
 
     Results are computed when they are first asked for and kept while there is room. Methods may be called
@@ -61,8 +59,7 @@ class Workspace:
     ) -> None:
         self.in_progress = InProgress()
         self.growth = Growth()
-        self._contents = StageContents(path, self.in_progress, disassemble, writable, also)
-        self._parsed = ParsedStages(self._contents)
+        super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self._contents.path
         # Of a large capture, they are read when they are asked for, so that opening takes constant time.
         self._loaded: dict[int, Variant] | None = None
@@ -140,84 +137,6 @@ class Workspace:
         """
         return select_variants(self.variants, kernel, target)
 
-    # Texts and parsed stages.
-
-    def stages(self, variant: Variant) -> list[str]:
-        """The text stages that a variant has or that can be derived, in pipeline order."""
-        return text_stages(variant)
-
-    def key(self, variant: Variant, stage: str) -> str | None:
-        """An identifier of a stage's text: equal keys, equal text. None if the variant lacks the stage."""
-        return self._contents.key(variant, stage)
-
-    def available(self, variant: Variant, stage: str) -> bool:
-        """Whether the text can be had without deriving it: stored, or derived before."""
-        return self._contents.available(variant, stage)
-
-    def derivable(self, variant: Variant, stage: str) -> bool:
-        """Whether the stage is not stored but can be derived from another one."""
-        return stage not in variant.artifacts and self.key(variant, stage) is not None
-
-    def read(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage as it is stored; None if it is not. Raises UserError if it is damaged."""
-        return self._contents.read(variant, stage)
-
-    def content(self, variant: Variant, stage: str) -> bytes:
-        """The bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
-
-        Raises UserError if the variant lacks it, saying what it has instead.
-        """
-        return self._contents.content(variant, stage)
-
-    def find_content(self, variant: Variant, stage: str) -> bytes | None:
-        """The bytes of a stage, derived if needed; None if the variant lacks it.
-
-        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown stage.
-        """
-        return self._contents.find(variant, stage)
-
-    def derive_stages(self, variant: Variant) -> None:
-        """Derives the stages that are not stored (SASS). They are kept when this closes."""
-        for stage in self.stages(variant):
-            if self.derivable(variant, stage):
-                self.find_content(variant, stage)
-
-    def text(self, variant: Variant, stage: str) -> str:
-        """`content` as text. Raises UserError if the stage is binary or the variant lacks it."""
-        return self._parsed.text(variant, stage)
-
-    def lines(self, variant: Variant, stage: str) -> Lines:
-        """The lines of a text stage. Raises as `content`."""
-        return self._parsed.lines(variant, stage)
-
-    def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed; its locations are lines of the captured source. Raises as `content`."""
-        return self._parsed.document(variant, stage)
-
-    def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """Which Python lines the operations of a stage came from: lines of the source of `other` if given.
-
-        Raises as `content`.
-        """
-        return self._parsed.source_map(variant, stage, other)
-
-    def loops(self, variant: Variant, stage: str) -> tuple[Loop, ...]:
-        """The loops of a stage, each after the loop around it, tied to their `for` and `while` statements.
-
-        Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or if the
-        control flow is irreducible or jumps to a computed address. Raises as `content`.
-        """
-        from irscope.workspace.variant_loops import variant_loops
-
-        return variant_loops(self, variant, stage)
-
-    def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
-        """The lines of the operation that starts at `line` (from 0), with its regions; else that line.
-
-        Raises as `content`.
-        """
-        return self._parsed.operation_lines(variant, stage, line)
-
     # Pairs.
 
     def compare(self, a: Variant, b: Variant) -> Comparison:
@@ -225,19 +144,6 @@ class Workspace:
         from irscope.workspace.comparison import Comparison
 
         return Comparison(self, a, b)
-
-    def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
-        """Whether both variants have the stage and its texts differ."""
-        keys = [self.key(variant, stage) for variant in (a, b)]
-        return None not in keys and keys[0] != keys[1]
-
-    def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
-        """The diff of a stage that both variants have. Raises as `content`."""
-        return self._parsed.diff(a, b, stage)
-
-    def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
-        """The diff of a stage if it is in memory."""
-        return self._parsed.known_diff(a, b, stage)
 
     # Facts.
 
@@ -314,7 +220,7 @@ class Workspace:
         `config.NAME`. `estimate` adds estimate, bound and estimate_key of the first launch. Raises UserError
         if nothing matches `kernel` and `target`.
         """
-        from irscope.workspace.table import table_rows
+        from irscope.workspace.plain_rows import table_rows
 
         return table_rows(self.sections(kernel, target, estimate=estimate))
 
@@ -365,7 +271,17 @@ class Workspace:
         launches = [launch] if isinstance(launch, str) else launch
         return picks(self, kernel, target, launches, None if top is None else str(top), device)
 
-    # Layouts, passes and compilations.
+    # Loops, layouts, passes and compilations.
+
+    def loops(self, variant: Variant, stage: str) -> tuple[Loop, ...]:
+        """The loops of a stage, each after the loop around it, tied to their `for` and `while` statements.
+
+        Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or if the
+        control flow is irreducible or jumps to a computed address. Raises as `content`.
+        """
+        from irscope.workspace.variant_loops import variant_loops
+
+        return variant_loops(self, variant, stage)
 
     def layouts(self, variant: Variant, stage: str = "ttgir") -> KernelLayouts:
         """The layouts of a variant's tensors in TTGIR, or in the `written_stage`. Raises as `content`.

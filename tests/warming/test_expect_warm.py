@@ -135,6 +135,20 @@ def test_a_constexpr_and_an_unknown_kernel(warm: Path) -> None:
     assert block.cold[1].missing == "no entry of this kernel among the 1 entry of 1 kernel"
 
 
+def test_a_compilation_that_raises_is_reported_and_raises(warm: Path) -> None:
+    before = triton.JITFunction._do_compile
+    with irscope.expect_warm(warm, on_cold=lambda _: None) as block:
+        pointer = triton.runtime.jit.MockTensor(triton.language.float32)
+        with pytest.raises(triton.CompilationError):
+            warm_kernels.bad_kernel.warmup(pointer, BLOCK=64, grid=(1,))
+    (cold,) = block.cold
+    assert cold.kind == "failure"
+    assert "bad_kernel did not compile in " in str(cold)
+    assert "(x=*fp32:16, BLOCK=64" in str(cold)
+    assert "missing_value is not defined" in str(cold)
+    assert triton.JITFunction._do_compile is before
+
+
 def test_a_damaged_entry_is_named(warm: Path, built: Path) -> None:
     with irscope.expect_warm(warm, on_cold=lambda _: None) as block:
         for group in warm.glob("*/__grp__*"):

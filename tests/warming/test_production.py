@@ -148,6 +148,21 @@ def test_a_second_build_compiles_only_the_kernel_that_changed(built: Built) -> N
     assert {entry.kernel for entry in built.manifest.entries} == {"scale", "add"}
 
 
+def test_the_launches_of_a_program_can_be_varied(original: Built, tmp_path: Path) -> None:
+    words = [original.program, "-o", tmp_path / "built", "--libcuda", original.libcuda.parent, "--no-prices"]
+    done = warm(*words, "--vary", "add:n=1..4;BLOCK=128,256", "--vary", "multiply:n=1")
+    assert "add (cuda:90): 6 compilations, 3 of them for recorded launches" in done.stdout
+    assert "vary multiply:n: no kernel has this name; kernels: add, scale" in done.stderr
+    assert done.returncode == 1
+
+
+def test_an_input_without_kernels_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("")
+    done = warm(tmp_path / "empty.py", "-o", tmp_path / "built")
+    assert (done.returncode, done.stdout) == (1, f"{tmp_path / 'built'}: no kernel\n")
+    assert "empty.py: no kernel was launched; nothing was added" in done.stderr
+
+
 def test_a_build_that_was_killed_continues(original: Built, tmp_path: Path) -> None:
     folder = tmp_path / "killed"
     words = [sys.executable, "-m", "irscope", "warm", str(original.program), "-o", str(folder)]

@@ -24,6 +24,11 @@ def tuned_kernel(x, y, n, BLOCK: tl.constexpr):
     tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
 
 
+@triton.jit
+def bad_kernel(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), missing_value)  # noqa: F821 - this does not compile
+
+
 def launch(n: int, block: int = 128) -> None:
     """Compiles `add_kernel` for these values, or loads it from Triton's cache; needs no GPU."""
     pointer = triton.runtime.jit.MockTensor(tl.float32)

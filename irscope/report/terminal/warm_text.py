@@ -15,8 +15,10 @@ _UNITS = ("B", "kB", "MB", "GB")
 
 def result_text(folder: Path, result: WarmResult) -> str:
     """What a build did, the folder's sizes, and how to use it."""
-    notes = map(printable, result.notes)
-    lines = [*_counts(folder, result), *size_lines(result.manifest), *notes, *_use(folder, result.manifest)]
+    lines = [*_counts(folder, result)]
+    if result.manifest.entries:
+        notes = map(printable, result.notes)
+        lines += [*size_lines(result.manifest), *notes, *_use(folder, result.manifest)]
     return "\n".join(lines)
 
 
@@ -29,8 +31,11 @@ def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
         "failed": len(result.failures),
     }
     counts = ", ".join(f"{number} {what}" for what, number in done.items() if number)
+    if not result.manifest.entries:
+        yield printable(f"{folder}: no kernel{counts and ': ' + counts}")
+        return
     entries = pluralize(len(result.manifest.entries), "variant")
-    yield printable(f"{folder}: {entries} for {', '.join(result.manifest.targets) or 'no target'}: {counts}")
+    yield printable(f"{folder}: {entries} for {', '.join(result.manifest.targets)}: {counts}")
 
 
 def size_lines(manifest: Manifest) -> Iterator[str]:
@@ -73,11 +78,15 @@ def checks_text(folder: Path, checks: list[Check]) -> str:
     differ = [check for check in checks if check.state == DIFFERS]
     unknown = sum(check.state == UNKNOWN for check in checks)
     if differ:
-        lines.append(f"{folder}: keys will not match: {pluralize(len(differ), 'component')} differ")
+        lines.append(f"{folder}: keys will not match: {_differ(len(differ))}")
     else:
         rest = f"; {pluralize(unknown, 'component')} not compared" if unknown else ""
         lines.append(f"{folder}: keys will match{rest}")
     return printable("\n".join(lines))
+
+
+def _differ(count: int) -> str:
+    return f"{pluralize(count, 'component')} {'differs' if count == 1 else 'differ'}"
 
 
 def _use(folder: Path, manifest: Manifest) -> Iterator[str]:
