@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from irscope.backends import CUDA
-from irscope.estimating.counts import _prepare, count_launch
+from irscope.estimating.counts import count_launch, prepared_program
 from irscope.estimating.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
@@ -86,7 +86,7 @@ def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
     times = np.ones(lines)
     if not counts.blocks:
         return times
-    program = _prepare(ptx).program
+    program = prepared_program(ptx).program
     operations = program.document.operations
     for block, executed in zip(program.tree.graph.blocks, counts.blocks, strict=True):
         for at in range(block.start, block.end):
