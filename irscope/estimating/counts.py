@@ -36,7 +36,6 @@ from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
 
-_SECONDS = 2.0
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
@@ -115,7 +114,7 @@ def _count(
     block = warps * WARP
     sampled = sampled_programs(grid, max(4, min(programs, _MOST_THREADS // block)))
     values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
-    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block, _SECONDS)
+    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
     interpreter.execute()
     counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
     return replace(counts, traffic=_traffic(prepared, interpreter, arguments, grid, sampled[0], block))
@@ -136,7 +135,7 @@ def _traffic(
         (at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in others.numbers.tolist()
     ]
     values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
-    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps, _SECONDS)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps)
     starts.execute()
     run, accessed = interpreter.run, []
     for at, access in enumerate(prepared.steps.accesses):

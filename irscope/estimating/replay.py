@@ -114,15 +114,15 @@ class Replay:
         return state.time
 
     def _run(self, start: int, end: int, inside: int, state: _State) -> None:
-        at = start
+        at, starts, skipped, step = start, self._starts, self._skipped, self._step
         while at < end:
-            loop = self._starts.get(at)
+            loop = starts.get(at)
             if loop is not None and loop != inside:
                 self._loop(loop, state)
                 at = self._loops[loop].end + 1
                 continue
-            if not self._skipped[at]:
-                self._step(at, state)
+            if not skipped[at]:
+                step(at, state)
             at += 1
 
     def _loop(self, index: int, state: _State) -> None:
