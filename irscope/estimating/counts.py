@@ -35,6 +35,7 @@ from irscope.estimating.wavefronts import WARP
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
+from irscope.model.no_cycles import cycles_not_collected
 
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
@@ -72,7 +73,8 @@ def prepared_program(text: str) -> PreparedProgram:
     """The preparation of a PTX text: further launches of a variant are cheaper."""
     found = _prepared.get(text)
     if found is None:
-        found = PreparedProgram(parse(text))
+        with cycles_not_collected():
+            found = PreparedProgram(parse(text))
         while len(_prepared) >= _MOST_PREPARED:
             _prepared.popitem(last=False)
     _prepared[text] = found
