@@ -16,7 +16,8 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import Pick, Workspace, picks
+from irscope.model.text import one_line
+from irscope.workspace import Pick, Workspace, never_launched, picks
 
 NAME = "pick"
 SUMMARY = "rank the configs by estimated time: which few are worth measuring"
@@ -72,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("several captures need --calibrate; irscope merge joins captures")
     with Workspace(args.capture[0]) as workspace:
         found = _picks(workspace, args)
+        if not args.launch and (names := never_launched(workspace, args.kernel, args.target)):
+            listed = ", ".join(map(one_line, names))
+            sys.stderr.write(f"irscope: never launched, so not ranked: {listed}; see --launch\n")
         if args.format == "json":
             from irscope.report.json.pick_json import pick_document
 

@@ -35,8 +35,8 @@ from irscope.estimating.wavefronts import WARP
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
+from irscope.model.no_cycles import cycles_not_collected
 
-_SECONDS = 2.0
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
@@ -48,7 +48,7 @@ _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atom
 _MOST_PREPARED = 32
 
 
-class _Prepared:
+class PreparedProgram:
     """What counting needs of a variant, whatever the launch."""
 
     def __init__(self, document: Document) -> None:
@@ -66,14 +66,15 @@ class _Prepared:
 
 __all__ = ["AccessCount", "LaunchCounts", "LoopCount", "TensorCopyCount", "count_launch"]
 
-_prepared: OrderedDict[str, _Prepared] = OrderedDict()
+_prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
 
 
-def _prepare(text: str) -> _Prepared:
+def prepared_program(text: str) -> PreparedProgram:
     """The preparation of a PTX text: further launches of a variant are cheaper."""
     found = _prepared.get(text)
     if found is None:
-        found = _Prepared(parse(text))
+        with cycles_not_collected():
+            found = PreparedProgram(parse(text))
         while len(_prepared) >= _MOST_PREPARED:
             _prepared.popitem(last=False)
     _prepared[text] = found
@@ -97,14 +98,14 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
             max(0, x * y * z), warps, unknown=(f"{len(ptx):,} characters of PTX are too many",)
         )
     try:
-        return _count(_prepare(ptx), variant, launch, (x, y, z), programs)
+        return _count(prepared_program(ptx), variant, launch, (x, y, z), programs)
     except Exception as error:  # noqa: BLE001 - the text is untrusted, and one variant must not cost others
         text = f"the PTX could not be interpreted: {type(error).__name__}"
         return LaunchCounts(max(0, x * y * z), warps, unknown=(text,))
 
 
 def _count(
-    prepared: _Prepared, variant: Variant, launch: Launch, grid: tuple[int, int, int], programs: int
+    prepared: PreparedProgram, variant: Variant, launch: Launch, grid: tuple[int, int, int], programs: int
 ) -> LaunchCounts:
     program, count = prepared.program, prod(grid)
     warps = -(-(program.threads or WARP * _number_of_warps(variant)) // WARP)
@@ -115,14 +116,14 @@ def _count(
     block = warps * WARP
     sampled = sampled_programs(grid, max(4, min(programs, _MOST_THREADS // block)))
     values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
-    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block, _SECONDS)
+    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
     interpreter.execute()
     counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
     return replace(counts, traffic=_traffic(prepared, interpreter, arguments, grid, sampled[0], block))
 
 
 def _traffic(
-    prepared: _Prepared,
+    prepared: PreparedProgram,
     interpreter: Interpreter,
     arguments: LaunchArguments,
     grid: tuple[int, int, int],
@@ -136,7 +137,7 @@ def _traffic(
         (at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in others.numbers.tolist()
     ]
     values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
-    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps, _SECONDS)
+    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps)
     starts.execute()
     run, accessed = interpreter.run, []
     for at, access in enumerate(prepared.steps.accesses):
@@ -211,7 +212,7 @@ def _values(
 
 
 def _counts(
-    prepared: _Prepared,
+    prepared: PreparedProgram,
     interpreter: Interpreter,
     arguments: LaunchArguments,
     programs: int,
@@ -255,7 +256,7 @@ def _counts(
 
 
 def _accesses(
-    prepared: _Prepared, interpreter: Interpreter, arguments: LaunchArguments
+    prepared: PreparedProgram, interpreter: Interpreter, arguments: LaunchArguments
 ) -> tuple[AccessCount, ...]:
     operations = prepared.program.document.operations
     means = interpreter.run.accesses.mean(axis=2)
@@ -284,7 +285,7 @@ def _accesses(
     return tuple(found)
 
 
-def _copies(prepared: _Prepared, run: Run) -> tuple[TensorCopyCount, ...]:
+def _copies(prepared: PreparedProgram, run: Run) -> tuple[TensorCopyCount, ...]:
     operations = prepared.program.document.operations
     means = run.copies.mean(axis=1)
     found = []
@@ -304,7 +305,7 @@ def _copies(prepared: _Prepared, run: Run) -> tuple[TensorCopyCount, ...]:
     return tuple(found)
 
 
-def _loops(prepared: _Prepared, run: Run) -> tuple[LoopCount, ...]:
+def _loops(prepared: PreparedProgram, run: Run) -> tuple[LoopCount, ...]:
     tree, operations = prepared.program.tree, prepared.program.document.operations
     blocks = tree.graph.blocks
     found = []

@@ -71,6 +71,8 @@ _RTX_5090 = DeviceRates(
 
 DEVICES = {"H100": H100, "H200": H200, "A100": A100, "B200": B200, "L4": _L4, "RTX 5090": _RTX_5090}
 _DEFAULT = {"80": A100, "89": _L4, "90": H100, "100": B200, "120": _RTX_5090}
+# The targets that have a device without one being named.
+RATED_TARGETS = tuple(f"{CUDA.name}:{arch}" for arch in _DEFAULT)
 
 
 def rates_of(target: Target) -> DeviceRates | None:

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from irscope.estimating.constants import Fit, fit_of
-from irscope.estimating.device_rates import DeviceRates, rates_of
+from irscope.estimating.device_rates import RATED_TARGETS, DeviceRates, rates_of
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.term_evidence import term_evidence
 from irscope.estimating.term_texts import term_text
@@ -39,7 +39,8 @@ def estimate(
     """
     device = device or rates_of(variant.target)
     if device is None:
-        raise UserError(f"{variant.target}: no device rates for estimates; use a CUDA target")
+        known = ", ".join(RATED_TARGETS)
+        raise UserError(f"{variant.target}: irscope can estimate only launches on {known}")
     artifacts = VariantArtifacts(variant, read)
     return estimate_of(
         work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,9 @@ _Place = tuple[int, int]
 
 # Executions of blocks, apart from one of each.
 _MOST_BLOCKS = 4_000
+# Executions of steps, each as many as it has threads and as its start costs: about two seconds of CPU. A
+# count, so that the result does not depend on how busy the machine is.
+_MOST_WORK, _START = 300_000_000, 1_500
 # Numbers that take the place of data: the bits of a product, as in multiplicative hashing.
 _MIXER, _MOST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 30) - 1
 
@@ -66,7 +68,6 @@ class Interpreter:
         arguments: LaunchArguments,
         programs: int,
         threads: int,
-        seconds: float,
     ) -> None:
         self.program, self.steps = program, steps
         self.programs, self.threads, self.arguments = programs, threads, arguments
@@ -85,7 +86,7 @@ class Interpreter:
         executed, measured, copied = np.split(measured, [blocks, blocks + accesses * METRICS])
         self.run = Run(entries, executed, measured.reshape(accesses, METRICS, programs), copied)
         self._position = {block: at for at, block in enumerate(program.tree.graph.reverse_postorder)}
-        self._deadline = perf_counter() + seconds
+        self._most_steps = _MOST_WORK // (_START + programs * threads)
         self._loops = SteadyLoops(program.tree, steps.carried)
         self.all = np.ones((programs, threads), bool)
         self._memory = SharedMemory(programs, threads) if steps.loads_shared and threads > 1 else None
@@ -102,10 +103,10 @@ class Interpreter:
         return self._requests.first_addresses
 
     def execute(self) -> Run:
-        """Runs until all threads have ended, or the time is up."""
+        """Runs until all threads have ended, or too much has been executed."""
         pending: dict[_Place, Mask] = {(entry, 0): self.all for entry in self.program.tree.graph.entries[:1]}
         waiting: dict[_Place, Mask] = {}
-        executed = 0
+        executed = steps = 0
         with np.errstate(all="ignore"):
             while pending or waiting:
                 if not pending:
@@ -116,7 +117,8 @@ class Interpreter:
                 # The registers of threads that have ended are not read again.
                 partial = mask if pending or waiting else None
                 executed += 1
-                if executed > _MOST_BLOCKS + len(self.steps.blocks) or perf_counter() > self._deadline:
+                steps += len(self.steps.blocks[place[0]]) - place[1]
+                if executed > _MOST_BLOCKS + len(self.steps.blocks) or steps > self._most_steps:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
                 stopped = self._run(place, mask, partial)

@@ -10,7 +10,7 @@ several loops have copies (an unrolled loop and its remainder), the one with mos
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,54 +70,61 @@ def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
 
 def _loops(code: MachineInstructions) -> list[MachineLoop]:
     ends: dict[int, int] = {}
-    for at in np.flatnonzero(code.target >= 0):
+    for at in np.flatnonzero(code.target >= 0).tolist():
         target = int(code.target[at])
         if target < at:  # a branch to itself ends the kernel
-            ends[target] = max(ends.get(target, 0), int(at))
+            ends[target] = max(ends.get(target, 0), at)
     loops: list[MachineLoop] = []
-    for start in sorted(ends):
-        if any(loop.start < start <= loop.end < ends[start] for loop in loops):
+    around: list[int] = []  # the loops around `start`, the innermost last
+    for start, end in sorted(ends.items()):
+        while around and loops[around[-1]].end < start:
+            around.pop()
+        if around and loops[around[-1]].end < end:
             continue  # back from a slow path that is after the end of the kernel
-        around = [at for at, loop in enumerate(loops) if loop.start < start and ends[start] <= loop.end]
-        loops.append(MachineLoop(start, ends[start], around[-1] if around else -1))
+        parent = around[-1] if around else -1
         if around:
-            loops[around[-1]].children.append(len(loops) - 1)
+            loops[parent].children.append(len(loops))
+        around.append(len(loops))
+        loops.append(MachineLoop(start, end, parent))
     return loops
+
+
+# A line of the PTX, and an opcode that it became.
+_Made = tuple[int, int]
 
 
 def _count_passes(
     code: MachineInstructions, loops: list[MachineLoop], innermost: NDArray[np.int64], own: Floats
 ) -> None:
-    copies = Counter(
-        (int(innermost[at]), int(code.ptx_line[at]), int(code.opcode[at]))
-        for at in range(len(code))
-        if code.ptx_line[at] >= 0
-    )
-    most: dict[tuple[int, int], int] = {}
-    for (loop, line, opcode), number in copies.items():
-        if loop >= 0:
-            most[line, opcode] = max(most.get((line, opcode), 0), number)
-    times = {int(line): float(own[at]) for at, line in enumerate(code.ptx_line)}
+    lines = code.ptx_line.tolist()
+    copies: dict[int, Counter[_Made]] = {number: Counter() for number in range(-1, len(loops))}
+    for loop, line, opcode in zip(innermost.tolist(), lines, code.opcode.tolist(), strict=True):
+        if line >= 0:
+            copies[loop][line, opcode] += 1
+    most: dict[_Made, int] = {}
+    for number in range(len(loops)):
+        for made, count in copies[number].items():
+            most[made] = max(most.get(made, 0), count)
+    times = dict(zip(lines, own.tolist(), strict=True))
     for number, own_loop in enumerate(loops):
-        own_loop.passes, own_loop.unrolled = _passes(number, copies, most, times)
+        own_loop.passes, own_loop.unrolled = _passes(copies[number], most, times)
 
 
 def _passes(
-    loop: int,
-    copies: Counter[tuple[int, int, int]],
-    most: dict[tuple[int, int], int],
-    times: dict[int, float],
+    copies: Mapping[_Made, int], most: Mapping[_Made, int], times: Mapping[int, float]
 ) -> tuple[float, int]:
     """The passes of a loop and by how much it is unrolled, from its surest instructions."""
-    inside = [(line, opcode, number) for (at, line, opcode), number in copies.items() if at == loop]
     for surest in (_ANCHORS, _OTHERS, None):
         found = []
-        for line, opcode, number in inside:
+        for (line, opcode), number in copies.items():
             if surest is not None and opcode not in surest:
                 continue
             remainder = number < most[line, opcode]
             found.append(
-                ((times[line] % most[line, opcode]) / number if remainder else times[line] / number, number)
+                (
+                    (times[line] % most[line, opcode]) / number if remainder else times[line] / number,
+                    number,
+                )
             )
         if found:
             found.sort()

@@ -29,9 +29,8 @@ class ProgramStarts(Interpreter):
         arguments: LaunchArguments,
         programs: int,
         warps: int,
-        seconds: float,
     ) -> None:
-        super().__init__(program, steps, values, arguments, programs, warps, seconds)
+        super().__init__(program, steps, values, arguments, programs, warps)
         self._loops.tracing = False
         self.starts: dict[int, Array] = {}
 

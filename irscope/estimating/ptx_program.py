@@ -37,7 +37,7 @@ _FLOAT_ONLY = frozenset(["mma", "wgmma", "ex2", "lg2", "sin", "cos", "rcp", "sqr
 class Instruction:
     """One instruction: `operands` as printed, `guard` the register of its predicate ("" if it has none).
 
-    `index` is its index in the document's operations.
+    `index` is its index in the document's operations, `results` are the registers that it writes.
     """
 
     index: int
@@ -46,6 +46,7 @@ class Instruction:
     operands: tuple[str, ...]
     guard: str = ""
     negated: bool = False
+    results: tuple[str, ...] = ()
 
     @property
     def is_float(self) -> bool:
@@ -53,15 +54,6 @@ class Instruction:
         if self.parts[0] in ("mov", "ld", "st", "selp", "shfl", "atom"):
             return False
         return self.parts[0] in _FLOAT_ONLY or _FLOAT.search(self.opcode) is not None
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """The registers that it writes."""
-        if self.parts[0] in _STORES or not self.operands or self.operands[0].startswith("["):
-            return ()
-        if self.parts[:2] == ("mbarrier", "init") or self.parts[0] in ("st", "griddepcontrol"):
-            return ()
-        return tuple(name for name in names(self.operands[0]) if name != "_")
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -172,10 +164,20 @@ class PtxProgram:
 
 def _instruction(index: int, opcode: str, line: str) -> Instruction:
     match = _STATEMENT.match(line.partition("//")[0])
+    parts = tuple(opcode.split("."))
     if match is None or match[3] != opcode:
-        return Instruction(index, opcode, tuple(opcode.split(".")), ())
+        return Instruction(index, opcode, parts, ())
     operands = tuple(_split(match[4].strip()))
-    return Instruction(index, opcode, tuple(opcode.split(".")), operands, match[2] or "", match[1] == "!")
+    results = _results(parts, operands)
+    return Instruction(index, opcode, parts, operands, match[2] or "", match[1] == "!", results)
+
+
+def _results(parts: Sequence[str], operands: Sequence[str]) -> tuple[str, ...]:
+    if parts[0] in _STORES or not operands or operands[0].startswith("["):
+        return ()
+    if parts[0] == "griddepcontrol" or parts[:2] == ("mbarrier", "init"):
+        return ()
+    return tuple(name for name in names(operands[0]) if name != "_")
 
 
 def _split(text: str) -> Iterable[str]:

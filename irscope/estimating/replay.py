@@ -105,6 +105,27 @@ class Replay:
         self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
         self._starts = {loop.start: at for at, loop in enumerate(runs.loops)}
+        self._straight = self._straight_code()
+
+    def _straight_code(self) -> list[tuple[int, int]]:
+        """By instruction: where the code ends that neither waits nor is waited for, and its cycles.
+
+        It ends where a loop starts or ends, too. (0, 0) if the instruction itself does more.
+        """
+        edges = {self._end, *self._starts, *(loop.end + 1 for loop in self._loops)}
+        found = [(0, 0)] * len(self._roles)
+        columns = zip(self._waits, self._roles, self._special, self._sets, self._reads, strict=True)
+        alone = [
+            not (waits or role or special) and sets == reads == NONE
+            for waits, role, special, sets, reads in columns
+        ]
+        for at in reversed(range(len(found))):
+            if not self._skipped[at] and (not alone[at] or at in self._given.wavefronts):
+                continue
+            cycles = 0 if self._skipped[at] else self._stall[at]
+            following = found[at + 1] if at + 1 < len(found) and at + 1 not in edges else (0, 0)
+            found[at] = following[0] or at + 1, cycles + following[1]
+        return found
 
     def cycles(self, memory: float, atomic: float) -> float:
         """The latency in cycles, if loads are answered after `memory` cycles and atomics after `atomic`."""
@@ -114,15 +135,19 @@ class Replay:
         return state.time
 
     def _run(self, start: int, end: int, inside: int, state: _State) -> None:
-        at = start
+        at, starts, straight = start, self._starts, self._straight
         while at < end:
-            loop = self._starts.get(at)
+            loop = starts.get(at)
             if loop is not None and loop != inside:
                 self._loop(loop, state)
                 at = self._loops[loop].end + 1
                 continue
-            if not self._skipped[at]:
-                self._step(at, state)
+            after, cycles = straight[at]
+            if after:
+                state.time += cycles
+                at = after
+                continue
+            self._step(at, state)
             at += 1
 
     def _loop(self, index: int, state: _State) -> None:

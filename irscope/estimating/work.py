@@ -11,13 +11,14 @@ from math import prod
 import numpy as np
 
 from irscope.backends import CUDA
-from irscope.estimating.counts import _prepare, count_launch
+from irscope.estimating.counts import count_launch, prepared_program
 from irscope.estimating.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
 from irscope.estimating.sass_encoding import OPCODES, MachineInstructions, machine_instructions
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Launch, UserError
+from irscope.model.no_cycles import cycles_not_collected
 
 # Distances in bytes, as powers of two, after which a program may access the same bytes again.
 AGAIN = range(10, 34)
@@ -51,6 +52,11 @@ def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -
 
     Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """
+    with cycles_not_collected():
+        return _work_of(artifacts, launch, multiprocessors)
+
+
+def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
     if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
@@ -86,7 +92,7 @@ def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
     times = np.ones(lines)
     if not counts.blocks:
         return times
-    program = _prepare(ptx).program
+    program = prepared_program(ptx).program
     operations = program.document.operations
     for block, executed in zip(program.tree.graph.blocks, counts.blocks, strict=True):
         for at in range(block.start, block.end):

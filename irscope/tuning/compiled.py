@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
-
 from irscope.backends import backend_of
+from irscope.estimating.estimate import estimate
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
 from irscope.facts.measure import measure, to_json
@@ -33,13 +32,12 @@ def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled
     key = (job.target, binary and binary.digest, variant.metadata.get("shared"), job.launch)
     try:
         if key not in _times:
-            # By name, because it loads numpy, which `fits` does not need.
-            found = resolve_name("irscope.estimating.estimate:estimate")(variant, job.launch, read)
+            found = estimate(variant, job.launch, read)
             if not found.complete:
                 return Compiled(
                     variant, facts, note="; ".join(found.notes[:1]) or "not all of it was counted"
                 )
-            _times[key] = float(found.microseconds), str(found.bound)
+            _times[key] = found.microseconds, found.bound
     except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
         return Compiled(variant, facts, note=error_line(error))
     return Compiled(variant, facts, *_times[key])

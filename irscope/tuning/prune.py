@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pkgutil import resolve_name
 from typing import Any
 
 from irscope.analysis.duplicates import duplicate_groups
+from irscope.estimating.measuring_order import measuring_order
 from irscope.facts.measure import from_json
 from irscope.model import Launch, UserError
 from irscope.model.text import pluralize
@@ -106,6 +106,5 @@ def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, Compiled
     numbers = sorted(times, key=lambda number: (times[number], number))
     if not numbers:
         return []
-    order = resolve_name("irscope.estimating.measuring_order:measuring_order")
     settings = [compiled[number].variant.settings for number in numbers]
-    return [numbers[at] for at in order([times[number] for number in numbers], settings)]
+    return [numbers[at] for at in measuring_order([times[number] for number in numbers], settings)]

@@ -28,7 +28,6 @@ from irscope.toolchain.pass_verifier import without_verifier
 from irscope.toolchain.patching import patched
 from irscope.toolchain.source_text import SourceText, as_source, language_of, parse_module
 from irscope.toolchain.stub_driver import StubDriver, gpu_target
-from irscope.tuning.compiled import measured
 from irscope.tuning.jobs import CandidateJob, CandidateResult
 
 # The name under which a result is sent.
@@ -100,6 +99,9 @@ def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
 
 def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
     """Compiles a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
+    # Loads numpy, which `fits` does not need.
+    from irscope.tuning.compiled import measured
+
     memory.begin(job.file, job.kernel, job.target, job.group)
     outcome = Outcome()
     try:

@@ -173,6 +173,7 @@ if TYPE_CHECKING:
     from irscope.workspace.pass_reports import pass_report as pass_report
     from irscope.workspace.picking import Choice as Choice
     from irscope.workspace.picking import Pick as Pick
+    from irscope.workspace.picking import never_launched as never_launched
     from irscope.workspace.picking import picks as picks
     from irscope.workspace.problems import Problem as Problem
     from irscope.workspace.problems import problem_titles as problem_titles
@@ -330,7 +331,7 @@ _EXPORTS = {
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
     "irscope.workspace.estimate_comparison": "pair_estimate_lines",
-    "irscope.workspace.picking": "Choice Pick picks",
+    "irscope.workspace.picking": "Choice Pick never_launched picks",
     "irscope.workspace.problems": "Problem problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "

@@ -134,6 +134,15 @@ def picks(
     return result
 
 
+def never_launched(workspace: Workspace, kernel: str | None, target: str | None) -> list[str]:
+    """The kernels of a capture without any launch: `picks` without `launches` says nothing about them."""
+    found: dict[str, bool] = {}
+    for variant in workspace.select(kernel, target):
+        name = variant.kernel.name
+        found[name] = found.get(name, False) or bool(variant.launches)
+    return [name for name, launched in found.items() if not launched]
+
+
 def parse_top(text: str) -> Callable[[int], int]:
     """How many of so many configs to keep: "8", or "10%", rounded up. Raises UserError for anything else."""
     number = text.removesuffix("%").strip()
@@ -202,7 +211,8 @@ def _ranked(
         try:
             estimates[variant.id] = workspace.estimates.of(variant, problem.launches[variant.id], *rates)
         except UserError as error:
-            trouble = trouble or str(error)
+            # Why a compilation failed is said with the config.
+            trouble = trouble or ("" if variant.failure else str(error))
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
     read = partial(partial, workspace.find_content)

@@ -131,6 +131,15 @@ def test_a_value_assumed_for_a_result_lets_the_program_go_on(irscope: Irscope, t
         assert [variant.toolchain.versions["assumed"] for variant in capture.variants()] == [f"{line}=2"] * 2
 
 
+def test_a_run_of_interpreted_kernels_says_that_nothing_is_compiled(
+    irscope: Irscope, tmp_path: Path, script, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    done = irscope("run", "--target", "cuda:90", script("import triton"))
+    assert "irscope: TRITON_INTERPRET is set, so that Triton compiles no kernel" in done.stderr
+    assert not list(tmp_path.glob("*.irscope*"))
+
+
 def test_a_run_that_captures_nothing_says_why_and_leaves_no_file(irscope: Irscope, tmp_path: Path, script):
     done = irscope("run", "--target", "cuda:90", script("import sys; sys.exit(5)"))
     assert done.returncode == 5

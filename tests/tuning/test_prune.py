@@ -31,18 +31,12 @@ def grid(meta: dict[str, Any]) -> tuple[int]:
 
 
 @pytest.fixture
-def estimates() -> Any:
-    """The package that estimates times."""
-    return pytest.importorskip("irscope.estimating.estimate")
-
-
-@pytest.fixture
 def verbose(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("IRSCOPE_VERBOSE", "2")
     yield
 
 
-@pytest.mark.usefixtures("verbose", "estimates")
+@pytest.mark.usefixtures("verbose")
 def test_keeps_the_best_without_duplicates(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
     kept = tune(add_kernel, CONFIGS, irscope.prune(top=1, jobs=1), ARGUMENTS, grid)
     assert len(kept) == 1
@@ -52,7 +46,6 @@ def test_keeps_the_best_without_duplicates(tune: Tune, capsys: pytest.CaptureFix
     assert printed.count("duplicate: the machine code of BLOCK: ") == 2
 
 
-@pytest.mark.usefixtures("estimates")
 def test_the_autotuner_then_compiles_nothing(tune: Tune) -> None:
     from triton import knobs
 
@@ -64,7 +57,6 @@ def test_the_autotuner_then_compiles_nothing(tune: Tune) -> None:
     assert hits == [True]
 
 
-@pytest.mark.usefixtures("estimates")
 def test_learns_per_launch(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
     tune(add_kernel, CONFIGS, irscope.prune(top=1, jobs=1), ARGUMENTS, grid)
     monkeypatch.setattr(pool, "results", lambda *_: pytest.fail("compiled again"))

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from irscope.cli.main import main
-from irscope.model import Benchmark, Config, Launch, UserError, Variant
+from irscope.estimating.estimate import estimate
+from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
 from irscope.store import CaptureWriter
 from irscope.workspace import Pick, Workspace, config_code, microseconds_text, pair_estimate_lines
-from irscope.workspace.picking import measured_microseconds, parse_top
+from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problems import problems
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -250,3 +251,29 @@ def test_a_target_without_a_model_says_so(tmp_path: Path, capsys: pytest.Capture
     shown = capsys.readouterr().out
     assert "not estimated: #1: " in shown and "bound by" not in shown
     assert "triton.Config({" in shown
+
+
+def test_names_kernels_without_any_launch(compiled: Path, capture: Path) -> None:
+    with Workspace(compiled) as without, Workspace(capture) as with_launches:
+        assert never_launched(without, None, None) == ["add_kernel"]
+        assert never_launched(with_launches, None, None) == []
+
+
+def test_a_target_without_rates_has_no_estimates(capture: Path) -> None:
+    with Workspace(capture) as workspace:
+        older = replace(workspace.variants[0], target=Target("cuda", "75", 32))
+        with pytest.raises(UserError, match="cuda:75: irscope can estimate only launches on cuda:80, "):
+            estimate(older, launched(older), lambda stage: None)
+
+
+def test_a_failed_config_is_no_reason_for_missing_estimates(
+    capture: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Workspace(capture) as workspace:
+        failed = [
+            replace(one, failure=Failure("Error", "no", ""), artifacts={}) for one in workspace.variants
+        ]
+        monkeypatch.setattr(workspace, "select", lambda *_: failed)
+        (pick,) = picks(workspace)
+    assert pick.trouble == ""
+    assert {choice.reason for choice in pick.choices} == {"not compiled"}

@@ -8,6 +8,8 @@ from irscope.capturing.messages import Answer, Question, Record
 
 # The note of a capture without kernels.
 NO_KERNEL_LAUNCHED = "this process launched no @triton.jit kernel"
+# The note if the kernels ran without being compiled, so that there is nothing to capture.
+INTERPRETED = "TRITON_INTERPRET is set, so that Triton compiles no kernel: run the program without it"
 
 NEEDS_TRITON = "needs triton, which is not installed: pip install 'irscope[run]' (Linux)"
 

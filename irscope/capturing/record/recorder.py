@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from irscope.capturing.messages import (
     ToolchainUsed,
     VariantDone,
 )
-from irscope.capturing.record.link import NO_KERNEL_LAUNCHED
+from irscope.capturing.record.link import INTERPRETED, NO_KERNEL_LAUNCHED
 from irscope.capturing.record.requested_config import (
     SourceConfig,
     TunedNames,
@@ -227,7 +228,8 @@ class Recorder:
             return ""
         if self.excluded:
             return f"no kernel matches '{self.options.kernels}', only {', '.join(sorted(self.excluded))}"
-        return NO_KERNEL_LAUNCHED
+        interpreted = os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "yes", "on", "y")
+        return INTERPRETED if interpreted else NO_KERNEL_LAUNCHED
 
     def clear(self) -> None:
         """Forgets all kernels and variants; numbers start over."""
