@@ -430,3 +430,13 @@ async def test_a_second_enter_in_the_palette_does_nothing(app: IrscopeApp) -> No
         palette._action_escape()
         assert isinstance(app.screen, CompareScreen)
         assert not app._mouse
+
+
+async def test_a_screen_that_opens_while_the_app_ends_is_no_error(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        help_screen = HelpScreen([], lambda binding: "")
+        app.push_screen(help_screen)
+        help_screen._closing = True  # as of a screen that the end of the app reaches first
+        app.exit()
+    assert app._exception is None
