@@ -85,14 +85,20 @@ def classify(left: str, right: str, language: str) -> Change:
             change |= Change.CONSTANT
             continue
         for own, other in ((removed, added), (added, removed)):
-            kinds = {token.kind for token in other}
-            for token in own:
-                change |= token.kind if token.kind in kinds else _KINDS_ALONE.get(token.kind, token.kind)
+            kinds = _kinds(other)
+            for kind in _kinds(own):
+                change |= kind if kind in kinds else _KINDS_ALONE.get(kind, kind)
     return change or Change.ATTRIBUTE
+
+
+def _kinds(tokens: list[_Token]) -> set[Change]:
+    # Most equal tokens are one object, and its id is found sooner than the hash of a flag.
+    return {token.kind for token in {id(token): token for token in tokens}.values()}
 
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
     syntax = language_named(language)
+    made: dict[str, _Token] = {}
     braces = at = 0
     after_equals = False
     while match := _TOKEN.search(text, at):
@@ -116,7 +122,10 @@ def _tokens(text: str, language: str) -> Iterator[_Token]:
         elif word in syntax.register_classes:
             kind = Change.OPERANDS
         after_equals = word == "="
-        yield _Token(word, kind)
+        token = made.get(word)
+        if token is None or token.kind is not kind:
+            token = made[word] = _Token(word, kind)
+        yield token
 
 
 def _changed(left: list[_Token], right: list[_Token]) -> list[tuple[list[_Token], list[_Token]]]:

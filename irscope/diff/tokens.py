@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain, compress
 
 from irscope.languages.language_registry import known_languages, language_named
 
@@ -75,11 +75,11 @@ class _Tokens:
 
     def __init__(self, line: str) -> None:
         tokens = _token_pattern().findall(line)
-        ends = accumulate(map(len, tokens))
-        kept = [(key, end, token) for token, end in zip(tokens, ends, strict=True) if (key := _key(token))]
-        self.keys = [key for key, _, _ in kept]
-        self.ends = [end for _, end, _ in kept]
-        self.starts = [end - len(token) for _, end, token in kept]
+        keys = list(map(_key, tokens))
+        ends = list(accumulate(map(len, tokens)))
+        self.keys = list(filter(None, keys))
+        self.ends = list(compress(ends, keys))
+        self.starts = list(compress(chain((0,), ends), keys))
 
     def span(self, first: int, last: int) -> Span:
         """The span of the tokens from `first` to before `last`; empty if there are none."""

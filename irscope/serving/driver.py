@@ -6,7 +6,9 @@ server, and nothing in it ends the reader. The process ends with the server, als
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import threading
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +34,8 @@ _MAX_PASTE = 1 << 20
 _GRACE = 2.0
 _PIECE = 64 << 10
 _ESCAPE = "\x1b"
+# Half of a character, which UTF-8 cannot encode: a page can type one as the key `ESC [ 55296 u`.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _output = 1
 
@@ -53,6 +57,10 @@ class ServedDriver(WebDriver):
         self._sent = 0
         self._since_event = 0
         self._parser = XTermParser()
+
+    def write(self, data: str) -> None:
+        """Writes what the app draws; a surrogate is shown as the character for unknown ones."""
+        super().write(_SURROGATE.sub("\ufffd", data))
 
     def _write_all(self, data: bytes) -> int:
         """Writes a packet, and not in between another. Nothing is written once the server is gone."""
@@ -107,6 +115,14 @@ class ServedDriver(WebDriver):
             return
         super().process_message(message)
         self._wait_in_turn()
+
+    def send_message(self, message: Message) -> None:
+        """Sends an event to the app, if that has not ended meanwhile."""
+        posted = self._app._post_message(message)
+        try:
+            asyncio.run_coroutine_threadsafe(posted, self._loop)
+        except RuntimeError:  # its event loop is closed
+            posted.close()
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
         """Handles a size or the focus; downloads need no requests."""

@@ -10,9 +10,11 @@ from textual import events, on
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.driver import Driver
 from textual.screen import Screen
 from textual.widgets import Input
+from textual.worker import WorkerFailed
 
 from irscope.model import UserError
 from irscope.tui import keys
@@ -196,6 +198,12 @@ class IrscopeApp(HomeVisits):
         # Without a terminal, as in tests and pictures, nothing limits the colors.
         limited = self.console.color_system in (None, "standard", "windows")
         return self.no_color or (limited and not self.is_headless and not self.is_web)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Ends the app. If that ends already, a screen that was just opening lacks its widgets: no error."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not isinstance(cause, NoMatches) or (self.is_running and not self._exit):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """Ends the app; `run` raises the error again, instead of pages of local variables."""

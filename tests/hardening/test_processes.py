@@ -47,6 +47,10 @@ def test_a_program_has_its_own_modules_and_so_has_irscope(tmp_path: Path, monkey
     assert found == [False, True, False, True]
 
 
+def test_a_module_that_took_functions_of_a_shadowed_one_is_the_programs_too(tmp_path: Path):
+    check_program(["pickle"], "falls off", ["struct"], "script", (), "", tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_hanging_ptxas_ends_with_irscope(tmp_path: Path, number: signal.Signals):

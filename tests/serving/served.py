@@ -149,6 +149,13 @@ class WebSocket:
                 return
         raise AssertionError("the session ended")
 
+    def wait_for(self, text: str) -> None:
+        """Returns once the app has drawn `text`."""
+        for opcode, content in self.frames():
+            if opcode == 2 and text.encode() in content:
+                return
+        raise AssertionError("the session ended")
+
     def close_code(self) -> int:
         """Reads to the end and returns the code of the server's close frame; 0 without one."""
         code = 0

@@ -114,6 +114,15 @@ def test_a_session_shows_the_app_until_its_user_quits(served: Served, capture: P
     wait_until_none_left(capture)
 
 
+def test_half_a_character_that_was_typed_is_shown_as_an_unknown_one(served: Served, capture: Path):
+    socket = served.websocket(Origin=f"http://127.0.0.1:{served.port}")
+    socket.wait_for_app()
+    socket.send("stdin", "/")
+    socket.send("stdin", "\x1b[55296u")  # the number of a character, as some terminals send keys
+    socket.wait_for("\ufffd")
+    assert len(app_processes(capture)) == 1
+
+
 def test_a_malformed_message_or_a_silent_user_ends_the_session(capture: Path):
     served = Served(capture, token="", idle=0.5)
     socket = served.websocket()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.command import CommandList
 from textual.widgets import Input
 
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
+from irscope.tui.command_palette import Palette
 from irscope.tui.screens import overlays
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.confirm import ConfirmScreen
@@ -411,3 +413,30 @@ async def test_no_key_fails_in_a_palette_without_matches(app: IrscopeApp) -> Non
         await press(pilot, "ctrl+p", *"qqzz", "pagedown", "pageup", "ctrl+home", "ctrl+end", "down", "enter")
         await press(pilot, "escape")
         assert isinstance(app.screen, CompareScreen)
+
+
+async def test_a_second_enter_in_the_palette_does_nothing(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "ctrl+p", *"mouse capture")
+        palette = app.screen
+        assert isinstance(palette, Palette)
+        found = palette.query_one(CommandList)
+        while not found.option_count:
+            await pilot.pause(0.05)
+        found.highlighted = 0
+        for _ in range(3):
+            found.action_select()
+        await pilot.pause(0.2)
+        palette._action_escape()
+        assert isinstance(app.screen, CompareScreen)
+        assert not app._mouse
+
+
+async def test_a_screen_that_opens_while_the_app_ends_is_no_error(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        help_screen = HelpScreen([], lambda binding: "")
+        app.push_screen(help_screen)
+        help_screen._closing = True  # as of a screen that the end of the app reaches first
+        app.exit()
+    assert app._exception is None

@@ -138,5 +138,6 @@ def _imported_names(module: ModuleType) -> set[str]:
     for value in list(vars(module).values()):
         name = value.__name__ if type(value) is type(sys) else getattr(value, "__module__", None)
         if isinstance(name, str) and name != module.__name__:
-            found |= {name, name.partition(".")[0]}
+            # The functions of struct say that they are of _struct, the part of it in C.
+            found |= {name, top := name.partition(".")[0], top.removeprefix("_")}
     return found
