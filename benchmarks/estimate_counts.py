@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import irscope
 from benchmarks.tune.spaces import read_lines
-from irscope.estimating.counts import LaunchCounts, count_launch
+from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.model import Variant
 
 COUNTERS = Path(__file__).parent / "tune" / "counters.jsonl.gz"

@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 
 from irscope.backends import CUDA
-from irscope.estimating.counts import count_launch, prepared_program
-from irscope.estimating.launch_counts import LaunchCounts
+from irscope.estimating.counting.counts import count_launch, prepared_program
+from irscope.estimating.counting.launch_counts import LaunchCounts
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
 from irscope.estimating.sass_encoding import OPCODES, MachineInstructions, machine_instructions

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.estimating.counts import LaunchCounts, count_launch
-from irscope.estimating.steady_loops import SteadyLoops
+from irscope.estimating.counting.counts import LaunchCounts, count_launch
+from irscope.estimating.counting.steady_loops import SteadyLoops
 from irscope.model import Launch
 
 Count = Callable[..., LaunchCounts]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.estimating.counts import LaunchCounts, count_launch
-from irscope.estimating.lanes import operation
-from irscope.estimating.sampled_programs import sampled_programs
-from irscope.estimating.wavefronts import copied_wavefronts, sectors, wavefronts
+from irscope.estimating.counting.counts import LaunchCounts, count_launch
+from irscope.estimating.counting.lanes import operation
+from irscope.estimating.counting.sampled_programs import sampled_programs
+from irscope.estimating.counting.wavefronts import copied_wavefronts, sectors, wavefronts
 from irscope.model import Argument, Config, Kernel, Launch, SourceFunction, Target, Toolchain, Variant
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -7,7 +7,7 @@ import random
 from functools import cache
 from pathlib import Path
 
-from irscope.estimating.counts import count_launch
+from irscope.estimating.counting.counts import count_launch
 from irscope.model import Argument, Config, Kernel, Launch, SourceFunction, Target, Toolchain, Variant
 from tests.hardening.texts import SIGNS
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from irscope.estimating.ptx_program import Parameter
+from irscope.estimating.counting.ptx_program import Parameter
 from irscope.model import Argument, Launch, Variant
 
 # The distance between the addresses of two parameters: no tensor is larger.

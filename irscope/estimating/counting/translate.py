@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from irscope.backends.ptx_instructions import PTX
-from irscope.estimating import lanes
-from irscope.estimating.ptx_program import Instruction, PtxProgram, names
-from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps, TensorCopy
+from irscope.estimating.counting import lanes
+from irscope.estimating.counting.ptx_program import Instruction, PtxProgram, names
+from irscope.estimating.counting.steps import Access, Exit, Kind, Space, Step, Steps, TensorCopy
 from irscope.languages.control_flow import NONE
 
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?$")

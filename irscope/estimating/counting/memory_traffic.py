@@ -16,12 +16,12 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.footprints import DISTANCES, Footprint, footprints
-from irscope.estimating.lanes import Array
-from irscope.estimating.launch_arguments import SPACING_BITS, LaunchArguments
-from irscope.estimating.requests import Touch
-from irscope.estimating.sampled_programs import Others
-from irscope.estimating.wavefronts import SECTOR, Integers, Mask
+from irscope.estimating.counting.footprints import DISTANCES, Footprint, footprints
+from irscope.estimating.counting.lanes import Array
+from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments
+from irscope.estimating.counting.requests import Touch
+from irscope.estimating.counting.sampled_programs import Others
+from irscope.estimating.counting.wavefronts import SECTOR, Integers, Mask
 
 # Sectors of a program whose sharing is examined; programs that must share for it to be no accident.
 _EXAMINED = 48

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.lanes import Array, Value
-from irscope.estimating.launch_arguments import LaunchArguments, Tensor
-from irscope.estimating.steps import TensorCopy
-from irscope.estimating.wavefronts import SECTOR
+from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.launch_arguments import LaunchArguments, Tensor
+from irscope.estimating.counting.steps import TensorCopy
+from irscope.estimating.counting.wavefronts import SECTOR
 from irscope.languages.control_flow import NONE
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from irscope.estimating import lanes
+from irscope.estimating.counting import lanes
 from irscope.languages.control_flow import NONE
 
 

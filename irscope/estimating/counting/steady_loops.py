@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.lanes import Array, Value, bits_of, unsigned
-from irscope.estimating.steps import Step
+from irscope.estimating.counting.lanes import Array, Value, bits_of, unsigned
+from irscope.estimating.counting.steps import Step
 from irscope.languages.control_flow import NONE
 from irscope.languages.loops import LoopTree
 
 if TYPE_CHECKING:
-    from irscope.estimating.interpreter import Interpreter, Mask
+    from irscope.estimating.counting.interpreter import Interpreter, Mask
 
 _PERIODS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 _UNBOUNDED = 1 << 40

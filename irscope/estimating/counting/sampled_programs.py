@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from irscope.estimating.wavefronts import Integers, Mask
+from irscope.estimating.counting.wavefronts import Integers, Mask
 
 _NEIGHBORS, _LINE = 1536, 128
 # The fractional parts of their multiples are spread evenly (H. Weyl, 1916), those of the golden ratio best.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irscope.estimating.lanes import Array, Value
-from irscope.estimating.wavefronts import WARP
+from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.wavefronts import WARP
 
 if TYPE_CHECKING:
-    from irscope.estimating.interpreter import Interpreter, Mask
+    from irscope.estimating.counting.interpreter import Interpreter, Mask
 
 
 def warp_operation(

@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.lanes import Array, Value
-from irscope.estimating.steps import Access, Space, Steps
-from irscope.estimating.wavefronts import LINE, WARP, Integers, Mask, copied_wavefronts, sectors, wavefronts
+from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.steps import Access, Space, Steps
+from irscope.estimating.counting.wavefronts import (
+    LINE,
+    WARP,
+    Integers,
+    Mask,
+    copied_wavefronts,
+    sectors,
+    wavefronts,
+)
 from irscope.languages.control_flow import NONE
 
 # Per access: warps that execute it with an active thread, active threads, sectors or wavefronts, lines.

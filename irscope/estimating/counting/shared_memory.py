@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from irscope.estimating.lanes import Array, Value
-from irscope.estimating.wavefronts import Mask
+from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.wavefronts import Mask
 
 _SIZE = 1 << 18  # bytes: more than any block can have
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.requests import Touch
-from irscope.estimating.wavefronts import SECTOR, Integers
+from irscope.estimating.counting.requests import Touch
+from irscope.estimating.counting.wavefronts import SECTOR, Integers
 
 # Of the iterations of a loop that are repeated, so many are expanded one by one; the others at once.
 _MOST_EXPANDED = 4

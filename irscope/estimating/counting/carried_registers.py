@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from irscope.estimating.ptx_program import PtxProgram
-from irscope.estimating.steps import Space, Step, Steps
+from irscope.estimating.counting.ptx_program import PtxProgram
+from irscope.estimating.counting.steps import Space, Step, Steps
 from irscope.languages.control_flow import NONE
 
 

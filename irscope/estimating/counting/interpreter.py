@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.lanes import Array, Value, storage
-from irscope.estimating.launch_arguments import LaunchArguments, Tensor
-from irscope.estimating.ptx_program import PtxProgram
-from irscope.estimating.requests import METRICS, Requests, Touch
-from irscope.estimating.shared_memory import SharedMemory
-from irscope.estimating.steady_loops import SteadyLoops
-from irscope.estimating.steps import Access, Exit, Kind, Space, Step, Steps
-from irscope.estimating.tensor_copies import block_offsets, tensor_address, tensor_of
-from irscope.estimating.warp_operations import warp_operation
-from irscope.estimating.wavefronts import WARP
+from irscope.estimating.counting.lanes import Array, Value, storage
+from irscope.estimating.counting.launch_arguments import LaunchArguments, Tensor
+from irscope.estimating.counting.ptx_program import PtxProgram
+from irscope.estimating.counting.requests import METRICS, Requests, Touch
+from irscope.estimating.counting.shared_memory import SharedMemory
+from irscope.estimating.counting.steady_loops import SteadyLoops
+from irscope.estimating.counting.steps import Access, Exit, Kind, Space, Step, Steps
+from irscope.estimating.counting.tensor_copies import block_offsets, tensor_address, tensor_of
+from irscope.estimating.counting.warp_operations import warp_operation
+from irscope.estimating.counting.wavefronts import WARP
 from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]

@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 
 from irscope.backends.instructions import InstructionKind
 from irscope.backends.ptx_instructions import PTX
-from irscope.estimating.carried_registers import carried_registers, data_registers
-from irscope.estimating.instruction_classes import class_of
-from irscope.estimating.interpreter import Interpreter, Run
-from irscope.estimating.lanes import Array
-from irscope.estimating.launch_arguments import LaunchArguments, launch_arguments
-from irscope.estimating.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
-from irscope.estimating.memory_traffic import Accessed, TensorTraffic, memory_traffic
-from irscope.estimating.program_starts import ProgramStarts
-from irscope.estimating.ptx_program import PtxProgram
-from irscope.estimating.requests import LINES, SECTORS, THREADS, WARPS
-from irscope.estimating.sampled_programs import other_programs, sampled_programs
-from irscope.estimating.steps import Space, Steps
-from irscope.estimating.translate import constant, steps_of
-from irscope.estimating.wavefronts import WARP
+from irscope.estimating.counting.carried_registers import carried_registers, data_registers
+from irscope.estimating.counting.instruction_classes import class_of
+from irscope.estimating.counting.interpreter import Interpreter, Run
+from irscope.estimating.counting.lanes import Array
+from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
+from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
+from irscope.estimating.counting.memory_traffic import Accessed, TensorTraffic, memory_traffic
+from irscope.estimating.counting.program_starts import ProgramStarts
+from irscope.estimating.counting.ptx_program import PtxProgram
+from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARPS
+from irscope.estimating.counting.sampled_programs import other_programs, sampled_programs
+from irscope.estimating.counting.steps import Space, Steps
+from irscope.estimating.counting.translate import constant, steps_of
+from irscope.estimating.counting.wavefronts import WARP
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irscope.backends.instructions import InstructionKind
-from irscope.estimating.memory_traffic import TensorTraffic
-from irscope.estimating.wavefronts import WARP
+from irscope.estimating.counting.memory_traffic import TensorTraffic
+from irscope.estimating.counting.wavefronts import WARP
 from irscope.languages.document import Location
 
 

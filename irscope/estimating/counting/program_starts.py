@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.interpreter import Interpreter
-from irscope.estimating.lanes import Array, Value
-from irscope.estimating.launch_arguments import LaunchArguments
-from irscope.estimating.ptx_program import PtxProgram
-from irscope.estimating.steps import Access, Exit, Space, Step, Steps
-from irscope.estimating.tensor_copies import tensor_address
+from irscope.estimating.counting.interpreter import Interpreter
+from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.launch_arguments import LaunchArguments
+from irscope.estimating.counting.ptx_program import PtxProgram
+from irscope.estimating.counting.steps import Access, Exit, Space, Step, Steps
+from irscope.estimating.counting.tensor_copies import tensor_address
 from irscope.languages.control_flow import NONE
 
 Mask = NDArray[np.bool_]
