@@ -9,6 +9,7 @@ from pathlib import Path
 from irscope.backends import parse_target
 from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.workspace import add_launches
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"
 KERNEL = SourceFunction(
@@ -27,6 +28,7 @@ HOSTILE = (
     "\x1b[31mred\x1b]0;title\x07 [red]markup[/red] \u202eoverride \x9b2J \x00 tab\there [@click=app.quit]x[/]"
 )
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 SMALL = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"
 LARGE = "BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps=4,num_stages=3"
 
@@ -132,3 +134,13 @@ def hostile(path: Path) -> Path:
             ({"NAME": "x"}, Failure("[b]", HOSTILE, HOSTILE * 50)),
         ],
     )
+
+
+def launched(path: Path) -> Path:
+    """A vector addition with two block sizes, and how it is launched."""
+    from irscope.cli.main import main
+
+    words = ["--signature", "*fp32:16, *fp32:16, *fp32:16, i32:16", "--config", "BLOCK_SIZE=32,1024"]
+    assert main(["compile", str(SAMPLES / "vector_add.py"), *words, "-o", str(path)]) == 0
+    add_launches(path, "grid=(cdiv(n, BLOCK_SIZE),), n=1048576, x_ptr=[n], y_ptr=[n], out_ptr=[n]")
+    return path

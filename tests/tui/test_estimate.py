@@ -8,24 +8,17 @@ import pytest
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.estimate import EstimateScreen, EstimateView
-from irscope.workspace import Workspace, add_launches
+from irscope.workspace import Workspace
+from tests.tui import captures
 from tests.tui.picture import characters
-
-SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 @pytest.fixture(scope="module")
 def launched(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
     """A vector addition with two block sizes, and how it is launched."""
-    from irscope.cli.main import main
-
-    path = tmp_path_factory.mktemp("estimate") / "add.irscope"
-    words = ["--signature", "*fp32:16, *fp32:16, *fp32:16, i32:16", "--config", "BLOCK_SIZE=32,1024"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
-        assert main(["compile", str(SAMPLES / "vector_add.py"), *words, "-o", str(path)]) == 0
-    add_launches(path, "grid=(cdiv(n, BLOCK_SIZE),), n=1048576, x_ptr=[n], y_ptr=[n], out_ptr=[n]")
-    return path
+        return captures.launched(tmp_path_factory.mktemp("estimate") / "add.irscope")
 
 
 async def test_b_explains_the_estimates_and_enter_goes_to_the_code(launched: Path):

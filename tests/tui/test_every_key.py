@@ -35,6 +35,7 @@ from irscope.tui.screens.chart import ChartScreen
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.estimate import EstimateScreen, EstimateView
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
@@ -202,6 +203,10 @@ def with_a_goal(pilot: Pilot[None]) -> int:
     return next(i for i, (owner, *_) in enumerate(view._lines) if view._sentences[owner].target)
 
 
+def with_code(pilot: Pilot[None]) -> int:
+    return one(pilot, EstimateView).landmarks()[0]
+
+
 def nine_stages(path: Path) -> Path:
     """A for cuda and B for hip, with all the stages that a kernel in Triton's own languages can have."""
     with CaptureWriter.create(path) as writer:
@@ -309,6 +314,7 @@ SHOW = {
     "choose_kernel": Trial(screen, right=becomes(ChooseKernelScreen)),
     "layout": Trial(screen, right=becomes(LayoutScreen)),
     "chart": Trial(screen, right=becomes(ChartScreen)),
+    "estimate": Trial(screen, right=becomes(EstimateScreen), make=captures.launched),
     "why": Trial(screen, right=becomes(WhyScreen)),
     "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
     "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
@@ -327,6 +333,11 @@ CHART = {
 WHY = {
     "go": Trial(screen, ("W",), becomes(CompareScreen), WhyView, with_a_goal),
     "all_findings": Trial(lambda pilot: one(pilot, WhyView)._every, ("W",), becomes(True)),
+}
+ESTIMATE = {
+    "go_to_term": Trial(
+        screen, ("B",), becomes(CompareScreen), EstimateView, with_code, make=captures.launched
+    ),
 }
 PASSES = {
     "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
@@ -402,6 +413,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the list of what a line became": PANELS,
     "In a lesson": TURNED,
     "In the chart": CHART,
+    "In the estimate": ESTIMATE,
     "In the reasons": WHY,
     "In the layouts": LAYOUT,
     "In the list of passes": PASSES,
