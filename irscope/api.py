@@ -242,7 +242,7 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
 
     `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.prune(top=0.1)})` compiles
     the configs in parallel into Triton's cache, drops those that cannot be launched and duplicates (the
-    same machine code), and ranks the others by estimated time for this launch. What it learned is kept in
+    same machine code), and ranks the others by estimated time for this launch. Results are kept in
     Triton's cache. It never raises: if something fails, it keeps the configs and says so on stderr.
 
     `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises UserError if `top`

@@ -1,7 +1,7 @@
 """Serves public programs from warm folders on a GPU: python benchmarks/warm_programs/run.py CORPUS WORK.
 
 Needs a GPU. CORPUS has a folder per library of programs.toml; WORK gets the scripts, captures, caches and
-folders. Three phases; programs run next to each other in the first two, where nothing is timed:
+folders. Three phases; programs run in parallel in the first two, where nothing is timed:
 
 1. own    each program on the GPU under `irscope run`, with a cache of its own that it fills: the machine's
           own full cache, and a capture with the choices of its autotuners

@@ -45,6 +45,9 @@ def run(args: argparse.Namespace) -> int:
         estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))
         sections = workspace.sections(args.kernel, args.target, args.sort, estimate=estimate)
         _print(sections, kinds, args)
+        if estimate and not any(variant.launches for variant in workspace.variants):
+            reason = "no launches were recorded; irscope pick --launch estimates one that you write"
+            print(f"irscope: no estimates: {reason}", file=sys.stderr)
     return 0
 
 

@@ -42,7 +42,7 @@ def run_tool(
 
 @cache
 def _control() -> Callable[[int, int], int] | None:
-    """prctl(2); None where there is none. Loaded before the fork: nothing can be imported after it."""
+    """prctl(2) on Linux, else None. Loaded before the fork: nothing can be imported after it."""
     if sys.platform != "linux":
         return None
     return ctypes.CDLL(None).prctl

@@ -34,6 +34,13 @@ def test_table_columns_and_sort(irscope, capture):
     assert facts == ["registers", "stack", "n_spills", "shared", "problem", "same_code_as"]
 
 
+def test_a_table_without_estimates_says_why(irscope, capture):
+    done = irscope("table", capture, "--estimate")
+    assert done.returncode == 0 and "#1" in done.stdout
+    assert "no estimates: no launches were recorded" in done.stderr
+    assert "no estimates" not in irscope("table", capture).stderr
+
+
 def test_table_as_json(irscope, capture):
     document = json.loads(irscope("table", capture, "--format", "json").stdout)
     assert document["schema"] == "irscope.table/1"

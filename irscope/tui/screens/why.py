@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
-from rich.segment import Segment
-from textual import events, on, work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
-from textual.strip import Strip
 
 from irscope.model import UserError
-from irscope.model.text import display_line
-from irscope.tui.background import Background
-from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
-from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.paint import fitted
-from irscope.tui.pair_state import PairState
+from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.screens import OPEN_REASONS
-from irscope.tui.screens.reading import ReadingScreen
-from irscope.tui.widgets.bars import KeyHints
+from irscope.tui.screens.sentences import SentenceScreen, SentenceView
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import StageLine, TextLine, compilation_lines, pair_lines, without_rest
-
-_INDENT = 2
+from irscope.workspace import TextLine, compilation_lines, pair_lines, without_rest
 
 
-class WhyView(LineView):
-    """Sentences, wrapped; those about a line of a stage have an arrow."""
+class WhyView(SentenceView):
+    """The reasons; first the most important findings only."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
         "In the reasons",
@@ -41,146 +26,41 @@ class WhyView(LineView):
         ),
     )
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line--title", "line--mark"}
-
-    class TargetChosen(Message):
-        """The user wants to see the line that a sentence is about."""
-
-        def __init__(self, target: StageLine) -> None:
-            super().__init__()
-            self.target = target
 
     def __init__(self, heading: str) -> None:
-        super().__init__()
-        self._heading = heading
+        super().__init__(heading)
         self._all: Sequence[TextLine] = ()
         self._every = False
-        self._sentences: Sequence[TextLine] = ()
-        self._lines: list[tuple[int, bool, str]] = []  # sentence, whether its first line, text
 
     def show(self, sentences: Sequence[TextLine]) -> None:
-        """Shows sentences."""
+        """Shows the sentences, those about less important findings only if the user wants them."""
         self._all = sentences
-        self._wrap()
+        super().show(sentences if self._every else list(without_rest(sentences)))
 
     def action_all_findings(self) -> None:
         """Shows all findings, or only the most important ones."""
         self._every = not self._every
-        self._wrap()
-
-    def action_go(self) -> None:
-        """Goes to the line that the sentence is about."""
-        target = self._sentences[self._lines[self.cursor][0]].target if self._lines else None
-        if target is not None:
-            self.post_message(self.TargetChosen(target))
-
-    def on_click(self, event: events.Click) -> None:
-        """A double click goes there."""
-        super().on_click(event)
-        if event.chain == 2:
-            self.action_go()
-
-    def on_resize(self) -> None:
-        """Wraps the sentences again."""
-        self._wrap()
-        super().on_resize()
-
-    def _wrap(self) -> None:
-        width = self.scrollable_content_region.width
-        self._sentences = self._all if self._every else list(without_rest(self._all))
-        self._lines = []
-        for index, sentence in enumerate(self._sentences):
-            if sentence.title and index:
-                self._lines.append((index, False, ""))
-            room = max(width - _INDENT * (sentence.level + 1) - 1, 20)
-            lines = textwrap.wrap(display_line(sentence.text), room) or [""]
-            self._lines += [(index, place == 0, line) for place, line in enumerate(lines)]
-        self.lines_changed()
-
-    def landmarks(self) -> Sequence[int]:
-        """The lines with an arrow."""
-        owners = enumerate(self._lines)
-        return [index for index, (owner, first, _) in owners if first and self._sentences[owner].target]
-
-    def line_count(self) -> int:
-        """The number of wrapped lines."""
-        return len(self._lines)
-
-    def draw_heading(self, width: int) -> Strip:
-        """The names of A and B."""
-        return self.bar(f" {self._heading}", width)
-
-    def draw_line(self, index: int, width: int) -> Strip:
-        """A line of a sentence."""
-        owner, first, text = self._lines[index]
-        sentence = self._sentences[owner]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        mark = ("→ " if sentence.target else "  ") if first else "  "
-        ink = base + self.ink("line--title") if sentence.title else base
-        before = " " * (_INDENT * sentence.level - 1 if sentence.level else 0)
-        segments = [
-            Segment(" " if sentence.title else f" {before}{mark}", base + self.ink("line--mark")),
-            Segment(text, ink),
-        ]
-        return Strip(fitted(segments, width, base), width)
+        self.show(self._all)
 
 
-class WhyScreen(ReadingScreen[StageLine]):
-    """Returns the line that the user wants to see, if any."""
+class WhyScreen(SentenceScreen):
+    """The reasons of A and B."""
 
     OPENED_BY: ClassVar[Binding] = OPEN_REASONS
     KEYS: ClassVar[Sequence[KeyGroup]] = (WhyView.KEYS,)
     PANELS: ClassVar[Sequence[type[LineView]]] = (WhyView,)
-    BINDINGS: ClassVar[list[BindingType]] = [*READ.bindings, *LEAVE.bindings]
 
-    @classmethod
-    def open(cls, main: MainScreen, line: int = 0) -> None:
-        """Shows why B was compiled after A, with the cursor on `line`; going back from a jump reopens it."""
-        screen = cls(main.pair, main.background, line)
+    def view(self) -> WhyView:
+        """The panel, with the names of A and B."""
+        return WhyView("  ".join(filter(None, self.pair.headings())))
 
-        def go(target: StageLine | None) -> None:
-            main.go_to(target, partial(cls.open, main, screen.line))
-
-        main.app.push_screen(screen, go)
-
-    def __init__(self, pair: PairState, background: Background, line: int = 0) -> None:
-        super().__init__()
-        self._pair = pair
-        self._background = background
-        # The line under the cursor when the screen opens and when it closes.
-        self.line = line
-
-    def compose(self) -> ComposeResult:
-        """The panel, the search bar and the keys."""
-        yield WhyView("  ".join(filter(None, self._pair.headings())))
-        yield self.search_bar
-        yield KeyHints(id="keys")
-
-    def on_mount(self) -> None:
-        """Starts to compare the stages."""
-        self.query_one(WhyView).focus()
-        self._explain()
-
-    @work(exclusive=True, group="why", exit_on_error=False)
-    async def _explain(self) -> None:
-        view = self.query_one(WhyView)
-        view.show([TextLine("comparing...")])
+    async def fill(self) -> None:
+        """Shows the reasons, then also all compilations of the capture."""
+        self.query_one(WhyView).show([TextLine("comparing...")])
         try:
-            lines = await self._background.run(pair_lines, self._pair.comparison)
-        except UserError as error:  # a damaged stage
+            lines = await self.background.run(pair_lines, self.pair.comparison)
+        except UserError as error:  # a damaged stage; the compilations can be listed all the same
             lines = [TextLine(str(error))]
-        view.show(lines)
-        self._restore_cursor(view)
-        kernels = await self._background.run(self._pair.workspace.compilations)
-        view.show([*lines, *compilation_lines(kernels)])
-        self._restore_cursor(view)
-
-    def _restore_cursor(self, view: WhyView) -> None:
-        """Goes to the line of the last visit, unless the user has moved the cursor meanwhile."""
-        if self.line and not view.cursor:
-            view.cursor = self.line
-
-    @on(WhyView.TargetChosen)
-    def _go_to_target(self, message: WhyView.TargetChosen) -> None:
-        self.line = self.query_one(WhyView).cursor
-        self.dismiss(message.target)
+        self.show(lines)
+        kernels = await self.background.run(self.pair.workspace.compilations)
+        self.show([*lines, *compilation_lines(kernels)])
