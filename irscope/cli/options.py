@@ -218,12 +218,14 @@ def print_failures(path: Path, prefix: str = "") -> None:
         print(f"{prefix}{line}", file=sys.stderr)
 
 
-def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
-    """The request in the arguments for `kernel`: FILE.py::KERNEL or MODULE::KERNEL.
+def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) -> SweepRequest:
+    """The request in the arguments for `kernel`: FILE.py::KERNEL, MODULE::KERNEL or samples/NAME.
 
-    Raises UserError if they are invalid.
+    A missing signature is taken from the docstring of the file, which is printed unless `quiet`. Raises
+    UserError if the arguments are invalid.
     """
     from irscope.capturing.messages import SweepRequest
+    from irscope.cli import written_command
     from irscope.model import parse_argument
 
     check_positive(args, "-j")
@@ -231,9 +233,12 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
+    name, note = written_command.complete(args, file, name or None)
+    if note and not quiet:
+        print(f"irscope: {note}", file=sys.stderr)
     request = SweepRequest(
         file=file,
-        kernel=name or None,
+        kernel=name,
         signature=args.signature,
         constants={name: parse_argument(value) for name, value in map(_assignment, args.const)},
         axes=_axes(args.config),
@@ -246,13 +251,14 @@ def sweep_request(args: argparse.Namespace, kernel: str) -> SweepRequest:
 
 
 def _kernel_file(name: str) -> Path:
-    """The file at a path, or of a module. Raises UserError if there is neither."""
+    """The file at a path, of a sample or of a module. Raises UserError if there is none."""
+    from irscope.learn.sample_commands import sample_file
     from irscope.model import UserError
     from irscope.workspace import module_file
 
-    found = Path(name) if Path(name).is_file() else module_file(name)
+    found = Path(name) if Path(name).is_file() else sample_file(name) or module_file(name)
     if found is None:
-        raise UserError(f"{name}: no such file or module")
+        raise UserError(f"{name}: no such file, module or sample; irscope samples lists the samples")
     return found
 
 

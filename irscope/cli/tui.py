@@ -82,15 +82,13 @@ def run(args: argparse.Namespace) -> int:
 
 def show_sample(name: str) -> Ended:
     """Compiles a sample while the app shows it. Raises UserError if there is no such sample."""
-    from irscope.learn.sample_commands import find_sample
-
     parser = argparse.ArgumentParser(prog="irscope tui")
     add_arguments(parser)
-    return _compile(parser.parse_args(find_sample(name).arguments), from_home=True)
+    return _compile(parser.parse_args([f"samples/{name}"]), from_home=True)
 
 
 def _run(args: argparse.Namespace) -> Ended:
-    if args.capture.partition("::")[0].endswith(".py"):
+    if _is_kernel(args.capture):
         if args.later:
             raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] cannot be opened with others")
         return _compile(args)
@@ -98,6 +96,14 @@ def _run(args: argparse.Namespace) -> Ended:
         if getattr(args, name):
             raise UserError(f"--{name} applies only to FILE.py[::KERNEL]; {args.capture} is a capture")
     return _show_capture(Path(args.capture), args.later, args.fresh)
+
+
+def _is_kernel(text: str) -> bool:
+    """Whether this is FILE.py[::KERNEL] or a sample, rather than a capture."""
+    from irscope.learn.sample_commands import sample_file
+
+    name = text.partition("::")[0]
+    return name.endswith(".py") or (not Path(name).exists() and sample_file(name) is not None)
 
 
 def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> Ended:
@@ -149,7 +155,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import WhatIfCompiler
 
-    request = options.sweep_request(args, args.capture)
+    request = options.sweep_request(args, args.capture, quiet=True)
     check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()

@@ -1,4 +1,4 @@
-"""The sample kernels that are installed with irscope, and how each says that it is compiled."""
+"""The sample kernels that are installed with irscope, and the command in a docstring that compiles a kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.learn.lesson import samples_folder
-from irscope.model import UserError
 
 _COMMAND = "irscope compile "
 
@@ -28,19 +27,37 @@ def samples() -> list[Sample]:
     return [sample for sample in found if sample.arguments]
 
 
-def find_sample(name: str) -> Sample:
-    """The sample in the file called `name`. Raises UserError if there is none."""
-    for sample in samples():
-        if sample.path.name == name:
-            return sample
-    raise UserError(f"no sample '{name}'")
+def sample_file(name: str) -> Path | None:
+    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed; None if none."""
+    folder, _, file = name.rpartition("/")
+    found = samples_folder() / f"{file.removesuffix('.py')}.py"
+    return found if folder == "samples" and found.is_file() else None
+
+
+def written_command(path: Path) -> tuple[str, ...]:
+    """The words after `irscope compile` in the docstring of a Python file, () if there are none.
+
+    The first one is the file as the docstring has it, with ::KERNEL if that is written. Executes nothing.
+    """
+    try:
+        return _command(_docstring(path))
+    except (OSError, SyntaxError, ValueError):  # the compiler says what is wrong with the file
+        return ()
 
 
 def _sample(path: Path) -> Sample:
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    _, _, command = text.partition(_COMMAND)
-    block = command.partition("\n\n")[0].replace("\\\n", " ")
-    words = shlex.split(block.partition("\n")[0])
+    text = _docstring(path)
+    words = _command(text)
     named = words[0].partition("::") if words else ("", "", "")
     arguments = (f"{path}{named[1]}{named[2]}", *words[1:]) if words else ()
     return Sample(path, text.partition("\n")[0].rstrip("."), arguments)
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_bytes())) or ""
+
+
+def _command(docstring: str) -> tuple[str, ...]:
+    _, _, command = docstring.partition(_COMMAND)
+    block = command.partition("\n\n")[0].replace("\\\n", " ")
+    return tuple(shlex.split(block.partition("\n")[0]))

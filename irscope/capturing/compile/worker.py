@@ -6,6 +6,7 @@ supervisor.py). Its stdout and stderr are a file that the parent reads, because 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -54,20 +55,31 @@ def main(pipe: str, lifeline: str) -> None:
     """Serves the pipe that the parent opened as this file descriptor, supervised."""
     supervise(int(lifeline))
     os.set_inheritable(int(pipe), False)
+    code = 1
     try:
         serve_requests(Connection(int(pipe)))
+        code = 0
+    except BaseException:  # noqa: BLE001 - the parent shows the last line that was printed
+        traceback.print_exc()
     finally:
-        os._exit(0)  # without the exit handlers of user code, which may hang
+        os._exit(code)  # without the exit handlers of user code, which may hang
 
 
 def serve_requests(pipe: Connection) -> None:
     """Plans and compiles until the parent closes the pipe."""
     silence()
+    if importlib.util.find_spec("triton") is None:
+        serve(pipe, _refuse)
+        return
     prepare()
     from irscope.toolchain.compiler import StageMemory
 
     with pipe, ExitStack() as stack:
         serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack, isolation=Isolation()))
+
+
+def _refuse(task: WorkerTask) -> None:
+    raise UserError("compiling needs triton, which is not installed: pip install 'irscope[compile]' (Linux)")
 
 
 def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
