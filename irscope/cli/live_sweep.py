@@ -23,7 +23,9 @@ from irscope.capturing.compile.sweep import (
 )
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.cli.what_if import Write
+from irscope.cli.written_command import with_options
 from irscope.model import UserError
+from irscope.model.errors import ArgumentError
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
@@ -37,7 +39,7 @@ class LiveSweep:
 
     The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
     variants; `left` counts the unfinished ones of the last plan, `what_ifs` those of what-ifs. `problem`
-    explains a missing plan, else "".
+    explains a missing plan, else "". `options` are those that the user added in the app.
     """
 
     # The variants of what-ifs are stored in the capture on screen.
@@ -57,7 +59,7 @@ class LiveSweep:
         self._writing = False
         self._waiting: list[Write] = []
         self.compiled = self.failed = self.left = self.what_ifs = 0
-        self.problem = ""
+        self.problem = self.options = ""
 
     @property
     def name(self) -> str:
@@ -76,6 +78,15 @@ class LiveSweep:
         thread = Thread(target=self._run, args=(publish, stop, before), name="irscope-sweep", daemon=True)
         self._runs = [*before, (thread, stop)]
         thread.start()
+
+    def add_options(self, options: str) -> str:
+        """Takes options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
+        try:
+            self._request = with_options(self._request, options)
+        except UserError as error:
+            return str(error)
+        self.options = " ".join(filter(None, (self.options, options)))
+        return ""
 
     def stop(self) -> None:
         """Stops the running sweeps and their workers immediately."""
@@ -130,6 +141,9 @@ class LiveSweep:
                     self._compile(sweep, workers, writer, publish, stop)
         except Stopped:  # replaced by another plan, or the app has quit
             pass
+        except ArgumentError as error:
+            self.problem = str(error)
+            publish(Refused(error.problem, _options_in(error.command)))
         except (UserError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
             publish(Refused(self.problem))
@@ -157,6 +171,11 @@ class LiveSweep:
         except (OSError, sqlite3.Error) as error:  # the disk is full
             publish(Refused(str(error)))
         publish(Ended())
+
+
+def _options_in(command: str) -> str:
+    """The options of a suggested command, which may begin with `irscope compile FILE::KERNEL`."""
+    return command[max(command.find("--"), 0) :]
 
 
 def _end(runs: list[tuple[Thread, Stop]]) -> None:

@@ -62,6 +62,10 @@ def main(argv: list[str] | None = None) -> int:
     0: done; 1: done, but a variant failed or a check did not hold; 2: wrong use, unreadable input or output
     that cannot be written; 70: a bug in irscope; 130: interrupted; 141: the reader of the output exited.
     """
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks; see completion.py
+        from irscope.cli.completion import complete_line
+
+        complete_line(lambda words: _parser(words[0] if words else "", _module(words[0]) if words else None))
     _open_standard_streams()
     words = _with_command(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):

@@ -226,22 +226,21 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     """
     from irscope.capturing.messages import SweepRequest
     from irscope.cli import written_command
-    from irscope.model import parse_argument
 
     check_positive(args, "-j")
     check_timeout(args)
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
-    name, note = written_command.complete(args, file, name or None)
+    kernel_name, note = written_command.complete(args, file, name or None)
     if note and not quiet:
         print(f"irscope: {note}", file=sys.stderr)
     request = SweepRequest(
         file=file,
-        kernel=name,
+        kernel=kernel_name,
         signature=args.signature,
-        constants={name: parse_argument(value) for name, value in map(_assignment, args.const)},
-        axes=_axes(args.config),
+        constants=constants(args.const),
+        axes=axes(args.config),
         targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
         reasons=args.reasons,
         passes=args.passes,
@@ -346,14 +345,21 @@ def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
     return {name: split_entries(values) for name, values in assigned_texts(texts).items()}
 
 
-def _axes(texts: list[str]) -> dict[str, tuple[Value | Expression, ...]]:
+def constants(texts: Sequence[str]) -> dict[str, Value | Expression]:
+    """The value of each `--const`, by name. Raises UserError if one is not NAME=VALUE."""
+    from irscope.model import parse_argument
+
+    return {name: parse_argument(value) for name, value in map(_assignment, texts)}
+
+
+def axes(texts: Sequence[str]) -> dict[str, tuple[Value | Expression, ...]]:
     """The values of each `--config`, by name. Raises UserError if a name has none."""
     from irscope.model import UserError, parse_argument
     from irscope.model.text import split_entries
 
-    axes: dict[str, tuple[Value | Expression, ...]] = {}
+    found: dict[str, tuple[Value | Expression, ...]] = {}
     for name, values in map(_assignment, texts):
-        axes[name] = tuple(map(parse_argument, split_entries(values)))
-        if not axes[name]:
+        found[name] = tuple(map(parse_argument, split_entries(values)))
+        if not found[name]:
             raise UserError(f"--config {name}=: specify at least one value")
-    return axes
+    return found

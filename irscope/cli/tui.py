@@ -176,6 +176,8 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
         print(f"browse: irscope {name}   compare: irscope table {name}")
+        if sweep.options:
+            print(f"again: irscope tui {shlex.quote(args.capture)} {sweep.options}")
     elif sweep.problem:
         raise UserError(sweep.problem)
     return ended

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from irscope.cli import options
+from irscope.model import UserError
+
+if TYPE_CHECKING:
+    from irscope.capturing.messages import SweepRequest
 
 
 class _Rejected(Exception):  # noqa: N818 - never leaves this module
@@ -37,6 +43,24 @@ def complete(args: argparse.Namespace, file: Path, kernel: str | None) -> tuple[
     args.config = [*_missing(found.config, given), *args.config]
     args.target = args.target or found.target
     return kernel or named, f"{file.name}: with the arguments in its docstring"
+
+
+def with_options(request: SweepRequest, text: str) -> SweepRequest:
+    """The request with the options in `text`, which replace those of the same name.
+
+    Raises UserError if `text` is anything but options of compilation.
+    """
+    try:
+        args = parsed(tuple(shlex.split(text)))
+    except (_Rejected, ValueError) as error:
+        raise UserError(f"{error}; write options as irscope compile has them") from error
+    return replace(
+        request,
+        signature=args.signature or request.signature,
+        constants={**request.constants, **options.constants(args.const)},
+        axes={**request.axes, **options.axes(args.config)},
+        targets=tuple(map(options.target, args.target)) or request.targets,
+    )
 
 
 def written_arguments(file: Path) -> tuple[str | None, argparse.Namespace] | None:

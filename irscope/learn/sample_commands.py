@@ -1,4 +1,4 @@
-"""The sample kernels that are installed with irscope, and the command in a docstring that compiles a kernel."""
+"""The sample kernels that are installed with irscope, and the `irscope compile` command in a docstring."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def samples() -> list[Sample]:
 
 
 def sample_file(name: str) -> Path | None:
-    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed; None if none."""
+    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed, or None."""
     folder, _, file = name.rpartition("/")
     found = samples_folder() / f"{file.removesuffix('.py')}.py"
     return found if folder == "samples" and found.is_file() else None

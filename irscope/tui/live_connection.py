@@ -33,6 +33,9 @@ class Producer(Protocol):
         Compilation continues until another plan is made.
         """
 
+    def add_options(self, options: str) -> str:
+        """Takes options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
+
 
 class VariantCompiler(Protocol):
     """Compiles single variants again with other values, outside the app's thread: see WhatIf."""

@@ -78,9 +78,14 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is no plan, or the compilation cannot continue: `problem` says why."""
+    """There is no plan, or the compilation cannot continue: `problem` says why.
+
+    `options` are those of `irscope compile` that are missing, with guesses for the user to check; "" if
+    nothing is missing.
+    """
 
     problem: str
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)

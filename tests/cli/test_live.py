@@ -134,6 +134,28 @@ def test_an_edit_an_error_and_a_reverted_edit(make: Make, file: Path, tmp_path: 
         assert [v.kernel.source.text.count("+ 2") for v in capture.variants()] == [0, 1]
 
 
+def test_a_missing_signature_is_guessed_and_taken_from_the_user(file: Path, tmp_path: Path) -> None:
+    target = parse_target("cuda:90")
+    request = SweepRequest(file, None, None, {}, {"BLOCK": (64,)}, (target,))
+    CaptureWriter.create(tmp_path / "k.irscope").close()
+    sweep, received = LiveSweep(request, tmp_path / "k.irscope", 1, 300.0), Received()
+    try:
+        sweep.begin(received.queue.put)
+        refused = received.until(Refused, Planned)[-1]
+        assert isinstance(refused, Refused)
+        assert refused.options.startswith("--signature ")
+        assert "--nope" in sweep.add_options("--nope 3")
+        assert "BLOCK" in sweep.add_options("--config BLOCK=")
+        assert sweep.add_options(refused.options) == ""
+        sweep.begin(received.queue.put)
+        planned = received.until(Refused, Planned)[-1]
+        assert isinstance(planned, Planned)
+        assert [variant.config.get("BLOCK") for variant in planned.variants] == [64]
+        assert sweep.options == refused.options
+    finally:
+        sweep.stop()
+
+
 def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_path: Path) -> None:
     sweep, received = make(64, 128, 256, 512, 1024, 2048), Received()
     sweep.begin(received.queue.put)
@@ -151,7 +173,7 @@ def test_stopping_ends_the_workers_at_once_and_loses_nothing(make: Make, tmp_pat
 
 
 def test_a_new_plan_stops_the_previous_sweep(make: Make, file: Path) -> None:
-    sweep, received = make(64, 128, 256, 512, 1024, 2048), Received()
+    sweep, received = make(*(64 << power for power in range(10))), Received()
     sweep.begin(received.queue.put)
     received.until(VariantFinished)
     file.write_text(KERNEL.replace("+ 1,", "+ 2,"))

@@ -110,7 +110,9 @@ def test_a_file_that_cannot_be_imported_is_reported_with_another_way(
     assert "importing it fails: RuntimeError: no config file" in done.stderr
     assert "irscope run PROGRAM.py" in done.stderr
     missing = irscope("compile", "no.such.module::kernel", *SIGNATURE)
-    assert missing.stderr == "irscope: no.such.module: no such file or module\n"
+    assert missing.stderr == (
+        "irscope: no.such.module: no such file, module or sample; irscope samples lists the samples\n"
+    )
 
 
 def test_a_module_is_found_without_importing_it() -> None:

@@ -28,12 +28,20 @@ class Script:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.asked = 0
+        self.options: list[str] = []
+        self.rejected = ""
         self._publish: Publish | None = None
         CaptureWriter.create(path).close()
 
     def begin(self, publish: Publish) -> None:
         self.asked += 1
         self._publish = publish
+
+    def add_options(self, options: str) -> str:
+        """The problem that a test set; keeps the options without one."""
+        if not self.rejected:
+            self.options.append(options)
+        return self.rejected
 
     def publish(self, *events: Event) -> None:
         assert self._publish is not None

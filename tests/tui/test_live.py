@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from irscope.model import Failure
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
@@ -239,6 +240,33 @@ async def test_a_new_plan_drops_unfinished_variants(app: IrscopeApp, script: Scr
         assert "B #2 now" not in heading or "waiting" in heading
         script.publish(Ended())
         await until(pilot, lambda: len(rows(app)) == 1)
+
+
+async def test_missing_options_are_asked_for_with_guesses(app: IrscopeApp, script: Script) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: script.asked == 1)
+        script.publish(Refused("k needs a type for each of x", '--signature "*fp16:16" --config BLOCK=1024'))
+        line = app.screen.query_one(Input)
+        await until(pilot, lambda: line.has_focus)
+        assert line.value == '--signature "*fp16:16" --config BLOCK=1024'
+        script.rejected = "unrecognized arguments: q"
+        await pilot.press("q", "enter")  # a letter, not the key that quits
+        assert "unrecognized" in app.export_screenshot()
+        script.rejected = ""
+        await pilot.press("backspace", "8", "enter")
+        await until(pilot, lambda: script.asked == 2)
+        assert script.options == ['--signature "*fp16:16" --config BLOCK=10248']
+        assert not line.display
+
+
+async def test_escape_leaves_the_line_of_options(app: IrscopeApp, script: Script) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await until(pilot, lambda: script.asked == 1)
+        script.publish(Refused("k needs a type for each of x", "--signature i32"))
+        await until(pilot, lambda: app.screen.query_one(Input).has_focus)
+        await pilot.press("escape", "q")
+        await pilot.pause()
+        assert not app.is_running
 
 
 @pytest.mark.parametrize("answer", [Unchanged("matmul_kernel is as it was"), Refused("SyntaxError: line 3")])

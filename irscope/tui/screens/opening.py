@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.text import Text
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
+from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from irscope.model.text import display_line
 from irscope.tui import keys
@@ -43,10 +44,12 @@ class OpeningScreen(Screen[None]):
         """A message in the middle; the keys at the bottom."""
         with VerticalScroll():
             yield Static(id="message")
+            yield Input(id="options", select_on_focus=False)
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """Starts to compile after the first paint, because loading triton would delay it."""
+        self.query_one(Input).display = False
         self._show("Reading the file and starting the compiler...")
         self.call_after_refresh(self.action_recompile)
         self._watch.follow(self._live.producer.files)
@@ -70,10 +73,34 @@ class OpeningScreen(Screen[None]):
             event = await self._live.take()
         self._live.requested = False
         if isinstance(event, Refused):
-            self._show(event.problem, "Fix this and save the file (or press r), or press q to quit.")
+            self._refused(event)
         else:
             self._timer.stop()  # the main screen watches the file now
             self.post_message(self.Ready(event, self._live))
+
+    def _refused(self, event: Refused) -> None:
+        if not event.options:
+            self._show(event.problem, "Fix this and save the file (or press r), or press q to quit.")
+            return
+        self._show(event.problem, "Below are guesses to check: Enter compiles, Escape leaves the line.")
+        answer = self.query_one(Input)
+        answer.value = event.options
+        answer.display = True
+        answer.focus()
+
+    @on(Input.Submitted)
+    def _answered(self, message: Input.Submitted) -> None:
+        if problem := self._live.producer.add_options(message.value):
+            self._show(problem, "Change the options; Enter compiles.")
+            return
+        message.input.display = False
+        self.action_recompile()
+
+    def on_key(self, event: Key) -> None:
+        """Escape leaves the options."""
+        if event.key == "escape" and self.focused is not None:
+            self.set_focus(None)
+            event.stop()
 
     def _show(self, message: str, advice: str = "") -> None:
         lines = [display_line(line) for line in message.splitlines()]
