@@ -16,7 +16,7 @@ from pathlib import Path
 NAME = "completion"
 SUMMARY = "print the script that completes irscope in bash, zsh or fish"
 
-# What completes an argument: the text before the cursor and what is parsed so far, to words and what they say.
+# Completes an argument: from the text before the cursor and what is parsed so far, words and what they say.
 Completer = Callable[..., dict[str, str]]
 
 

@@ -1,8 +1,8 @@
 """The glossary: explains terms of Triton's stages, facts, passes and tuning. The entries are in entries/*.md.
 
 Each file is a topic. Its `stage:` and `see:` lines apply to all its entries. An entry starts with `## WORD`,
-followed by optional `also:` (other names; `*` matches anything), `stage:` and `see:` lines, and the text. The
-entries of the lint rules come from the rules' own documentation.
+followed by optional `also:` (other names; `*` matches anything), `related:` (words of other entries),
+`stage:` and `see:` lines, and the text. The entries of the lint rules come from the rules' own documentation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,24 @@ from pathlib import Path
 
 from rapidfuzz import fuzz, process
 
+from irscope.facts.registry import FACT_KINDS
 from irscope.lint.diagnostic import Rule
 from irscope.lint.rule_pages import documented_rules
 
-_TOPICS = ("layouts", "operations", "ptx", "sass", "amdgcn", "facts", "estimates", "tuning", "passes")
-_FIELD = re.compile(r"(also|stage|see): *(.+)")
+_TOPICS = (
+    "layouts",
+    "operations",
+    "ptx",
+    "sass",
+    "amdgcn",
+    "facts",
+    "estimates",
+    "tuning",
+    "passes",
+    "views",
+    "gpu",
+)
+_FIELD = re.compile(r"(also|stage|see|related): *(.+)")
 # Longer tokens are not matched against the patterns: untrusted IR may contain tokens of any length.
 _MAX_TOKEN = 200
 # In a line of any stage, the words that may be terms, without quoted paths.
@@ -28,6 +41,10 @@ _QUOTED = re.compile(r'"[^"]*"')
 # A line of LLVM IR can have thousands of words; the first ones identify it.
 _MAX_LINE = 4000
 _MAX_ENTRIES = 12
+# The stage of entries about irscope's own words, which mean something else in a line of a stage.
+_VIEWS = ("views",)
+# A word of so few letters begins many others by chance.
+_SHORT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +57,17 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class GlossaryEntry:
-    """A term and its explanation. `names` are its other names; `*` in them matches anything."""
+    """A term and its explanation.
+
+    `names` are its other names; `*` in them matches anything. `related` are words of other entries.
+    """
 
     word: str
     names: tuple[str, ...]
     stages: tuple[str, ...]
     text: str
     see: Reference | None
+    related: tuple[str, ...] = ()
 
     @property
     def plain_names(self) -> tuple[str, ...]:
@@ -94,7 +115,7 @@ def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
         if word[0] in "%$" or not any(character.isalpha() for character in word):
             continue
         entry = entry_for(word)
-        if entry is not None:
+        if entry is not None and entry.stages != _VIEWS:
             found.setdefault(entry.word, (word, entry))
         if len(found) == _MAX_ENTRIES:
             break
@@ -102,16 +123,36 @@ def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
 
 
 def find_entries(text: str) -> list[GlossaryEntry]:
-    """The entries that a user may mean by `text`: an exact match, else any case, else any prefix."""
+    """The entries that a user may mean by `text`.
+
+    The first that there are: the word as it is written; in any case; a token of a stage; a title of a fact;
+    words that begin with `text`.
+    """
     if not (text := text.strip()):
         return []
-    if entry := entry_for(text):
-        return [entry]
+    if exact := _words().get(text):
+        return [exact]
     lower = text.lower()
     names = [(entry, [name.lower() for name in entry.plain_names]) for entry in glossary_entries()]
-    return [entry for entry, own in names if lower in own] or [
-        entry for entry, own in names if any(name.startswith(lower) for name in own)
-    ]
+    if same := [entry for entry, own in names if lower in own]:
+        return same
+    if entry := entry_for(text) or _by_fact(lower):
+        return [entry]
+    return [entry for entry, own in names if any(_begins(name, lower) for name in own)]
+
+
+def _begins(name: str, prefix: str) -> bool:
+    """Whether `name` begins with `prefix`; a short one must be a whole part (`ld` of `ld.global`)."""
+    rest = name.removeprefix(prefix)
+    return name.startswith(prefix) and (len(prefix) > _SHORT or not rest[:1].isalnum())
+
+
+def _by_fact(lower: str) -> GlossaryEntry | None:
+    """The entry of a fact, by its title in the table or its name in a sentence."""
+    for kind in FACT_KINDS:
+        if lower in (kind.title.lower(), kind.label.lower(), kind.heading.lower()):
+            return entry_for(kind.name)
+    return None
 
 
 def similar_names(text: str, limit: int = 5) -> list[str]:
@@ -179,6 +220,7 @@ def _parsed(text: str) -> Iterator[GlossaryEntry]:
             stages=tuple(_split(fields.get("stage", ""))),
             text=" ".join(lines),
             see=Reference(title.strip(), url.strip()) if title else None,
+            related=tuple(_split(own.get("related", ""))),
         )
 
 

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.backends import STAGES
+from irscope.diff.rows import Change
 from irscope.facts.registry import FACT_KINDS
-from irscope.glossary.glossary import entry_for, find_entries, glossary_entries, similar_names
+from irscope.glossary.glossary import (
+    entries_in_line,
+    entry_for,
+    find_entries,
+    glossary_entries,
+    similar_names,
+)
 from irscope.model import OPTION_NAMES
 from tests.analysis.builders import STAGES as FOLDER
 
@@ -95,3 +102,43 @@ def test_any_text_can_be_looked_up(text):
     entry_for(text)
     find_entries(text)
     similar_names(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("IR", "IR"),
+        ("SM", "SM"),
+        ("grid", "grid"),
+        ("block", "CTA"),
+        ("rewired", "operand"),
+        ("Spill stores", "spill_store_bytes"),
+        ("registers per thread", "registers"),
+        ("Shared B", "shared"),
+    ],
+)
+def test_the_words_of_the_views_have_entries(text, word):
+    assert [entry.word for entry in find_entries(text)] == [word]
+
+
+def test_every_kind_of_change_and_every_title_of_a_fact_has_an_entry():
+    changes = [str(change.name).lower() for change in Change if change is not Change.TEXT]
+    titles = [text for kind in FACT_KINDS for text in (kind.title, kind.label, kind.heading) if text]
+    assert [text for text in (*changes, "other line", *titles) if len(find_entries(text)) != 1] == []
+
+
+def test_related_words_have_entries():
+    words = {entry.word for entry in glossary_entries()}
+    names = words | {name for entry in glossary_entries() for name in entry.plain_names}
+    assert [word for entry in glossary_entries() for word in entry.related if word not in names] == []
+
+
+def test_short_prefixes_match_whole_parts_only():
+    assert all(entry.word.startswith("ld.") for entry in find_entries("ld"))
+    assert find_entries("gri") == []
+
+
+def test_words_of_the_views_are_not_offered_for_a_line_of_a_stage():
+    assert [word for word, _ in entries_in_line("module attributes {type, constant} arith.constant")] == [
+        "arith.constant"
+    ]

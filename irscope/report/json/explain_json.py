@@ -21,5 +21,6 @@ def _entry(entry: GlossaryEntry) -> dict[str, Any]:
         "names": list(entry.names),
         "stages": list(entry.stages),
         "text": entry.text,
+        "related": list(entry.related),
         "see": {"title": entry.see.title, "url": entry.see.url or None} if entry.see else None,
     }

@@ -22,6 +22,8 @@ def explain_text(entries: Sequence[GlossaryEntry], width: int | None, paint: Pai
         yield from textwrap.wrap(entry.text, wrap)
         if entry.names:
             yield from textwrap.wrap(f"also: {', '.join(entry.names)}", wrap)
+        if entry.related:
+            yield from textwrap.wrap(f"related: {', '.join(entry.related)}", wrap)
         if entry.see:
             yield f"see: {entry.see.title}" + (f", {entry.see.url}" if entry.see.url else "")
 

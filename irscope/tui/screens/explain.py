@@ -93,6 +93,9 @@ def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]
     """A term and its explanation as (style class, text), followed by a blank line."""
     title = display_line(word if word == entry.word else f"{word}   ({entry.word})")
     lines = [("term", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]
+    if entry.related:
+        related = f"related: {', '.join(entry.related)}"
+        lines += [("dim", f"  {line}") for line in textwrap.wrap(related, width)]
     if entry.see:
         see = entry.see.title + (f", {entry.see.url}" if entry.see.url else "")
         lines += [("dim", f"  {line}") for line in textwrap.wrap(f"see: {see}", width)]
