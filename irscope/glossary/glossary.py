@@ -106,8 +106,11 @@ def entry_for(token: str) -> GlossaryEntry | None:
     return None
 
 
-def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
-    """The words of a line that have an entry, with the entry: the first dozen, each entry once."""
+def entries_in_line(line: str, of_view: bool = False) -> list[tuple[str, GlossaryEntry]]:
+    """The words of a line that have an entry, with the entry: the first dozen, each entry once.
+
+    Words of irscope's views are explained only if the line is one `of_view`: a finding, a heading.
+    """
     found: dict[str, tuple[str, GlossaryEntry]] = {}
     text = _QUOTED.sub(lambda quoted: " " if "/" in quoted[0] else quoted[0], line[:_MAX_LINE])
     for word in dict.fromkeys(_WORD.findall(text)):
@@ -115,7 +118,7 @@ def entries_in_line(line: str) -> list[tuple[str, GlossaryEntry]]:
         if word[0] in "%$" or not any(character.isalpha() for character in word):
             continue
         entry = entry_for(word)
-        if entry is not None and entry.stages != _VIEWS:
+        if entry is not None and (of_view or entry.stages != _VIEWS):
             found.setdefault(entry.word, (word, entry))
         if len(found) == _MAX_ENTRIES:
             break

@@ -194,7 +194,8 @@ class NavigationController:
         """Explains the terms on the line under the cursor; in the table, the column."""
         from irscope.tui.screens.explain import explain_line  # after the first paint
 
-        explain_line(self._screen.app, self._text_under_cursor())
+        of_view = isinstance(self._screen.focused, VariantTable | LineOutcomesView)
+        explain_line(self._screen.app, self._text_under_cursor(), of_view)
 
     def _text_under_cursor(self) -> str:
         focused = self._screen.focused

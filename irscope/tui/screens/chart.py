@@ -156,7 +156,7 @@ class ChartScreen(Screen[tuple[Variant, Variant]]):
 
     def action_explain(self) -> None:
         """Explains the fact."""
-        explain_line(self.app, self._fact)
+        explain_line(self.app, self._fact, of_view=True)
 
     def action_close(self) -> None:
         """Returns to the texts with A and B."""

@@ -80,9 +80,9 @@ class ExplainScreen(ReadingScreen[None], ModalScreen[None]):
         self.query_one(ExplainView).focus()
 
 
-def explain_line(app: App[object], text: str) -> None:
-    """Explains the terms in a line of any screen; says so if there are none."""
-    found = entries_in_line(text)
+def explain_line(app: App[object], text: str, of_view: bool = False) -> None:
+    """Explains the terms in a line of a stage, or else of a view; says so if there are none."""
+    found = entries_in_line(text, of_view)
     if found:
         app.push_screen(ExplainScreen(found))
     else:

@@ -68,7 +68,7 @@ class ReadingScreen(Screen[ScreenResultType]):
         """Explains the terms on the line under the cursor."""
         from irscope.tui.screens.explain import explain_line  # a screen of this kind itself
 
-        explain_line(self.app, self.reading.plain_text(self.reading.cursor))
+        explain_line(self.app, self.reading.plain_text(self.reading.cursor), of_view=True)
 
     def action_search(self) -> None:
         """Opens the search bar."""
