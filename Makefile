@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 TRITONS := 3.6.0 3.7.1 3.8.0 3.9.0
 TRITON := 3.6.0
+TEXTUAL := 8.0.0
 BIN := $(VENV)/bin
 SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
 CAPTURE := $(VENV)/demo/matmul.irscope
@@ -13,7 +14,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-matrix test-triton torch helion test-fast fuzz fuzz-coverage keys audit lint docs refresh-docs clean
+.PHONY: help demo test test-matrix test-triton test-textual torch helion test-fast fuzz fuzz-coverage keys audit lint docs man refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -46,6 +47,10 @@ test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
 	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/learn
+
+test-textual: $(VENV)/ready-dev ## The pictures of screens with the lowest supported Textual: make test-textual TEXTUAL=8.0.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)-textual textual==$(TEXTUAL)
+	PYTHONPATH=$(VENV)-textual $(BIN)/pytest -n auto --dist worksteal tests/tui/test_screens.py
 
 torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
@@ -101,6 +106,9 @@ $(VENV)/ready-docs: $(VENV)/ready
 docs: $(VENV)/ready-docs ## Build the docs site in site/html; warnings are errors
 	$(BIN)/python docs/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+man: $(VENV)/ready-docs ## Write the manual page site/man/irscope.1
+	$(BIN)/python docs/man_page.py
 
 refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, outputs, lessons and pictures in the docs
 	$(BIN)/python docs/usage.py

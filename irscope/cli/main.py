@@ -17,7 +17,7 @@ from irscope import __version__
 
 TYPE_CHECKING = False  # typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import NoReturn
 
     from _typeshed import SupportsWrite
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:  # the shell asks; see completion.py
         from irscope.cli.completion import complete_line
 
-        complete_line(lambda words: _parser(words[0] if words else "", _module(words[0]) if words else None))
+        complete_line(lambda words: _parser(_modules(words)))
     _open_standard_streams()
     words = _with_command(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
@@ -103,9 +103,9 @@ def _open_standard_streams() -> None:
 
 
 def _run(words: list[str]) -> int:
-    module = _module(words[0]) if words else None
-    parser = _parser(words[0] if words else "", module)
-    if module is None:
+    modules = _modules(words)
+    parser = _parser(modules)
+    if not modules:
         parser.parse_args(words or ["--help"])
         parser.error("specify a command")
     args = parser.parse_args(words)
@@ -113,7 +113,7 @@ def _run(words: list[str]) -> int:
     from irscope.model.errors import UserError
 
     try:
-        code: int = module.run(args)
+        code: int = modules[words[0]].run(args)
     except UserError as error:
         from irscope.model.text import one_line
 
@@ -122,8 +122,13 @@ def _run(words: list[str]) -> int:
     return code
 
 
-def _parser(command: str, module: ModuleType | None) -> Parser:
-    """The parser of all commands; only `command` has arguments."""
+def full_parser() -> Parser:
+    """The parser of all commands with all their arguments, for the man page."""
+    return _parser({name: import_module(path) for name, path, _ in COMMANDS})
+
+
+def _parser(modules: Mapping[str, ModuleType]) -> Parser:
+    """The parser of all commands; only those in `modules` have arguments."""
     parser = Parser(
         prog="irscope",
         description="See what the Triton compiler made of a kernel under each config, and what differs.",
@@ -132,7 +137,7 @@ def _parser(command: str, module: ModuleType | None) -> Parser:
     parser.add_argument("-V", "--version", action="version", version=f"irscope {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, _, summary in COMMANDS:
-        if module is None or name != command:
+        if (module := modules.get(name)) is None:
             commands.add_parser(name, help=summary)
             continue
         chosen = commands.add_parser(
@@ -145,11 +150,9 @@ def _parser(command: str, module: ModuleType | None) -> Parser:
     return parser
 
 
-def _module(command: str) -> ModuleType | None:
-    for name, path, _ in COMMANDS:
-        if name == command:
-            return import_module(path)
-    return None
+def _modules(words: list[str]) -> dict[str, ModuleType]:
+    """The module of the command that is the first word, by its name; {} if that is no command."""
+    return {name: import_module(path) for name, path, _ in COMMANDS if words[:1] == [name]}
 
 
 def _with_command(words: list[str]) -> list[str]:

@@ -1,0 +1,27 @@
+"""Writes the manual page site/man/irscope.1 from the parsers of the commands.
+
+python docs/man_page.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from build_manpages.manpage import Manpage
+
+from irscope import __version__
+from irscope.cli.main import full_parser
+
+PAGE = Path(__file__).resolve().parent.parent / "site" / "man" / "irscope.1"
+
+
+def main() -> None:
+    """Writes the page; SOURCE_DATE_EPOCH sets its date."""
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    data = {"version": __version__, "manual_title": "irscope", "project_name": "irscope"}
+    PAGE.write_text(str(Manpage(full_parser(), data)), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
