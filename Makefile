@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 TRITONS := 3.6.0 3.7.1 3.8.0 3.9.0
 TRITON := 3.6.0
-TEXTUAL := 8.0.0
+TEXTUAL := 8.2.6
 BIN := $(VENV)/bin
 SIGNATURE := *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1
 CAPTURE := $(VENV)/demo/matmul.irscope
@@ -48,7 +48,7 @@ test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
 	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/learn
 
-test-textual: $(VENV)/ready-dev ## The pictures of screens with the lowest supported Textual: make test-textual TEXTUAL=8.0.0
+test-textual: $(VENV)/ready-dev ## The pictures of screens with the lowest supported Textual: make test-textual TEXTUAL=8.2.6
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)-textual textual==$(TEXTUAL)
 	PYTHONPATH=$(VENV)-textual $(BIN)/pytest -n auto --dist worksteal tests/tui/test_screens.py
 
