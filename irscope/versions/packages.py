@@ -19,6 +19,7 @@ import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from irscope.model import UserError
@@ -28,6 +29,9 @@ from irscope.model.text import clipped, one_line
 Report = Callable[[str], None]
 PACKAGES, LOCKS = "packages", "locks"
 _MAX_PROBLEM = 300
+# cpython-311-x86_64-linux-gnu. `sysconfig` is asked here, because its first call must not be one of several.
+_ABI = EXTENSION_SUFFIXES[0].strip(".").rpartition(".")[0]
+_PLATFORM = sysconfig.get_platform()
 _NO_NETWORK = re.compile(
     r"dns error|failed to (?:fetch|connect)|error sending request|network|connection|resolve host"
     r"|name resolution|NewConnectionError|timed out|unreachable|offline",
@@ -61,8 +65,7 @@ class Requirement:
     def folder_name(self) -> str:
         """The name of the folder: the package, its version, and the Python that can import it."""
         name = self.text.replace("==", "-").replace(".*", "")
-        abi = sysconfig.get_platform() if self.portable else sysconfig.get_config_var("SOABI")
-        return f"{name}-{abi or sys.implementation.cache_tag}"
+        return f"{name}-{_PLATFORM if self.portable else _ABI}"
 
 
 def versions_folder() -> Path:
@@ -185,5 +188,5 @@ def _problem(requirement: Requirement, outputs: Sequence[str]) -> str:
         return f"{name}: cannot be downloaded ({said}); try again with network access to PyPI"
     if not any(_NO_VERSION.search(output) for output in outputs):
         return f"{name}: cannot be installed ({said})"
-    python = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+    python = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {_PLATFORM}"
     return f"{name}: there is no such version for {python} ({said})"
