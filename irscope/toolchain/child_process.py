@@ -12,12 +12,15 @@ import sys
 at_start: frozenset[str] = frozenset()
 
 
-def python_command(module: str, *arguments: str, flags: bool = False) -> list[str]:
-    """The command that calls `main(*arguments)` of a module in a new Python; flags are this one's."""
+def python_command(module: str, *arguments: str, flags: bool = False, python: str = "") -> list[str]:
+    """The command that calls `main(*arguments)` of a module in a new Python; flags are this one's.
+
+    `python` is another interpreter than this one.
+    """
     import subprocess
 
     given = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
-    return [sys.executable, *given, __file__, module, *arguments]
+    return [python or sys.executable, *given, __file__, module, *arguments]
 
 
 def _start() -> None:

@@ -237,6 +237,11 @@ if TYPE_CHECKING:
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
     from irscope.workspace.version_names import version_name as version_name
+    from irscope.workspace.version_summary import CompilerVersion as CompilerVersion
+    from irscope.workspace.version_summary import FactMovement as FactMovement
+    from irscope.workspace.version_summary import VersionStep as VersionStep
+    from irscope.workspace.version_summary import VersionSummary as VersionSummary
+    from irscope.workspace.version_summary import version_summaries as version_summaries
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
@@ -347,6 +352,9 @@ _EXPORTS = {
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
     "irscope.workspace.version_names": "version_name",
+    "irscope.workspace.version_summary": (
+        "CompilerVersion FactMovement VersionStep VersionSummary version_summaries"
+    ),
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),

@@ -16,7 +16,7 @@ import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -97,11 +97,17 @@ def spawn(
     printed: IO[bytes],
     module: str = "irscope.capturing.compile.worker",
     arguments: Sequence[str] = (),
+    python: str = "",
+    variables: Mapping[str, str] | None = None,
 ) -> Process:
-    """Starts a worker in a new Python process: calls `main` of `module`; see worker.py."""
+    """Starts a worker in a new Python process: calls `main` of `module`; see worker.py.
+
+    `python` is another interpreter than this one; `variables` are added to its environment.
+    """
     descriptors = [pipe.fileno(), lifeline.fileno()]
     return subprocess.Popen(
-        python_command(module, *map(str, descriptors), *arguments),
+        python_command(module, *map(str, descriptors), *arguments, python=python),
+        env=None if variables is None else {**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=printed,
         stderr=printed,

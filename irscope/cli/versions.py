@@ -1,0 +1,213 @@
+"""Compile the same variants under several versions of Triton or ptxas, and say which one made what worse.
+
+KERNEL is FILE.py::KERNEL with its signature and configs, as in irscope compile; of a CAPTURE, each variant is
+compiled again from its file, which executes it. Each version has an environment of its own, made with uv or
+pip on first use and kept in your cache folder; torch and your own packages are those of this Python. The new
+capture has all versions: table, diff, report and the app show them side by side. A CAPTURE without --triton
+and --ptxas is only summarized.
+
+example: irscope versions add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32" --config BLOCK_SIZE=256,512
+  irscope versions run.irscope --triton 3.8.0,3.9.0 --ptxas own,12.9 -o both.irscope
+  irscope versions --list
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irscope.cli import options
+from irscope.model import UserError
+
+if TYPE_CHECKING:
+    from irscope.model import Launch
+    from irscope.toolchain.job import Job
+    from irscope.versions.requests import Request
+    from irscope.versions.sweep import LaunchesOf, VersionsProgress
+
+NAME = "versions"
+SUMMARY = "compile under several versions of Triton and say which one made what worse"
+
+_SUFFIX = ".irscope"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what to compile, under which versions, and the commands on environments."""
+    parser.add_argument("input", metavar="KERNEL|CAPTURE", nargs="?", help="FILE.py[::KERNEL], or a capture")
+    parser.add_argument(
+        "--triton",
+        metavar="V1,V2",
+        action="append",
+        help="versions of Triton, or folders that have the package triton (default: one per release series)",
+    )
+    parser.add_argument(
+        "--ptxas",
+        metavar="P1,P2",
+        action="append",
+        help="versions of ptxas (12.9, 13.3.33), paths, or own: that of each Triton (default: own)",
+    )
+    parser.add_argument("--guess", action="store_true", help="guess missing types and constexprs of a KERNEL")
+    parser.add_argument("--kernel", metavar="GLOB", help="of a CAPTURE, only kernels matching GLOB")
+    options.add_compilation(parser)
+    options.add_output(parser, "KERNEL-versions.irscope")
+    options.add_format(parser, "text", "json")
+    group = parser.add_argument_group("environments")
+    group.add_argument("--list", action="store_true", help="list the installed ones with their sizes")
+    group.add_argument("--remove", metavar="VERSION", help="remove those of a version, or all")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compiles, summarizes or lists; returns 1 if a variant failed or a version cannot be had."""
+    if args.list or args.remove is not None:
+        return _environments(args)
+    if args.input is None:
+        raise UserError("name a kernel or a capture, or use --list; see irscope versions --help")
+    capture = Path(args.input)
+    if not (capture.suffix == _SUFFIX or _is_capture(capture)):
+        return _compile_kernel(args)
+    if args.triton or args.ptxas:
+        return _compile_capture(args, capture)
+    return _summarize(args, capture, [])
+
+
+def _is_capture(path: Path) -> bool:
+    """Whether the file is an SQLite database."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except (OSError, ValueError):
+        return False
+
+
+def _compile_kernel(args: argparse.Namespace) -> int:
+    from irscope.versions.requests import FileRequest
+
+    if args.kernel is not None:
+        raise UserError("--kernel: is for captures; name the kernel of a file as FILE.py::KERNEL")
+    request = options.sweep_request(args, args.input)
+    return _compile(args, FileRequest(request), request.kernel or "", lambda path: None, lambda _: ())
+
+
+def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
+    from irscope.versions.captured import captured_request, launch_key, launches_of, left_out
+    from irscope.workspace import merge_captures
+
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    options.check_output(args, capture)
+    if given := [f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)]:
+        raise UserError(f"{given[0]}: is for kernels; a capture has the variants to compile")
+    targets = [options.target(text) for text in args.target]
+    request = captured_request(capture, args.kernel, targets, args.passes)
+    for line in left_out(capture, request, args.kernel):
+        print(f"irscope: {line}", file=sys.stderr)
+    launches = launches_of(request)
+
+    def begin(path: Path) -> None:
+        """Begins with the variants as they were captured, under their own version."""
+        if not (args.resume and path.exists()) and args.kernel is None and not targets:
+            merge_captures([capture], path, args.force)
+            args.resume = True
+
+    def known(job: Job) -> tuple[Launch, ...]:
+        return launches.get(launch_key(job), ())
+
+    return _compile(args, request, capture.stem, begin, known)
+
+
+def _compile(
+    args: argparse.Namespace,
+    request: Request,
+    stem: str,
+    begin: Callable[[Path], None],
+    launches_of: LaunchesOf,
+) -> int:
+    """Compiles under every version that can be had, and prints the summary."""
+    from irscope.cli.progress import counting_bar
+    from irscope.versions.choices import chosen_environments
+    from irscope.versions.sweep import compile_versions, planned_environments
+
+    start = time.monotonic()
+    tritons, assemblers = (options.split_names(given) or [] for given in (args.triton, args.ptxas))
+    environments, problems = chosen_environments(tritons, assemblers, lambda line: _say([line]))
+    _say(problems)
+    if not environments:
+        raise UserError("none of the versions can be had")
+    with planned_environments(request, environments, args.jobs, args.timeout) as planned:
+        _say(dict.fromkeys(note for each in planned for plan in each.plans for note in plan.notes))
+        path = args.output or Path(f"{stem or planned[0].plans[0].source.name}-versions{_SUFFIX}")
+        begin(path)
+        with options.open_writer(args, path) as writer, counting_bar("variants") as bar:
+            progress = compile_versions(
+                planned,
+                writer,
+                shlex.join(sys.argv),
+                args.jobs,
+                args.timeout,
+                lambda done: bar(done.kept + done.done, done.total),
+                launches_of,
+            )
+    _print_result(args, path, progress, time.monotonic() - start)
+    return max(_summarize(args, path, problems), int(bool(problems or progress.failed)))
+
+
+def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:
+    """Stores the facts, and prints how many variants compiled and each failure."""
+    from irscope.workspace import Workspace
+
+    Workspace(path).store_facts()
+    name = shlex.quote(str(path))
+    kept = f", {progress.kept} already there" if progress.kept else ""
+    compiled = progress.done - progress.failed
+    text = f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s"
+    if args.format == "json":
+        _say([text])
+    else:
+        print(f"{text}\nbrowse: irscope {name}   compare: irscope table {name}\n")
+    if progress.failed:
+        options.print_failures(path)
+
+
+def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> int:
+    """Prints which version made what worse. Raises UserError if the capture has one version."""
+    from irscope.report.json.versions_json import versions_document
+    from irscope.report.terminal.versions_text import versions_text
+    from irscope.workspace import Workspace, version_summaries
+
+    with Workspace(path) as workspace:
+        target = args.target[0] if len(args.target) == 1 else None
+        summaries = version_summaries(workspace, args.kernel, target)
+        if args.format == "json":
+            options.print_json(versions_document(summaries, str(path), problems))
+        elif summaries:
+            sys.stdout.writelines(f"{line}\n" for line in versions_text(summaries, options.paint()))
+        else:
+            raise UserError(
+                f"{path}: no kernel in it has several versions; --triton 3.8.0,3.9.0 compiles its variants"
+            )
+    return 0
+
+
+def _environments(args: argparse.Namespace) -> int:
+    from irscope.versions.installed import installed_packages, remove_packages
+
+    if args.remove is not None:
+        for package in remove_packages(args.remove):
+            print(f"removed {package.tool} {package.version}: {package.folder}")
+        return 0
+    packages = installed_packages()
+    for package in packages:
+        print(f"{package.tool:6}  {package.version:8}  {package.size / 1e6:>6,.0f} MB  {package.folder}")
+    if not packages:
+        print("no environments are installed; irscope versions KERNEL makes them")
+    return 0
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(f"irscope: {line}", file=sys.stderr)
