@@ -32,7 +32,8 @@ _PATTERNS = tuple(
 _FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
 # MLIR adds these to the errors of a pass; they say nothing more.
 _REDUNDANT = re.compile(
-    r"(?:A signal was caught|Failures have been detected) while processing an? MLIR|Ptx assembly aborted"
+    r"(?:A signal was caught|Failures have been detected) while processing (?:an|the) MLIR"
+    r"|Ptx assembly aborted"
 )
 _SENTENCE = re.compile(r"[A-Z][\w ][^{}%#]*")
 _LONGEST = 10_000  # characters of a line: messages are shorter, dumps of operations need not be
@@ -118,7 +119,7 @@ def _of_line(line: str, stage: str, now: str) -> Diagnostic | None:
 def _diagnostic(parts: dict[str, str | None], stage: str, now: str) -> Diagnostic:
     severity = parts.get("severity") or "error"
     severity = {"info": "note", "fatal": "error"}.get(severity, severity)
-    message = " ".join((parts["text"] or "").split())
+    message = " ".join((parts["text"] or "").partition(": reproducer generated at")[0].split())
     for file, line, column in _places(parts):
         if not file or _is_input(file, stage):
             return Diagnostic(severity, message, now, line, column)

@@ -9,6 +9,7 @@ needs.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import json
 import os
@@ -123,7 +124,9 @@ def _check_skipped(skip: Sequence[str], result: Mapping[str, Any]) -> None:
     for name in skip:
         if name.partition("#")[0] not in result["skipped"]:
             ran = sorted({each for names in result["ran"].values() for each in names})
-            raise PassEditError(f"no pass '{name}' below {result['stage']}; those that ran: {', '.join(ran)}")
+            near = difflib.get_close_matches(name, ran, 1)
+            hint = f"did you mean {near[0]}?" if near else f"those that ran: {', '.join(ran)}"
+            raise PassEditError(f"no pass '{name}' runs below {result['stage']}; {hint}")
 
 
 def _enter(place: Path, stage: str) -> None:
