@@ -1,5 +1,6 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
+from irscope.model.edit import Edit
 from irscope.model.errors import UserError
 from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue
 from irscope.model.origin import Origin, ProgramLine
@@ -37,6 +38,7 @@ __all__ = [
     "Benchmark",
     "Config",
     "Dtype",
+    "Edit",
     "Expression",
     "Failure",
     "Kernel",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from irscope.model.edit import Edit, edit_from_metadata
 from irscope.model.environment import environment_of
 from irscope.model.object_values import literal
 from irscope.model.origin import Origin, origin_from_metadata
@@ -185,6 +186,11 @@ class Variant:
     def origin(self) -> Origin | None:
         """The computation of the kernel, if a framework such as torch.compile generated it; None if not."""
         return origin_from_metadata(self.metadata)
+
+    @property
+    def edit(self) -> Edit | None:
+        """How the variant was built from another one; None if the compiler made it from the kernel."""
+        return edit_from_metadata(self.metadata)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:

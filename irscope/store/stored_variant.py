@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 from irscope.model import Artifact, Benchmark, Launch, UserError, Variant
+from irscope.model.edit import EDIT, Edit, edit_from_metadata
 from irscope.model.environment import environment_of
 from irscope.model.origin import ORIGIN, Origin, origin_from_metadata
 from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
@@ -19,8 +20,8 @@ from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
 # The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
 _KEPT = 2 * BLOCK
-# The metadata in memory: the origin, and what a launch depends on (`Variant.launch_metadata`).
-SUMMARY_METADATA = (ORIGIN, *LAUNCH_METADATA)
+# The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
+SUMMARY_METADATA = (ORIGIN, EDIT, *LAUNCH_METADATA)
 _FIELDS = tuple(each.name for each in fields(Variant))
 _IN_MEMORY = ("id", "kernel", "target", "specialization", "config", "toolchain", "failure")
 
@@ -194,6 +195,11 @@ class StoredVariant(Variant):
     def origin(self) -> Origin | None:
         """The computation of the kernel, if a framework generated it."""
         return origin_from_metadata(self._summary_metadata)
+
+    @property
+    def edit(self) -> Edit | None:
+        """How the variant was built from another one."""
+        return edit_from_metadata(self._summary_metadata)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:

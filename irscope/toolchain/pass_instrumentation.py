@@ -1,12 +1,10 @@
 """Runs the compiler's passes one at a time, each in its own pass manager, and reports each.
 
-Triton's backends reach `ir.pass_manager` and `passes.*.add_*` through names in their own modules. While a
-stage runs, these names are proxies that record each call and forward it; the pipeline does not change.
+While a stage runs, the names through which Triton's backends add passes are proxies (see `pass_proxies`).
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +16,14 @@ from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.store.encoding import Blob, pack
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile
+from irscope.toolchain.pass_proxies import (
+    AddedPass,
+    compiler_modules,
+    of_libtriton,
+    pipeline_text,
+    recording_module,
+    with_names,
+)
 from irscope.toolchain.patching import patched
 
 # Called when a pass begins (no seconds yet) and again when it has ended.
@@ -25,8 +31,6 @@ ReportPass = Callable[[NewPass], None]
 
 # A variant has about 5 MB of pass text: zstd's level 6 would take 60 ms longer and save 10 %.
 _LEVEL = 1
-
-_LIBTRITON = "triton._C.libtriton."
 
 
 def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass) -> RunStage:
@@ -120,18 +124,6 @@ class PassInstrumentation:
         return pack(text.encode(), _LEVEL)
 
 
-def compiler_modules(backend: Any) -> list[ModuleType]:
-    """The modules of a backend that use libtriton: of its class, its base classes and its imports."""
-    own = [sys.modules[each.__module__] for each in type(backend).__mro__]
-    borrowed = [value for module in own for value in vars(module).values() if isinstance(value, ModuleType)]
-    found = {id(module): module for module in (*own, *borrowed) if _of_libtriton(vars(module).get("ir"))}
-    return list(found.values())
-
-
-def _of_libtriton(value: object) -> bool:
-    return isinstance(value, ModuleType) and value.__name__.startswith(_LIBTRITON)
-
-
 def _proxies(
     compilers: list[ModuleType], instrumentation: PassInstrumentation
 ) -> Iterator[tuple[ModuleType, str, Any]]:
@@ -140,16 +132,12 @@ def _proxies(
         return
     manager = _manager_class(compilers[0].ir.pass_manager, instrumentation)
     for compiler in compilers:
-        yield compiler, "ir", _with(compiler.ir, pass_manager=manager)
+        yield compiler, "ir", with_names(compiler.ir, pass_manager=manager)
         for name, module in list(vars(compiler).items()):
-            if name == "llvm" and _of_libtriton(module):
+            if name == "llvm" and of_libtriton(module):
                 yield compiler, name, _llvm(module, instrumentation)
-            elif _of_libtriton(module) and (name == "passes" or hasattr(module, "passes")):
-                yield compiler, name, _recording_module(module, manager)
-
-
-def _with(module: ModuleType, **others: Any) -> SimpleNamespace:
-    return SimpleNamespace(**vars(module) | others)
+            elif of_libtriton(module) and (name == "passes" or hasattr(module, "passes")):
+                yield compiler, name, recording_module(module, manager)
 
 
 def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
@@ -158,7 +146,7 @@ def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
     class PassManager(real):  # type: ignore[misc] # libtriton's class has no types
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            self.added: list[Callable[[Any], Any]] = []
+            self.added: list[AddedPass] = []
             self.debugged = False
 
         def enable_debug(self) -> Any:
@@ -169,10 +157,10 @@ def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
             instrumentation.report_input(module)
             managers = self._one_per_pass(module.context)
             # A pass was added past the proxies: run all of them together.
-            if ",".join(map(_pipeline, managers)) != _pipeline(self):
+            if ",".join(map(pipeline_text, managers)) != pipeline_text(self):
                 managers = [super()]
             for manager in managers:
-                with instrumentation.timed(_pipeline(manager)) as pass_:
+                with instrumentation.timed(pipeline_text(manager)) as pass_:
                     manager.run(module, *rest)
                 instrumentation.report_end(pass_, module)
 
@@ -185,32 +173,6 @@ def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
             return managers
 
     return PassManager
-
-
-def _pipeline(manager: Any) -> str:
-    """The passes of a manager in MLIR's notation, without the anchor: "cse,canonicalize{...}"."""
-    text: str = manager.get_pipeline_str()
-    return text.partition("(")[2].removesuffix(")")
-
-
-def _recording_module(module: ModuleType, manager: Any) -> SimpleNamespace:
-    """A module of libtriton and its submodules; its functions record the passes added to a `manager`."""
-    names: dict[str, Any] = {}
-    for name, value in vars(module).items():
-        if isinstance(value, ModuleType):
-            names[name] = _recording_module(value, manager)
-        elif callable(value) and not isinstance(value, type):
-            names[name] = _recording(value, manager)
-    return _with(module, **names)
-
-
-def _recording(function: Callable[..., Any], manager: Any) -> Callable[..., Any]:
-    def add(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], manager):
-            args[0].added.append(lambda other: function(other, *args[1:], **kwargs))
-        return function(*args, **kwargs)
-
-    return add
 
 
 def _llvm(llvm: ModuleType, instrumentation: PassInstrumentation) -> SimpleNamespace:
@@ -235,4 +197,4 @@ def _llvm(llvm: ModuleType, instrumentation: PassInstrumentation) -> SimpleNames
             llvm.optimize_module(module, *args, **kwargs)
         instrumentation.ends_with_stage(pass_)
 
-    return _with(llvm, to_module=to_module, optimize_module=optimize_module)
+    return with_names(llvm, to_module=to_module, optimize_module=optimize_module)

@@ -15,7 +15,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from irscope.toolchain.pass_instrumentation import compiler_modules
+from irscope.toolchain.pass_proxies import compiler_modules
 from irscope.toolchain.patching import patched
 
 # The versions in which the address of a pass manager was checked to be where `_address` reads it.

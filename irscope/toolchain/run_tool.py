@@ -11,18 +11,25 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import IO
 
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
 
 
 def run_tool(
-    command: Sequence[str | Path], given: bytes | None = None, seconds: float | None = None
+    command: Sequence[str | Path],
+    given: bytes | None = None,
+    seconds: float | None = None,
+    environment: Mapping[str, str] | None = None,
+    errors: IO[bytes] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a command with `given` as its input, until it ends; its output and its errors are captured.
+
+    Its errors go to the file `errors` if there is one; `environment` replaces this process's.
 
     Raises OSError if the command cannot be started, subprocess.TimeoutExpired after `seconds`.
     """
@@ -31,7 +38,9 @@ def run_tool(
         command,
         input=given,
         stdin=subprocess.DEVNULL if given is None else None,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=errors or subprocess.PIPE,
+        env=environment,
         timeout=seconds,
         check=False,
         # It calls two functions of libc, and takes no lock that another thread may hold. Linux takes the end

@@ -212,8 +212,10 @@ class WarmBuild:
             self.problems.append(f"{name}: no kernel{matching}{target} was launched; nothing was added")
 
     def _wanted(self, variant: Variant) -> bool:
-        return self.options.target in (None, variant.target) and fnmatch.fnmatchcase(
-            variant.kernel.name, self.options.kernels
+        chosen = self.options.target in (None, variant.target)
+        # No launch looks an edit up.
+        return (
+            chosen and variant.edit is None and fnmatch.fnmatchcase(variant.kernel.name, self.options.kernels)
         )
 
     def _add_variant(self, variant: Variant, reader: CaptureReader, name: str, compiled: bool) -> None:

@@ -116,6 +116,8 @@ def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ..
     with CaptureReader(capture) as reader:
         for variant in reader.variants():
             name, file = variant.kernel.name, variant.kernel.source.file
+            if variant.edit is not None:  # its launches are the original's
+                continue
             if options.target in (None, variant.target) and fnmatch.fnmatchcase(name, options.kernels):
                 groups.setdefault((name, file, variant.target), []).append(variant)
     return tuple(

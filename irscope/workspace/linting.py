@@ -94,7 +94,9 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
     from irscope.workspace.workspace import Workspace
 
     with Workspace(path) as workspace:
-        variants, names, facts = workspace.variants, workspace.names, workspace.all_facts()
+        # An edit is no config that an autotuner could leave out.
+        variants = [variant for variant in workspace.variants if variant.edit is None]
+        names, facts = workspace.names, workspace.all_facts(variants)
         groups = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
             CompiledKernel(

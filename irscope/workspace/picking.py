@@ -117,7 +117,7 @@ def picks(
 ) -> list[Pick]:
     """The configs of each problem of a capture, ranked; see `Workspace.pick`."""
     rates = device_named(device) if device else (None, None)
-    variants = workspace.select(kernel, target)
+    variants = [variant for variant in workspace.select(kernel, target) if variant.edit is None]
     share = parse_top(top) if top is not None else None
     found = _requested(variants, launches) if launches else problems(variants)
     if not found:

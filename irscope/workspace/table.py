@@ -142,8 +142,9 @@ class TableView:
 
     @property
     def duplicates(self) -> int:
-        """How many launchable variants have the machine code of an earlier one."""
-        return sum(entry.duplicate_of is not None and not entry.problem for entry in self.entries)
+        """How many launchable variants have the machine code of an earlier one; edits are not counted."""
+        own = (entry for entry in self.entries if entry.variant.edit is None)
+        return sum(entry.duplicate_of is not None and not entry.problem for entry in own)
 
     @property
     def stage_reuse(self) -> StageReuse:

@@ -327,10 +327,11 @@ class Workspace(StageReader):
         return self._parsed.module(module, variant)
 
     def compilations(self) -> list[Compilations]:
-        """The compilations of each kernel: how many, why, and which produced nothing new."""
+        """The compilations of each kernel: how many, why, and which produced nothing new; no edits."""
         from irscope.analysis.compilations import compilations_by_kernel
 
-        return compilations_by_kernel(self.variants, self.all_facts())
+        compiled = [variant for variant in self.variants if variant.edit is None]
+        return compilations_by_kernel(compiled, self.all_facts(compiled))
 
     # Variants that are still compiling.
 

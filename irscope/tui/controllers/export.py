@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import tempfile
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
+from irscope.model.editor import DEFAULT_EDITOR, open_command
 from irscope.model.files import write_output
 from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
@@ -20,9 +20,6 @@ from irscope.tui.pair_state import side_of
 from irscope.workspace import PYTHON
 
 _PAGER = "less"
-_EDITOR = "vi"
-# These accept the first line to show as `+12`.
-_ACCEPT_LINE = ("less", "more", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "kak", "micro")
 _MAX_COPIED = 60
 
 
@@ -52,7 +49,7 @@ class ExportController:
 
     def action_edit(self, right: bool) -> None:
         """Opens a copy of the stage in $EDITOR."""
-        self._screen.run_exclusive(partial(self._open_in, "EDITOR", _EDITOR, right), "export")
+        self._screen.run_exclusive(partial(self._open_in, "EDITOR", DEFAULT_EDITOR, right), "export")
 
     def action_save(self, right: bool) -> None:
         """Saves the stage; asks for the path."""
@@ -102,7 +99,7 @@ class ExportController:
             path = Path(folder, _file_name(variant, screen.stage))
             path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
             try:
-                command = _command(os.environ.get(name) or default, path, line)
+                command = open_command(name, default, path, None if line is None else line + 1)
                 with screen.app.suspend():
                     subprocess.run(command, check=False)
             except SuspendNotSupported:
@@ -148,12 +145,3 @@ def _file_name(variant: Variant, stage: str) -> str:
     """`matmul_kernel-2.ttgir`, without special characters of the kernel's name."""
     kernel = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in variant.kernel.name)
     return f"{kernel[:80] or 'kernel'}-{variant.id}.{'py' if stage == PYTHON else stage}"
-
-
-def _command(program: str, path: Path, line: int | None) -> list[str]:
-    """The command that opens `path`; `program` may have arguments. Raises ValueError if it is malformed."""
-    words = shlex.split(program)
-    if not words:
-        raise ValueError("is empty")
-    start = [f"+{line + 1}"] if line is not None and Path(words[0]).name in _ACCEPT_LINE else []
-    return [*words, *start, str(path)]

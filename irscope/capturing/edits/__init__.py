@@ -1,0 +1,1 @@
+"""Variants built from an edited stage of another variant, or with other passes."""

@@ -1,0 +1,257 @@
+"""Builds a variant from an edited stage of another one, with what is known of how that was compiled.
+
+The unedited stage is rebuilt too, at the same time: if its machine code is not the original's, the edit is
+not the only difference, and the variant says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.backends import backend_of, stages_of
+from irscope.backends.elf import code_digest
+from irscope.model import UserError, Variant
+from irscope.model.edit import EDIT, Edit, edit_to_json
+from irscope.model.environment import ENVIRONMENT, environment_components
+from irscope.model.stage import gluon_stage
+from irscope.store.writer import NewVariant
+from irscope.toolchain.diagnostics import Diagnostic
+from irscope.toolchain.pass_edits import PassEditError
+from irscope.toolchain.pass_edits import split_passes as parse_passes
+from irscope.toolchain.rebuild import PassEdits, RebuildError, Rebuilt, rebuild
+from irscope.toolchain.rebuild_child import STAGE_MARK
+
+__all__ = [
+    "BuiltVariant",
+    "Diagnostic",
+    "EditRequest",
+    "PassEdits",
+    "RebuildError",
+    "build_variant",
+    "first_stage",
+    "split_passes",
+]
+
+NO_EDITS = PassEdits()
+# The content of a stage of the original; None if it does not have it.
+ReadStage = Callable[[str], bytes | None]
+
+# Metadata of the original that is not the edit's.
+_NOT_INHERITED = ("hash", EDIT)
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """What to build: `stage` from `text` (None: as it is), with passes left out or replaced.
+
+    `name` identifies the edit ("": a free one). `python` has the Triton to use, and may have another version
+    than the original only if `any_triton`. `seconds` is the time limit.
+    """
+
+    stage: str
+    text: str | None = None
+    passes: PassEdits = NO_EDITS
+    name: str = ""
+    python: Path | None = None
+    ptxas: Path | None = None
+    any_triton: bool = False
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltVariant:
+    """The variant of an edit before it is stored, its versions, and what the compiler reported."""
+
+    new: NewVariant
+    versions: Mapping[str, str]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def build_variant(
+    original: Variant, read: ReadStage, request: EditRequest, taken: Collection[str] = ()
+) -> BuiltVariant:
+    """Builds the variant of an edit; `taken` are names of other edits.
+
+    Raises RebuildError if the compiler rejects the stage, UserError if the original does not have it or was
+    compiled by another Triton.
+    """
+    before = _text(original, read, request.stage)
+    text = before if request.text is None else request.text
+    if text == before and not request.passes and request.ptxas is None:
+        raise UserError(f"{request.stage} of #{original.id} was not changed; there is nothing to build")
+    earlier = _earlier_passes(original, request)
+    passes = _joined(earlier, request.passes)
+    with ThreadPoolExecutor(1) as pool:
+        unedited = pool.submit(_unedited, original, before, request, earlier)
+        rebuilt = _rebuild(original, text, request, passes)
+        _check_triton(original, rebuilt, request)
+        doubt = _doubt(original, read, unedited.result())
+    edit = Edit(
+        name=request.name or _free_name(request, taken),
+        of=original.edit.name if original.edit else "",
+        stage=request.stage,
+        diff=_diff(before, text, request.stage),
+        skipped=passes.skip,
+        replaced=tuple((stage, ",".join(names)) for stage, names in passes.replace.items()),
+        doubt=doubt,
+    )
+    versions = dict(original.toolchain.versions) | ({"triton": rebuilt.triton} if rebuilt.triton else {})
+    return BuiltVariant(_variant(original, read, edit, text, rebuilt), versions, rebuilt.diagnostics)
+
+
+def split_passes(text: str) -> tuple[str, ...]:
+    """The passes of a list in MLIR's notation. Raises UserError if it is malformed."""
+    try:
+        return parse_passes(text)
+    except PassEditError as error:
+        raise UserError(f"--passes: {error}") from error
+
+
+def first_stage(original: Variant) -> str:
+    """The first stage that everything else can be built from: the front end's module, or TTIR.
+
+    Of an edit, the stage that it was built from. Raises UserError if there is none.
+    """
+    if original.edit is not None and original.edit.stage in original.artifacts:
+        return original.edit.stage
+    for stage in ("source", "glir", "ttir", "ttgir"):
+        if stage in original.artifacts:
+            return stage
+    raise UserError(f"#{original.id} has none of source, ttir and ttgir to build from")
+
+
+def _text(original: Variant, read: ReadStage, stage: str) -> str:
+    content = read(stage)
+    if content is None:
+        has = [
+            each.name for each in stages_of(original) if each.name in original.artifacts and not each.binary
+        ]
+        raise UserError(f"#{original.id} has no {stage}; it has {', '.join(has) or 'no stage'}")
+    return content.decode("utf-8", "replace")
+
+
+def _earlier_passes(original: Variant, request: EditRequest) -> PassEdits:
+    """The passes that an edit of an edit leaves out and replaces as that one did.
+
+    Raises UserError if it is built from a stage above: its own edit would be lost.
+    """
+    edit = original.edit
+    if edit is None or not edit.stage:
+        return NO_EDITS
+    order = [stage.name for stage in stages_of(original)]
+    if order.index(request.stage) < order.index(edit.stage):
+        raise UserError(
+            f"#{original.id} was built from its {edit.stage}: build from that or a stage below,"
+            f" not from {request.stage}"
+        )
+    if request.stage != edit.stage:
+        return NO_EDITS
+    return PassEdits(edit.skipped, {stage: split_passes(passes) for stage, passes in edit.replaced})
+
+
+def _joined(earlier: PassEdits, passes: PassEdits) -> PassEdits:
+    skip = tuple(dict.fromkeys([*earlier.skip, *passes.skip]))
+    return PassEdits(skip, {**earlier.replace, **passes.replace})
+
+
+def _unedited(
+    original: Variant, before: str, request: EditRequest, passes: PassEdits
+) -> Rebuilt | RebuildError:
+    try:
+        return _rebuild(original, before, replace(request, ptxas=None), passes)
+    except RebuildError as error:
+        return error
+
+
+def _rebuild(original: Variant, text: str, request: EditRequest, passes: PassEdits) -> Rebuilt:
+    return rebuild(
+        request.stage,
+        text,
+        original.target,
+        {**original.metadata, **dict(original.config.values)},
+        metadata={k: value for k, value in original.metadata.items() if k not in _NOT_INHERITED},
+        environment={name: value for name, value in original.environment.items() if name.isupper()},
+        edits=passes,
+        python=request.python,
+        ptxas=request.ptxas,
+        gluon=gluon_stage(original.artifacts) is not None,
+        seconds=request.seconds,
+    )
+
+
+def _check_triton(original: Variant, rebuilt: Rebuilt, request: EditRequest) -> None:
+    made_with = original.toolchain.versions.get("triton", "")
+    if made_with and rebuilt.triton and rebuilt.triton != made_with and not request.any_triton:
+        raise UserError(
+            f"#{original.id} was compiled with Triton {made_with}, and this is {rebuilt.triton}: the edit"
+            " would not be the only difference; give --python of one that has it, or --any-triton"
+        )
+
+
+def _doubt(original: Variant, read: ReadStage, unedited: Rebuilt | RebuildError) -> str:
+    """How a rebuild of the unedited stage differs from the original; "" if the machine code is equal."""
+    if isinstance(unedited, RebuildError):
+        return f"the unedited stage does not build: {unedited}"
+    binary = backend_of(original.target).binary
+    before, after = read(binary), unedited.artifacts.get(binary)
+    if before is None or after is None:
+        return f"the original has no {binary} to compare with"
+    if _code(before) == _code(after):
+        return ""
+    return f"rebuilding the unedited stage gives another {binary} than the original's"
+
+
+def _code(content: bytes) -> str:
+    try:
+        return code_digest(content)
+    except ValueError:  # damaged, as captures may be
+        return ""
+
+
+def _free_name(request: EditRequest, taken: Collection[str]) -> str:
+    """A name that no other edit has: "ttgir-1", "no-tritongpu-prefetch"."""
+    changed = request.text is not None or not request.passes.skip
+    base = request.stage if changed else f"no-{request.passes.skip[0].replace('#', '-')}"
+    names = [*([] if changed else [base]), *(f"{base}-{number}" for number in range(1, len(taken) + 2))]
+    return next(name for name in names if name not in taken)
+
+
+def _diff(before: str, after: str, stage: str) -> str:
+    if before == after:
+        return ""
+    lines = difflib.unified_diff(
+        before.split("\n"), after.split("\n"), stage, f"{stage} edited", "", "", 1, ""
+    )
+    return "\n".join(lines)
+
+
+def _variant(original: Variant, read: ReadStage, edit: Edit, text: str, rebuilt: Rebuilt) -> NewVariant:
+    """The new variant: the original's stages above the edited one, and what was made of it below."""
+    artifacts: dict[str, bytes] = {}
+    for stage in stages_of(original):
+        if stage.name == edit.stage:
+            break
+        if stage.name in original.artifacts and (content := read(stage.name)) is not None:
+            artifacts[stage.name] = content
+    artifacts[edit.stage] = text.encode()
+    metadata: dict[str, Any] = {k: value for k, value in rebuilt.metadata.items() if k not in _NOT_INHERITED}
+    environment = environment_components(original.cache_key)
+    return NewVariant(
+        original.target,
+        original.specialization,
+        original.config,
+        metadata={**metadata, EDIT: edit_to_json(edit)},
+        seconds=rebuilt.seconds,
+        cache_key={**environment, f"{ENVIRONMENT}{EDIT}": edit.name},
+        log=rebuilt.log,
+        output="\n".join(
+            line for line in rebuilt.output.splitlines() if line.strip() and not line.startswith(STAGE_MARK)
+        ),
+        artifacts={**artifacts, **rebuilt.artifacts},
+        launches=original.launches,
+    )

@@ -1,0 +1,235 @@
+"""Rebuilds everything below one stage of a kernel from its text, with any installed Triton and ptxas.
+
+The compiler runs in a child process, so that an abort of LLVM is an error like any other. What MLIR, LLVM and
+ptxas print is read from there; see `diagnostics`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.backends import backend_of, stage_named
+from irscope.languages.mlir.locations import strip_location
+from irscope.model import Target, UserError
+from irscope.toolchain.child_process import python_command
+from irscope.toolchain.diagnostics import Diagnostic, diagnostics_of, first_error, with_lines
+from irscope.toolchain.rebuild_child import CURRENT, REQUEST, RESULT
+from irscope.toolchain.run_tool import run_tool
+
+# The most bytes of the compiler's output that are read: dumps of a large module exceed it.
+_OUTPUT_LIMIT = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PassEdits:
+    """Changes of the pass pipelines.
+
+    `skip` are passes that do not run, by MLIR's name ("tritongpu-prefetch", "canonicalize#2"). `replace` has,
+    per stage, the passes that run instead of the stage's own ("cse", "tritongpu-pipeline{num-stages=2}").
+    """
+
+    skip: tuple[str, ...] = ()
+    replace: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.skip or self.replace)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The stages below the given one, by name, and what the compiler reported.
+
+    `metadata` is Triton's, `seconds` the time per stage, `log` what ptxas printed, `output` everything
+    else that the compiler printed. `skipped` are the passes that an edit left out, each time that they would
+    have run.
+    """
+
+    artifacts: Mapping[str, bytes]
+    metadata: Mapping[str, Any]
+    diagnostics: tuple[Diagnostic, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    log: str | None = None
+    output: str = ""
+    skipped: tuple[str, ...] = ()
+    triton: str = ""
+
+
+class RebuildError(UserError):
+    """A stage could not be made: `str` is one line, `rebuilt` what was made before.
+
+    `stage` is the stage that failed; `kind` the exception's class, or "aborted", "exited", "timeout".
+    """
+
+    def __init__(self, summary: str, stage: str, kind: str, rebuilt: Rebuilt) -> None:
+        super().__init__(summary)
+        self.stage, self.kind, self.rebuilt = stage, kind, rebuilt
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What MLIR, LLVM or ptxas reported, with lines of the given stage if they have one."""
+        return self.rebuilt.diagnostics
+
+
+def rebuild(
+    stage: str,
+    text: str,
+    target: Target,
+    options: Mapping[str, Any],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    edits: PassEdits | None = None,
+    python: Path | None = None,
+    ptxas: Path | None = None,
+    until: str | None = None,
+    gluon: bool = False,
+    seconds: float = 600.0,
+) -> Rebuilt:
+    """Makes the stages below `stage` (down to `until`) from its text.
+
+    `options` are options of Triton's backend (num_warps, num_stages, maxnreg...): a variant's metadata has
+    them, and others there are ignored. `metadata` is that of the original; stages that are not made again
+    leave it as it is. `environment` are variables for the compiler. `python` is one that has Triton, by
+    default this one; `ptxas` replaces both that Triton has. Raises RebuildError.
+    """
+    if stage_named(stage).binary:
+        raise UserError(f"{stage} is machine code: nothing is built from it; give a stage above it")
+    edits = edits or PassEdits()
+    request = {
+        "stage": stage,
+        "target": [target.backend, backend_of(target).triton_arch(target.arch), target.warp_size],
+        "options": dict(options),
+        "metadata": dict(metadata or {}),
+        "skip": list(edits.skip),
+        "passes": {name: list(passes) for name, passes in edits.replace.items()},
+        "until": until,
+        "gluon": gluon,
+        "log_stage": backend_of(target).log_stage,
+    }
+    child = _Child(request, environment or {}, python or Path(sys.executable), ptxas, seconds)
+    try:
+        return child.rebuild(text)
+    except RebuildError as error:
+        raise _with_lines(error, child, text) from error
+
+
+def _with_lines(error: RebuildError, child: _Child, text: str) -> RebuildError:
+    """The error with lines of the stage, which MLIR reports for a text without the kernel's locations."""
+    stage = child.request["stage"]
+    if stage_named(stage).language != "mlir" or any(each.line for each in error.diagnostics):
+        return error
+    try:
+        child.rebuild("\n".join(map(strip_location, text.split("\n"))))
+    except RebuildError as placed:
+        found = with_lines(error.diagnostics, placed.diagnostics)
+        rebuilt = replace(error.rebuilt, diagnostics=found)
+        return RebuildError(first_error(found) or str(error), error.stage, error.kind, rebuilt)
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """The process that rebuilds: its request but for the text, and how it is started."""
+
+    request: Mapping[str, Any]
+    environment: Mapping[str, str]
+    python: Path
+    ptxas: Path | None
+    seconds: float
+
+    def rebuild(self, text: str) -> Rebuilt:
+        """Rebuilds from `text` once. Raises RebuildError."""
+        stage = self.request["stage"]
+        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+            place = Path(folder)
+            (place / f"input.{stage}").write_text(text)
+            (place / REQUEST).write_text(json.dumps(self.request, default=str))
+            _, *rest = python_command("irscope.toolchain.rebuild_child", folder)
+            variables = _variables(self.environment, self.ptxas, place)
+            status = _run([str(self.python), *rest], place, variables, self.seconds)
+            return _outcome(place, stage, status)
+
+
+def _variables(environment: Mapping[str, str], ptxas: Path | None, place: Path) -> dict[str, str]:
+    """The child's environment: this one without Triton's switches that would reuse or change results."""
+    dropped = ("TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TRITON_ALWAYS_COMPILE")
+    found = {name: value for name, value in os.environ.items() if name not in dropped}
+    found |= environment
+    found |= {"TRITON_CACHE_DIR": str(place / "cache"), "TRITON_DUMP_PTXAS_LOG": "1"}
+    if ptxas is not None:
+        found |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    return found
+
+
+def _run(command: Sequence[str], place: Path, variables: Mapping[str, str], seconds: float) -> int | None:
+    """The exit status of the child; None if it ran out of time."""
+    with (place / "errors").open("wb") as errors:
+        try:
+            done = run_tool(command, seconds=seconds, environment=variables, errors=errors)
+        except subprocess.TimeoutExpired as expired:
+            (place / "printed").write_bytes(expired.stdout or b"")
+            return None
+        except OSError as error:
+            raise UserError(f"{command[0]}: cannot be started: {error.strerror}") from error
+    (place / "printed").write_bytes(done.stdout)
+    return done.returncode
+
+
+def _outcome(place: Path, stage: str, status: int | None) -> Rebuilt:
+    """What the child left in its folder. Raises RebuildError if it failed."""
+    result = _read_result(place)
+    current = _text(place / CURRENT)
+    errors, printed = _text(place / "errors"), _text(place / "printed")
+    error = result.get("error")
+    found = diagnostics_of(stage, current, errors, error[1] if error else "", result.get("notes", ()))
+    rebuilt = Rebuilt(
+        {path.suffix[1:]: path.read_bytes() for path in sorted(place.glob("made.*"))},
+        result.get("metadata", {}),
+        found,
+        result.get("seconds", {}),
+        result.get("log"),
+        errors + printed,
+        tuple(result.get("skipped", ())),
+        result.get("triton", ""),
+    )
+    if status == 0:
+        return rebuilt
+    kind, summary = _failure(status, error, errors)
+    raise RebuildError(first_error(found) or summary, current or stage, kind, rebuilt)
+
+
+def _failure(status: int | None, error: Sequence[str] | None, errors: str) -> tuple[str, str]:
+    """The kind of a failure, and one line."""
+    if status is None:
+        return "timeout", "the compiler ran out of time"
+    if error is not None:
+        return error[0], " ".join(error[1].split("\n", 1)[0].split()) or error[0]
+    last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
+    if status < 0:
+        return "aborted", f"the compiler ended with {signal.Signals(-status).name}: {last.strip()}"
+    return "exited", f"the compiler exited with status {status}: {last.strip()}"
+
+
+def _read_result(place: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((place / RESULT).read_text())
+    except (OSError, ValueError):  # the child did not get that far
+        return {}
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_OUTPUT_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""

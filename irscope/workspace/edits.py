@@ -1,0 +1,30 @@
+"""Variants that were built from an edited stage, and the variants that they were built from."""
+
+from __future__ import annotations
+
+from irscope.model import Variant
+from irscope.workspace.workspace import Workspace
+
+
+def edit_names(workspace: Workspace, original: Variant) -> list[str]:
+    """The names of the edits of a variant, or of the variant that it is an edit of."""
+    own = _without_edit(original)
+    return [v.edit.name for v in workspace.variants if v.edit is not None and _without_edit(v) == own]
+
+
+def original_of(workspace: Workspace, variant: Variant) -> Variant | None:
+    """The variant that an edit started from; None if the capture does not have it, or for others."""
+    if variant.edit is None:
+        return None
+    own = _without_edit(variant)
+    for other in workspace.variants:
+        name = other.edit.name if other.edit else ""
+        if other.id != variant.id and name == variant.edit.of and _without_edit(other) == own:
+            return other
+    return None
+
+
+def _without_edit(variant: Variant) -> tuple[object, ...]:
+    """Everything that identifies a variant except for its edit."""
+    environment = {name: value for name, value in variant.environment.items() if name != "edit"}
+    return (variant.kernel, variant.target, variant.specialization, variant.config, environment)
