@@ -1,10 +1,10 @@
 """Write one variant as a small folder that reproduces it without your project, and check that it does.
 
-The folder has kernel.py (the kernel with the functions, classes and constants that it uses), reproduce.py
-(compiles exactly this variant without a GPU; --launch also launches it on one, with arguments of the recorded
-shapes, types, strides and alignment, or with the recorded values of irscope run --values) and README.md. It is
-run once in a clean process: the machine code must be the recorded one. That executes the kernel's Python as the
-capture has it; --no-check executes nothing.
+The folder has kernel.py (the kernel with the functions, classes and constants that it uses), reproduce.py and
+README.md. reproduce.py compiles exactly this variant without a GPU; with --launch it also launches it on one,
+with arguments of the recorded shapes, types, strides and alignment, or with the values that irscope run
+--values kept. It is run once in a clean process: the machine code must be the recorded one. That executes the
+kernel's Python as the capture has it; --no-check executes nothing.
 
 --minimize then removes statements, parameters and constants as long as --check EXPR holds, or --fact stays.
 
@@ -15,7 +15,6 @@ example: irscope reproduce matmul.irscope '#3' -o repro/
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from irscope.cli import options

@@ -141,5 +141,5 @@ def first_different_stage(variant: Variant, ours: Mapping[str, bytes], theirs: M
 
 
 def _same_text(stage: str, language: str, a: bytes, b: bytes) -> bool:
-    texts = [strip_debug(content.decode("utf-8", "replace"), language) for content in (a, b)]
-    return texts[0] == texts[1] or diff_stage(stage, *(parse(text, language) for text in texts)).equal
+    ours, theirs = (strip_debug(content.decode("utf-8", "replace"), language) for content in (a, b))
+    return ours == theirs or diff_stage(stage, parse(ours, language), parse(theirs, language)).equal

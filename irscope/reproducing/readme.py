@@ -26,7 +26,11 @@ def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome:
         "",
         "```",
         "python reproduce.py            # compiles exactly this variant; needs Triton, no GPU",
-        *(["python reproduce.py --launch   # also launches it; needs torch and a GPU"] if recorded.launch else []),
+        *(
+            ["python reproduce.py --launch   # also launches it; needs torch and a GPU"]
+            if recorded.launch
+            else []
+        ),
         "python reproduce.py --dump out # writes every stage",
         "```",
         "",
@@ -39,8 +43,8 @@ def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome:
     ]
     if recorded.launch and recorded.values is None:
         lines += [
-            "The launch has the recorded shapes, types, strides and alignment; floats are random with a fixed seed, "
-            "integers in tensors are 0.",
+            "The launch has the recorded shapes, types, strides and alignment; floats are random with a "
+            "fixed seed, integers in tensors are 0.",
             "",
         ]
     if recorded.values is not None:

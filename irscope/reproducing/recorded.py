@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from irscope.model.text import split_entries
 from irscope.reproducing import scaffold
 from irscope.store import CaptureReader
 from irscope.toolchain.replayed_arguments import DESCRIPTOR, TENSOR, contiguous, integers
-from irscope.toolchain.standalone import CALL, KERNEL
+from irscope.toolchain.standalone import CALL, KERNEL, VALUES
 
-VALUES = "values"
 # A launch's argument as a literal of the script: a number, None, a tensor's or descriptor's description.
 Specification = object
 
@@ -28,7 +27,7 @@ Specification = object
 class Call:
     """The arguments of triton.compile as Python expressions in the kernel's file, by parameter or index path.
 
-    See `toolchain.standalone`.
+    See `toolchain.standalone`. `places` has the file and line of each function that Triton compiles.
     """
 
     kernel: str
@@ -38,6 +37,7 @@ class Call:
     constexprs: Mapping[str, str]
     attrs: Mapping[str, str]
     options: Mapping[str, str]
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,14 @@ def _call(content: bytes | None, variant: Variant) -> Call:
         if problem := values.get("problem"):
             raise UserError(f"{what} cannot be reproduced: {problem}")
         return Call(
-            _identifier(values["kernel"]),
-            bool(values["gluon"]),
-            tuple(map(_identifier, values["parameters"])),
-            _expression(values["signature"]),
-            *({_expression(k): _expression(v) for k, v in values[name].items()} for name in ("constexprs", "attrs")),
-            {_identifier(k): _expression(v) for k, v in values["options"].items()},
+            kernel=_identifier(values["kernel"]),
+            gluon=bool(values["gluon"]),
+            parameters=tuple(map(_identifier, values["parameters"])),
+            signature=_expression(values["signature"]),
+            constexprs={_expression(k): _expression(v) for k, v in values["constexprs"].items()},
+            attrs={_expression(k): _expression(v) for k, v in values["attrs"].items()},
+            options={_identifier(k): _expression(v) for k, v in values["options"].items()},
+            places={_identifier(k): (str(file), int(at)) for k, (file, at) in values["places"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{what}: what the capture has of its compilation is damaged") from error
@@ -119,7 +121,8 @@ def recorded_facts(recorded: Recorded) -> dict[str, Any]:
     variant = recorded.variant
     found: dict[str, Any] = {"registers": None, "spills": None, "code": None}
     if recorded.binary is not None:
-        found = scaffold.facts(_Texts(recorded.artifacts), variant.log or "")
+        facts: Callable[..., dict[str, Any]] = scaffold.facts
+        found = facts(_Texts(recorded.artifacts), variant.log or "")
     if found["registers"] is None:
         found["registers"] = value_named(recorded.facts, "registers")
     return {**found, "failure": variant.failure.kind if variant.failure else None}
@@ -175,5 +178,3 @@ def unaligned(call: Call) -> tuple[str, ...]:
         if "tt.divisibility" in attributes:
             aligned.add(path.strip("()").partition(",")[0])
     return tuple(name for index, name in enumerate(call.parameters) if str(index) not in aligned)
-
-

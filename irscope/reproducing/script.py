@@ -21,9 +21,9 @@ def script_text(recorded: Recorded) -> str:
     variant, launch = recorded.variant, recorded.launch
     given = None if launch is None else arguments_of(recorded.call, launch)
     lines = [
-        f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU; --launch runs it on one.',
+        f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU.',
         "",
-        "Written by irscope reproduce. Needs Triton; --launch needs torch and a GPU.",
+        "Written by irscope reproduce. Needs Triton; --launch, which runs it, needs torch and a GPU.",
         '"""',
         "",
         f"NAME, TARGET, GLUON = {recorded.call.kernel!r}, {_target(variant)!r}, {recorded.call.gluon}",
@@ -32,6 +32,7 @@ def script_text(recorded: Recorded) -> str:
         f"GRID = {tuple((*launch.grid, 1, 1)[:3]) if launch else (1, 1, 1)}",
         f"ARGUMENTS = {_dictionary({k: repr(v) for k, v in given.items()}) if given is not None else None}",
         f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(given, name))}",
+        f"PLACES = {_dictionary(_places(recorded))}",
         *_call_function(recorded.call),
     ]
     body = inspect.getsource(scaffold).partition(_LINE)[2]
@@ -42,6 +43,12 @@ def script_text(recorded: Recorded) -> str:
 
 def _has_address(given: Mapping[str, object] | None, name: str) -> bool:
     return isinstance((given or {}).get(name), dict)
+
+
+def _places(recorded: Recorded) -> dict[str, str]:
+    """The files and lines of functions, if the machine code has them: device_assert prints its line."""
+    module = recorded.artifacts.get("ttir") or recorded.artifacts.get("ttgir") or b""
+    return {k: repr(v) for k, v in recorded.call.places.items()} if b"tt.assert" in module else {}
 
 
 def _target(variant: Variant) -> tuple[str, int | str, int]:

@@ -56,8 +56,8 @@ def reproduce(
     """Writes a reproducer of a variant of `capture` into `folder`, and runs it in a clean process.
 
     Running it executes the Python text of the kernel that the capture has; `check=False` does not. `name` is
-    the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder. Raises
-    UserError if the capture has too little of the variant, or the folder is in use.
+    the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder.
+    Raises UserError if the capture has too little of the variant, or the folder is in use.
     """
     recorded = read_recorded(capture, variant)
     prepare_folder(folder, force)
@@ -79,6 +79,8 @@ def write_reproducer(
     _write(folder / SCRIPT, script.encode())
     if recorded.values is not None:
         _write(folder / VALUES_FILE, recorded.values)
+    else:  # of an earlier reproducer in this folder
+        (folder / VALUES_FILE).unlink(missing_ok=True)
     checked = check_reproducer(folder, recorded, python, seconds) if check else None
     outcome = outcome_text(recorded.variant, checked)
     _write(folder / README, readme_text(recorded, name, findings, outcome).encode())

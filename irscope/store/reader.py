@@ -136,8 +136,8 @@ class CaptureReader:
         with self._damage():
             for variant, stage, digest, size in self._rows(
                 "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
-                f" WHERE variant BETWEEN ? AND ? AND stage NOT LIKE '{ATTACHMENT}%'",
-                (first, last),
+                " WHERE variant BETWEEN ? AND ? AND stage NOT LIKE ?",
+                (first, last, f"{ATTACHMENT}%"),
             ):
                 artifact = Artifact(encoding.checked(stage), encoding.checked(digest), int(size))
                 artifacts.setdefault(variant, {})[artifact.stage] = artifact
@@ -234,14 +234,12 @@ class CaptureReader:
         """What the variant has that is not a stage, by name; `content` has its bytes."""
         found = self._rows(
             "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
-            f" WHERE variant = ? AND stage LIKE '{ATTACHMENT}%'",
-            (variant.id,),
+            " WHERE variant = ? AND stage LIKE ?",
+            (variant.id, f"{ATTACHMENT}%"),
         )
         with self._damage():
             return {
-                encoding.checked(stage)[len(ATTACHMENT) :]: Artifact(
-                    stage, encoding.checked(digest), int(size)
-                )
+                encoding.checked(stage)[1:]: Artifact(stage, encoding.checked(digest), int(size))
                 for stage, digest, size in found
             }
 

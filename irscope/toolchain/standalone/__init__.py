@@ -15,8 +15,9 @@ from irscope.model.errors import error_line
 from irscope.toolchain.standalone.builder import FileBuilder
 from irscope.toolchain.standalone.values import CannotWriteError
 
-# The names of what a capture keeps next to the stages of a variant: the kernel's file and the call.
-KERNEL, CALL = "kernel", "call"
+# What a capture keeps next to the stages of a variant, by name: the kernel's file, the call, and, if asked
+# to, the values of the arguments of its first launch.
+KERNEL, CALL, VALUES = "kernel", "call", "values"
 _Proxy = namedtuple("_Proxy", ["constants", "signature"])
 
 
@@ -50,6 +51,7 @@ def _call(builder: FileBuilder, source: Any, options: Any, target: Any) -> dict[
         "constexprs": {builder.expression(k): builder.expression(v) for k, v in source.constants.items()},
         "attrs": {builder.expression(k): builder.expression(v) for k, v in source.attrs.items() if v},
         "options": {key: builder.expression(value) for key, value in sorted(changed.items())},
+        "places": {name: list(place) for name, place in builder.places.items()},
     }
 
 

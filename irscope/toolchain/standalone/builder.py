@@ -14,10 +14,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Mapping
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from irscope.toolchain.standalone.references import Reference, local_names, references, rewritten
+from irscope.toolchain.standalone.references import Reference, references, rewritten
 from irscope.toolchain.standalone.values import (
     MODULE_NAMES,
     CannotWriteError,
@@ -29,6 +29,7 @@ from irscope.toolchain.standalone.values import (
 
 _MISSING = object()
 _CONSTEXPR = re.compile(r"\w+\.constexpr")
+_EMPTY_CELL = CellType()
 _TAKEN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 
 
@@ -42,6 +43,8 @@ class FileBuilder:
         self._names: dict[str, object] = {}
         self._known: dict[object, str] = {}
         self._alive: list[Any] = []
+        # Where Triton's functions were: name in the file -> the path, and the line of the def.
+        self.places: dict[str, tuple[str, int]] = {}
 
     @property
     def text(self) -> str:
@@ -106,6 +109,7 @@ class FileBuilder:
         if name != function.fn.__name__:
             body = body.replace(f"def {function.fn.__name__}", f"def {name}", 1)
         self._definitions.append(f"{self._decorator(function, binary_name)}\n{body}")
+        self.places[name] = function.fn.__code__.co_filename, _line_of_def(function)
         return name
 
     def _decorator(self, function: Any, binary_name: str) -> str:
@@ -173,23 +177,7 @@ class FileBuilder:
         value = scope.get(reference.path[0], _MISSING)
         if value is _MISSING or _is_builtin(reference.path[0], value):
             return None
-        depth = 0
-        while isinstance(value, ModuleType) and depth + 1 < len(reference.path):
-            depth += 1
-            inner = getattr(value, reference.path[depth], _MISSING)
-            if inner is _MISSING:
-                raise CannotWriteError(f"{'.'.join(reference.path[: depth + 1])} does not exist")
-            if is_public(value.__name__) and not isinstance(inner, ModuleType):
-                if not _belongs_to_user(inner):
-                    depth -= 1
-                    break
-            value = inner
-        if (
-            isinstance(value, ModuleType)
-            and depth + 1 == len(reference.path)
-            and not is_public(value.__name__)
-        ):
-            raise CannotWriteError(f"{'.'.join(reference.path)} is a module of the program")
+        value, depth = _followed(value, reference.path)
         name = self._global(value, reference.path[depth], jit and reference.evaluated)
         if name in reference.hidden:
             name = self._alias(name, reference.hidden)
@@ -229,6 +217,19 @@ class FileBuilder:
         return name
 
 
+def _followed(value: Any, path: tuple[str, ...]) -> tuple[Any, int]:
+    """What a path through modules leads to, and how much of it: no further than into a public module."""
+    depth = 0
+    while isinstance(value, ModuleType) and depth + 1 < len(path):
+        inner = getattr(value, path[depth + 1], _MISSING)
+        if inner is _MISSING:
+            raise CannotWriteError(f"{'.'.join(path[: depth + 2])} does not exist")
+        if is_public(value.__name__) and not isinstance(inner, ModuleType) and not _belongs_to_user(inner):
+            break
+        value, depth = inner, depth + 1
+    return value, depth
+
+
 def _import_order(line: str) -> tuple[bool, str]:
     return "triton" in line or "torch" in line, line.split()[1]
 
@@ -241,14 +242,16 @@ def _annotations(tree: ast.AST) -> list[ast.expr]:
     return [each for each in found if each is not None]
 
 
+def _line_of_def(function: Any) -> int:
+    lines = enumerate(function.raw_src)
+    skipped = next((index for index, line in lines if line.strip().startswith("def ")), 0)
+    return int(function.starting_line_number) + skipped
+
+
 def _nonlocals(function: Any) -> dict[str, Any]:
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # the cell is empty
-            continue
-    return found
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    # An empty cell compares unequal to every full one.
+    return {name: cell.cell_contents for name, cell in cells if cell != _EMPTY_CELL}
 
 
 def _scope(value: Any) -> dict[str, Any]:
@@ -291,6 +294,3 @@ def _needs_constexpr(value: Any) -> bool:
     """Whether Triton refuses the global unless it is a constexpr."""
     module = type(value).__module__
     return not (module.startswith("triton.") or isinstance(value, type) or hasattr(value, "_fields"))
-
-
-__all__ = ["CannotWriteError", "FileBuilder", "local_names"]

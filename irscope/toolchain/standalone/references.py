@@ -108,17 +108,6 @@ def _stored(node: ast.AST) -> Iterator[str]:
     return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
-def local_names(tree: ast.AST) -> frozenset[str]:
-    """Every name that some function within `tree` has for a parameter or a variable of its own."""
-    parameters = {each.arg for each in ast.walk(tree) if isinstance(each, ast.arg)}
-    return frozenset(parameters.union(*(_stored_anywhere(child) for child in ast.iter_child_nodes(tree))))
-
-
-def _stored_anywhere(tree: ast.AST) -> set[str]:
-    names = (each for each in ast.walk(tree) if isinstance(each, ast.Name))
-    return {each.id for each in names if isinstance(each.ctx, ast.Store)}
-
-
 def rewritten(text: str, tree: ast.AST, edits: Mapping[ast.expr, str]) -> str:
     """`text`, of which `tree` is the syntax, with other text for some expressions.
 

@@ -76,27 +76,38 @@ def expression(value: Any, name: Name, depth: int = 0) -> str:
     def inner(item: Any) -> str:
         return expression(item, name, depth + 1)
 
+    text = _constant(value, name) or _object(value, name, inner)
+    if text is None and callable(value):
+        text = _member(value, name)
+    if text is None:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise CannotWriteError(f"a {kind} cannot be written as text")
+    return text
+
+
+def _constant(value: Any, name: Name) -> str | None:
+    """The text of an enum's member, a number, a string or a module; None for anything else."""
     if isinstance(value, enum.Enum):
         return f"{name(type(value), type(value).__name__)}.{value.name}"
-    if (text := _scalar(value)) is not None:
-        return text
     if isinstance(value, ModuleType):
         return name(value, value.__name__.rpartition(".")[2])
+    return _scalar(value)
+
+
+def _object(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
+    """The text of a container, an element type or an instance of a dataclass; None for anything else."""
     if type(value).__name__ == "constexpr":
         return f"{_member(type(value), name)}({inner(value.value)})"
-    if isinstance(value, tuple) and hasattr(type(value), "_fields"):
-        return _call(value, type(value)._fields, name, inner)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{inner(key)}: {inner(item)}" for key, item in value.items()) + "}"
+    fields: Any = getattr(type(value), "_fields", None)
+    if isinstance(value, tuple) and fields is not None:
+        return _call(value, fields, name, inner)
     if type(value) in (list, tuple, set, frozenset) or _is_triton_tuple(value):
         return _collection(value, [inner(item) for item in value])
-    if (text := _type(value, name, inner)) is not None:
-        return text
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _call(value, [each.name for each in dataclasses.fields(value) if each.init], name, inner)
-    if callable(value):
-        return _member(value, name)
-    raise CannotWriteError(f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as text")
+    return _type(value, name, inner)
 
 
 def _scalar(value: Any) -> str | None:
