@@ -182,8 +182,9 @@ class RunOptions:
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
     that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
     autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
-    Without a GPU, autotuners choose what `pins` say, and the files by which they do so in production are
-    written into Triton's cache.
+    `values` keeps the arguments of each variant's first launch, of at most so many bytes together. Without a
+    GPU, autotuners choose what `pins` say, and the files by which they do so in production are written into
+    Triton's cache.
     """
 
     target: Target | None
@@ -197,6 +198,7 @@ class RunOptions:
     configs: int = DEFAULT_CONFIGS
     stubs: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
+    values: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,14 @@ class LaunchRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class ValuesRecorded:
+    """The values of the first launch of the variant with this number; see record/argument_values.py."""
+
+    number: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class BenchmarkRecorded:
     """An autotuner measured the variant with this number."""
 
@@ -316,6 +326,7 @@ Record = (
     | KernelRecorded
     | VariantDone
     | LaunchRecorded
+    | ValuesRecorded
     | BenchmarkRecorded
     | CompilationsStarted
     | Note

@@ -62,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernel", metavar="GLOB", default="*", help="only kernels matching GLOB")
     parser.add_argument("--max-variants", metavar="N", type=int, help="capture at most N variants per kernel")
+    parser.add_argument(
+        "--values", action="store_true", help="keep the argument values of each variant's first launch"
+    )
+    parser.add_argument(
+        "--values-limit", metavar="MIB", type=options.count, default=64, help="per launch (default: 64)"
+    )
     options.add_helion_configs(parser, "default: 10; without a GPU")
     options.add_workers(parser)
     options.add_passes(parser)
@@ -116,6 +122,7 @@ def _program(args: argparse.Namespace) -> Program:
 
 def _options(args: argparse.Namespace) -> RunOptions:
     from irscope.capturing.messages import DEFAULT_CONFIGS, RunOptions
+    from irscope.capturing.record.argument_values import MIB
 
     options.check_positive(args, "-j", "--max-variants", "--configs")
     options.check_timeout(args)
@@ -135,6 +142,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
         assumed=assumed,
         configs=args.configs or DEFAULT_CONFIGS,
         stubs=tuple(args.stub_module),
+        values=args.values_limit * MIB if args.values else None,
     )
 
 

@@ -82,6 +82,11 @@ class JoinedReader(CaptureReader):
         reader, own = self._home(variant)
         return reader.read(own, stage)
 
+    def attached(self, variant: Variant) -> dict[str, Artifact]:
+        """What the variant has that is not a stage, by name."""
+        reader, own = self._home(variant)
+        return reader.attached(own)
+
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
         """The compiler passes in the order in which they ran; none if they were not recorded."""
         reader, own = self._home(variant)

@@ -171,7 +171,11 @@ def _write_variant(
     if id(toolchain) not in toolchains:
         toolchains[id(toolchain)] = writer.add_toolchain(toolchain.versions, toolchain.command)
     blobs = {name: _blob(writer, *stage) for name, stage in item.stages.items()}
-    more: dict[str, Any] = {"artifacts": blobs, "passes": _passes(writer, item)}
+    more: dict[str, Any] = {
+        "artifacts": blobs,
+        "passes": _passes(writer, item),
+        "attachments": _attachments(writer, item),
+    }
     names = [each.name for each in fields(NewVariant) if each.name not in more]
     new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
     triton = toolchain.versions.get("triton", "")
@@ -182,6 +186,15 @@ def _write_variant(
     layouts = next(filter(None, (capture.layouts(record) for capture, record in item.records)), None)
     if layouts is not None:
         writer.add_layouts(id_, layouts)
+
+
+def _attachments(writer: CaptureWriter, item: _Joined) -> dict[str, Blob]:
+    """The attachments of all records; of two with one name, the first."""
+    found: dict[str, Blob] = {}
+    for capture, variant in item.records:
+        for name, artifact in capture.attached(variant).items():
+            found.setdefault(name, _blob(writer, capture, artifact))
+    return found
 
 
 def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:

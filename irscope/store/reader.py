@@ -13,6 +13,7 @@ from irscope.model.environment import environment_components
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
+from irscope.store.schema import ATTACHMENT
 from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails, mark_of
 
 # The first version with tables for passes and layouts.
@@ -135,8 +136,8 @@ class CaptureReader:
         with self._damage():
             for variant, stage, digest, size in self._rows(
                 "SELECT variant, stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
-                " WHERE variant BETWEEN ? AND ?",
-                (first, last),
+                " WHERE variant BETWEEN ? AND ? AND stage NOT LIKE ?",
+                (first, last, f"{ATTACHMENT}%"),
             ):
                 artifact = Artifact(encoding.checked(stage), encoding.checked(digest), int(size))
                 artifacts.setdefault(variant, {})[artifact.stage] = artifact
@@ -228,6 +229,19 @@ class CaptureReader:
             with self._damage():
                 return self._decompress((variant.id, stage), size, data)
         return None
+
+    def attached(self, variant: Variant) -> dict[str, Artifact]:
+        """What the variant has that is not a stage, by name; `content` has its bytes."""
+        found = self._rows(
+            "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
+            " WHERE variant = ? AND stage LIKE ?",
+            (variant.id, f"{ATTACHMENT}%"),
+        )
+        with self._damage():
+            return {
+                encoding.checked(stage)[1:]: Artifact(stage, encoding.checked(digest), int(size))
+                for stage, digest, size in found
+            }
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
         """The compiler passes in the order in which they ran; none if they were not recorded."""

@@ -3,6 +3,8 @@
 # "irsc" in ASCII, by which `file` and SQLite recognize a capture.
 APPLICATION_ID = 0x69727363
 SCHEMA_VERSION = 2
+# The first character of the `stage` of an artifact that is not a stage: what a reproducer needs.
+ATTACHMENT = "@"
 
 SCHEMA = """
 CREATE TABLE toolchain (

@@ -27,7 +27,7 @@ from irscope.store.encoding import Blob
 from irscope.store.identity import identity, identity_with_environment, joined_digest, kernel_columns
 from irscope.store.output_lock import OutputLock, lock_file
 from irscope.store.reader import CaptureReader
-from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
+from irscope.store.schema import ADDED, APPLICATION_ID, ATTACHMENT, SCHEMA, SCHEMA_VERSION
 from irscope.store.schema_check import statements
 
 _FORGET_VARIANT = (
@@ -53,7 +53,8 @@ class NewPass:
 class NewVariant:
     """A variant before it has an id; the fields are those of `model.Variant`.
 
-    `artifacts` maps stage names to contents, compressed or not.
+    `artifacts` maps stage names to contents, compressed or not; `attachments` likewise maps names of what is
+    not a stage, see ATTACHMENT.
     """
 
     target: Target
@@ -71,6 +72,7 @@ class NewVariant:
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
     passes: tuple[NewPass, ...] = ()
+    attachments: Mapping[str, bytes | Blob] = field(default_factory=dict)
 
 
 class CaptureWriter:
@@ -236,6 +238,8 @@ class CaptureWriter:
             variant = int(cursor.lastrowid or 0)
             for stage, content in new.artifacts.items():
                 self._put(variant, stage, content)
+            for attached, content in new.attachments.items():
+                self._put(variant, ATTACHMENT + attached, content)
             for place, each in enumerate(new.passes):
                 module = None if each.content is None else self._put_blob(each.content)
                 row = (variant, place, each.stage, each.name, each.seconds, module)
@@ -255,6 +259,12 @@ class CaptureWriter:
         """Adds a derived stage to an existing variant."""
         with self._transaction():
             self._put(variant, stage, content)
+
+    def add_attachments(self, variant: int, contents: Mapping[str, bytes]) -> None:
+        """Adds (or replaces) attachments of an existing variant."""
+        with self._transaction():
+            for name, content in contents.items():
+                self._put(variant, ATTACHMENT + name, content)
 
     def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
         """Stores the facts of a variant, measured by this `version` of the analysis; values must be JSON."""

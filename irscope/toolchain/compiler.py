@@ -19,6 +19,7 @@ from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import (
+    Attached,
     CacheHit,
     CacheKeyComputed,
     Emit,
@@ -32,6 +33,7 @@ from irscope.toolchain.job import (
 from irscope.toolchain.kernels import FoundKernel, find_kernel
 from irscope.toolchain.pass_instrumentation import instrument_stage
 from irscope.toolchain.patching import patched
+from irscope.toolchain.standalone import standalone
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import cache_key, digest, read_sidecar, write_sidecar
 
@@ -81,6 +83,7 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     for stage, text in found.source_stages.items():
         emit(StageCompiled(stage, text.encode("utf-8", "replace")))
     source, options = source_of(found, job)
+    emit(Attached(standalone(source, options, gpu_target(job.target))))
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 

@@ -79,7 +79,16 @@ class MetadataReturned:
     values: Mapping[str, Any]
 
 
-CompilerEvent = CacheKeyComputed | StageCompiled | PassReported | PtxasLogged | CacheHit | MetadataReturned
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What the capture keeps next to the stages, by name: the kernel as text that needs no program."""
+
+    contents: Mapping[str, bytes]
+
+
+CompilerEvent = (
+    CacheKeyComputed | Attached | StageCompiled | PassReported | PtxasLogged | CacheHit | MetadataReturned
+)
 
 # Takes each event as it happens.
 Emit = Callable[[CompilerEvent], None]
@@ -124,6 +133,7 @@ class Outcome:
     reasons: str | None = None
     passes: tuple[NewPass, ...] = ()
     failure: Failure | None = None
+    attachments: dict[str, bytes] = field(default_factory=dict)
 
     def apply(self, event: CompilerEvent) -> None:
         """Adds what an event reports."""
@@ -144,12 +154,14 @@ class Outcome:
                 self.log = text
             case CacheHit():
                 self.cached = True
+            case Attached(contents):
+                self.attachments.update(contents)
 
     def added_to(self, variant: NewVariant) -> NewVariant:
         """`variant` with everything in this outcome."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         # A compilation that ended before its key was computed keeps the known part of the key, and one that
         # failed keeps its source stages.
-        kept = ("cache_key", "artifacts", "metadata")
+        kept = ("cache_key", "artifacts", "metadata", "attachments")
         known = {name: {**getattr(variant, name), **values[name]} for name in kept}
         return replace(variant, **values | known)

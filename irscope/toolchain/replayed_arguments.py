@@ -17,8 +17,9 @@ from irscope.model import UserError
 from irscope.model.element_types import torch_name
 
 _SIZES = r"\[([\d, ]*)\]"
-_TENSOR = re.compile(rf"(\w+){_SIZES}(?: strides \[(-?[\d, -]*)\])?")
-_DESCRIPTOR = re.compile(rf"tensordesc (.+) in blocks of {_SIZES}")
+# How a launch describes a tensor and a tensor descriptor (capturing/record/launches.py).
+TENSOR = re.compile(rf"(\w+){_SIZES}(?: strides \[(-?[\d, -]*)\])?")
+DESCRIPTOR = re.compile(rf"tensordesc (.+) in blocks of {_SIZES}")
 _BITS = re.compile(r"\d+")
 
 
@@ -81,7 +82,7 @@ class ReplayedTensor:
 
     def is_contiguous(self) -> bool:
         """Whether the strides are those of a new tensor."""
-        return self._strides == _contiguous(self.shape)
+        return self._strides == contiguous(self.shape)
 
     @property
     def device(self) -> Any:
@@ -108,11 +109,11 @@ def argument_object(name: str, text: str, aligned: bool) -> Any:
     """The object of an argument that a launch has as `text`. Raises UserError if the text does not say."""
     if text.startswith("*"):
         return ReplayedTensor(_dtype(torch_name(text)), (4096,), (1,), aligned)
-    if match := _DESCRIPTOR.fullmatch(text):
-        return _descriptor(argument_object(name, match[1], True), _integers(match[2]))
-    if match := _TENSOR.fullmatch(text):
-        shape = _integers(match[2])
-        strides = _contiguous(shape) if match[3] is None else _integers(match[3])
+    if match := DESCRIPTOR.fullmatch(text):
+        return _descriptor(argument_object(name, match[1], True), integers(match[2]))
+    if match := TENSOR.fullmatch(text):
+        shape = integers(match[2])
+        strides = contiguous(shape) if match[3] is None else integers(match[3])
         return ReplayedTensor(_dtype(match[1]), shape, strides, aligned)
     if text in ("inf", "-inf", "nan"):
         return float(text)
@@ -142,12 +143,14 @@ def _dtype(name: str) -> Any:
     return found if isinstance(found, torch.dtype) else UnknownDtype(name)
 
 
-def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a new tensor, in elements."""
     strides = [1]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * max(size, 1))
     return tuple(reversed(strides)) if shape else ()
 
 
-def _integers(text: str) -> tuple[int, ...]:
+def integers(text: str) -> tuple[int, ...]:
+    """The numbers in "64, 32"."""
     return tuple(int(word) for word in text.split(",") if word.strip())

@@ -22,11 +22,13 @@ from irscope.capturing.messages import (
     Question,
     Record,
     ToolchainUsed,
+    ValuesRecorded,
     VariantDone,
 )
 from irscope.model import Benchmark, Launch
 from irscope.model.text import pluralize
 from irscope.store.writer import CaptureWriter
+from irscope.toolchain.standalone import VALUES
 
 OpenCapture = Callable[[], CaptureWriter]
 
@@ -55,11 +57,15 @@ def summary(path: Path, written: WrittenCounts) -> str:
 
 @dataclass(slots=True)
 class _Measurements:
-    """The launches and benchmarks of one variant, and the variant's id once it is written."""
+    """The launches and benchmarks of one variant, and the variant's id once it is written.
+
+    `values` are those of its first launch.
+    """
 
     id: int | None = None
     launches: list[Launch] = field(default_factory=list)
     benchmarks: list[Benchmark] = field(default_factory=list)
+    values: dict[str, bytes] = field(default_factory=dict)
 
 
 class BackgroundWriter:
@@ -125,6 +131,8 @@ class BackgroundWriter:
         match record:
             case VariantDone():
                 self._add(record, writer)
+            case ValuesRecorded(number, content):
+                self._keep_values(number, content, writer)
             case LaunchRecorded() | BenchmarkRecorded():
                 self._measure(record, writer)
             case KernelRecorded(number, source, helpers, parameters, family):
@@ -162,6 +170,7 @@ class BackgroundWriter:
             artifacts={**done.variant.artifacts, **_read(done)},
             launches=tuple(measurements.launches),
             benchmarks=tuple(measurements.benchmarks),
+            attachments={**done.variant.attachments, **measurements.values},
         )
         # Ids follow the order in which the program asked, not the order of completion.
         id_ = self._first_id + done.number
@@ -169,6 +178,13 @@ class BackgroundWriter:
         measurements.id = writer.add_variant(kernel, self._toolchain, self._triton, variant, id_)
         self.written.variants += 1
         self.written.failed += variant.failure is not None
+
+    def _keep_values(self, number: int, content: bytes, writer: CaptureWriter) -> None:
+        measurements = self._measurements.setdefault(number, _Measurements())
+        if measurements.id is None:
+            measurements.values = {VALUES: content}
+        else:
+            writer.add_attachments(measurements.id, {VALUES: content})
 
     def _measure(self, record: LaunchRecorded | BenchmarkRecorded, writer: CaptureWriter) -> None:
         measurements = self._measurements.setdefault(record.number, _Measurements())

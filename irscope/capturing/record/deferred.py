@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from irscope.capturing.messages import LaunchRecorded
+from irscope.capturing.messages import LaunchRecorded, ValuesRecorded
+from irscope.capturing.record.argument_values import values_of
 from irscope.capturing.record.launches import MOST_LAUNCHES, launch_of
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder
 from irscope.capturing.record.requested_config import TunedNames
@@ -108,12 +110,25 @@ class DeferredCompilations:
 
     @never_raises
     def _launch(self, source: Any, recorded: RecordedCompilation | None, given: tuple[Any, ...]) -> None:
+        known = self._launches.setdefault(recorded.number, set()) if recorded is not None else set()
         with self._without_modes():  # to ask a tensor for its shape takes ten times as long with them
+            if recorded is not None and not known:
+                self._keep_values(source, recorded, given)
             self._on_writes(source.fn, given[9:])
             if recorded is None:
                 return
             launch = launch_of(source.fn, given)
-        known = self._launches.setdefault(recorded.number, set())
         if launch not in known and len(known) < MOST_LAUNCHES:
             known.add(launch)
             self._recorder.send(LaunchRecorded(recorded.number, launch))
+
+    @never_raises
+    def _keep_values(self, source: Any, recorded: RecordedCompilation, given: tuple[Any, ...]) -> None:
+        most = self._recorder.options.values
+        if most is None or "torch" not in sys.modules:
+            return
+        from irscope.capturing.fake_cuda.tensor_tags import unknown
+
+        values = values_of(source.fn, given, most, lambda tensor: not unknown(tensor))
+        if values is not None:
+            self._recorder.send(ValuesRecorded(recorded.number, values.file(launched=False)))

@@ -15,7 +15,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from irscope.capturing.compile.worker import failure_of
-from irscope.capturing.messages import LaunchRecorded, VariantDone
+from irscope.capturing.messages import LaunchRecorded, ValuesRecorded, VariantDone
+from irscope.capturing.record.argument_values import LaunchValues, values_of
 from irscope.capturing.record.frontends import recorded_frontends
 from irscope.capturing.record.launches import launch_of
 from irscope.capturing.record.recorder import RecordedCompilation, Recorder
@@ -168,9 +169,22 @@ class GpuRecorder:
         def launch(*given: Any) -> Any:
             kernel._run = run
             self._launched(recorded, given)
-            return run(*given)
+            values = self._values(recorded, given)
+            result = run(*given)
+            self._values_after(recorded, values)
+            return result
 
         return launch
+
+    @never_raises
+    def _values(self, recorded: RecordedCompilation, given: tuple[Any, ...]) -> LaunchValues | None:
+        most = self._recorder.options.values
+        return None if most is None else values_of(recorded.source.fn, given, most)
+
+    @never_raises
+    def _values_after(self, recorded: RecordedCompilation, values: LaunchValues | None) -> None:
+        if values is not None:
+            self._recorder.send(ValuesRecorded(recorded.number, values.file(launched=True)))
 
     @never_raises
     def _launched(self, recorded: RecordedCompilation, given: tuple[Any, ...]) -> None:

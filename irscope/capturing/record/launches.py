@@ -34,6 +34,8 @@ def described(value: Any) -> str:
         return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]{strides}"
     if hasattr(value, "base") and hasattr(value, "block_shape"):
         return f"tensordesc {described(value.base)} in blocks of {list(value.block_shape)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(described, value))}{',' if len(value) == 1 else ''})"
     return str(value) if isinstance(value, bool | int | float | None) else type(value).__name__
 
 

@@ -33,6 +33,7 @@ from irscope.model import SourceFunction, Target
 from irscope.model.text import pluralize
 from irscope.store.writer import NewVariant
 from irscope.toolchain.kernels import called_functions, source_function
+from irscope.toolchain.standalone import standalone
 from irscope.toolchain.triton_cache import environment_components
 
 
@@ -139,6 +140,7 @@ class Recorder:
                     for each in generated
                     for stage, text in each.stages.items()
                 },
+                attachments=standalone(source, options, target),
             )
             for each in generated:
                 variant = each.complete(variant)

@@ -1,0 +1,79 @@
+"""Write one variant as a small folder that reproduces it without your project, and check that it does.
+
+The folder has kernel.py (the kernel with the functions, classes and constants that it uses), reproduce.py and
+README.md. reproduce.py compiles exactly this variant without a GPU; with --launch it also launches it on one,
+with arguments of the recorded shapes, types, strides and alignment, or with the values that irscope run
+--values kept. It is run once in a clean process: the machine code must be the recorded one. That executes the
+kernel's Python as the capture has it; --no-check executes nothing.
+
+--minimize then removes statements, parameters and constants as long as --check EXPR holds, or --fact stays.
+
+example: irscope reproduce matmul.irscope '#3' -o repro/
+  irscope reproduce matmul.irscope '#3' -o small/ --minimize --check 'n_spills > 0'
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from irscope.cli import options
+from irscope.model import UserError, Variant
+from irscope.model.text import one_line, pluralize
+from irscope.workspace import Workspace
+
+NAME = "reproduce"
+SUMMARY = "write a stand-alone reproducer of a variant"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    options.add_capture(parser)
+    options.add_variant(parser, "variant", "VARIANT")
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, help="default: repro-KERNEL-N")
+    parser.add_argument("--against", metavar="VARIANT", help="the README says how it differs from this one")
+    parser.add_argument("--force", action="store_true", help="write into a folder that has files")
+    parser.add_argument("--no-check", action="store_true", help="execute nothing of the capture")
+    parser.add_argument(
+        "--python", metavar="PYTHON", default="", help="the interpreter for the check (default: this one)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=300.0, help="for the check (default: 300)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the folder; 1 if it does not reproduce the variant. Raises UserError."""
+    from irscope.reproducing.writing import reproduce
+
+    with Workspace(args.capture) as workspace:
+        variant = workspace.variant(args.variant)
+        name, findings = workspace.names[variant.id], _findings(workspace, args.against, variant)
+        folder = args.output or Path(f"repro-{variant.kernel.name}-{variant.id}")
+        made = reproduce(
+            args.capture,
+            variant,
+            folder,
+            name=name,
+            findings=findings,
+            check=not args.no_check,
+            python=args.python,
+            seconds=args.timeout,
+            force=args.force,
+        )
+    lines = f"kernel.py {pluralize(made.kernel_lines, 'line')}, reproduce.py {made.scaffold_lines}"
+    print(f"{folder}: {lines}")
+    print(one_line(made.outcome))
+    return 0 if made.equal or args.no_check else 1
+
+
+def _findings(workspace: Workspace, against: str | None, variant: Variant) -> list[str]:
+    """How the variant differs from another one, in sentences; none if no other is given."""
+    if against is None:
+        return []
+    other = workspace.variant(against)
+    if other.id == variant.id:
+        raise UserError(f"--against {against}: that is the variant itself")
+    comparison = workspace.compare(other, variant)
+    versus = f"Compared with {workspace.names[other.id]} (A), this variant (B):"
+    return [versus, *(finding.text for finding in comparison.main_findings)]

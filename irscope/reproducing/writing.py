@@ -1,0 +1,126 @@
+"""Writes the folder of a reproducer, and checks that it compiles to the recorded machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irscope.backends import is_source_stage, stages_of
+from irscope.model import UserError, Variant
+from irscope.model.files import cannot_write, write_output
+from irscope.reproducing.clean_process import DEFAULT_SECONDS, SCRIPT, CheckedReproducer, check_reproducer
+from irscope.reproducing.readme import readme_text
+from irscope.reproducing.recorded import Recorded, read_recorded
+from irscope.reproducing.script import KERNEL_FILE, script_text
+
+README, VALUES_FILE = "README.md", "values.pt"
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A reproducer's folder. `checked` is None if it was not run.
+
+    `kernel_lines` is the length of kernel.py, `scaffold_lines` that of everything else in Python.
+    """
+
+    folder: Path
+    variant: Variant
+    kernel_lines: int
+    scaffold_lines: int
+    checked: CheckedReproducer | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether it was checked and has the recorded machine code (or fails as recorded)."""
+        return self.checked is not None and self.checked.equal
+
+    @property
+    def outcome(self) -> str:
+        """The result of the check in one sentence."""
+        return outcome_text(self.variant, self.checked)
+
+
+def reproduce(
+    capture: Path,
+    variant: Variant,
+    folder: Path,
+    *,
+    name: str = "",
+    findings: Sequence[str] = (),
+    check: bool = True,
+    python: str = "",
+    seconds: float = DEFAULT_SECONDS,
+    force: bool = False,
+) -> Reproducer:
+    """Writes a reproducer of a variant of `capture` into `folder`, and runs it in a clean process.
+
+    Running it executes the Python text of the kernel that the capture has; `check=False` does not. `name` is
+    the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder.
+    Raises UserError if the capture has too little of the variant, or the folder is in use.
+    """
+    recorded = read_recorded(capture, variant)
+    prepare_folder(folder, force)
+    return write_reproducer(recorded, folder, name or str(variant.config), findings, check, python, seconds)
+
+
+def write_reproducer(
+    recorded: Recorded,
+    folder: Path,
+    name: str,
+    findings: Sequence[str] = (),
+    check: bool = True,
+    python: str = "",
+    seconds: float = DEFAULT_SECONDS,
+) -> Reproducer:
+    """Writes the files of a reproducer, and checks it; see `reproduce`."""
+    script = script_text(recorded)
+    _write(folder / f"{KERNEL_FILE}.py", recorded.kernel.encode())
+    _write(folder / SCRIPT, script.encode())
+    if recorded.values is not None:
+        _write(folder / VALUES_FILE, recorded.values)
+    else:  # of an earlier reproducer in this folder
+        (folder / VALUES_FILE).unlink(missing_ok=True)
+    checked = check_reproducer(folder, recorded, python, seconds) if check else None
+    outcome = outcome_text(recorded.variant, checked)
+    _write(folder / README, readme_text(recorded, name, findings, outcome).encode())
+    lines = recorded.kernel.count("\n"), script.count("\n")
+    return Reproducer(folder, recorded.variant, *lines, checked)
+
+
+def outcome_text(variant: Variant, checked: CheckedReproducer | None) -> str:
+    """The result of a check in one sentence."""
+    if checked is None:
+        return "Not checked: nothing of it was executed."
+    if checked.equal and variant.failure is not None:
+        return "Checked: it fails as recorded, in a process without the project."
+    if checked.equal:
+        return "Checked: it compiles to the recorded machine code, in a process without the project."
+    if checked.problem:
+        return f"NOT reproduced: {checked.problem}"
+    before = _stage_before(variant, checked.first_stage)
+    equal = f"; up to {before} all stages are equal" if before else ""
+    return f"NOT reproduced: the first stage that differs is {checked.first_stage or 'unknown'}{equal}."
+
+
+def _stage_before(variant: Variant, stage: str) -> str:
+    names = [each.name for each in stages_of(variant) if not is_source_stage(each.name)]
+    names = [name for name in names if name in variant.artifacts]
+    return names[names.index(stage) - 1] if stage in names[1:] else ""
+
+
+def prepare_folder(folder: Path, force: bool) -> None:
+    """Makes the folder. Raises UserError if it has files, unless `force`, or cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except FileExistsError as error:
+        raise UserError(f"{folder} is not a folder; choose another name with -o") from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    if occupied and not force:
+        raise UserError(f"{folder} is not empty; choose another folder with -o or add to it with --force")
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_output(path, content, force=True)
