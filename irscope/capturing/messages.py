@@ -135,6 +135,27 @@ class WarmPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SourcesRequest:
+    """Asks for the user's files that a kernel's file consists of, with their contents if `contents`."""
+
+    file: Path
+    targets: tuple[Target, ...]
+    contents: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The answer to a SourcesRequest: the files by absolute path, and the folders that modules are found in.
+
+    `versions` are those of a Plan.
+    """
+
+    versions: Mapping[str, str]
+    files: Mapping[str, bytes]
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobDone:
     """The job succeeded; all its events were sent."""
 
@@ -308,8 +329,8 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job
-WorkerReply = Plan | KernelNames | WarmPlan | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest | Job
+WorkerReply = Plan | KernelNames | WarmPlan | Sources | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed

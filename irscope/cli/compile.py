@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.pool import Worker
+    from irscope.capturing.cluster.cluster import Cluster
+    from irscope.capturing.compile.executor import Executor
     from irscope.capturing.compile.sweep import Progress
     from irscope.capturing.messages import Plan, SweepRequest
 
@@ -43,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="guess missing types and constexprs; without ::KERNEL, compile every kernel of the file",
     )
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="compile on the workers of a Dask scheduler, for example tcp://10.0.0.1:8786",
+    )
     options.add_output(parser, "KERNEL.irscope")
 
 
@@ -54,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.cli.progress import compilation_bar
 
     request = options.sweep_request(args, args.kernel)
+    cluster = _cluster(args)
     if (kernel := helion_kernel(request.file, request.kernel)) is not None:
         path, code = compile_helion_kernel(args, request, kernel)
         if path.exists():
@@ -62,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
     if args.configs is not None:
         raise UserError("--configs applies only to a Helion kernel")
     if args.guess and request.kernel is None:
-        with planned_each(request, args.jobs, args.timeout) as (plans, workers):
+        with planned_each(request, args.jobs, args.timeout, cluster) as (plans, workers):
             return _compile_each(args, request, plans, workers)
     start = time.monotonic()
-    with planned(request, args.jobs, seconds=args.timeout) as (plan, workers):
+    with planned(request, args.jobs, seconds=args.timeout, cluster=cluster) as (plan, workers):
         path = args.output or Path(f"{plan.source.name}.irscope")
         _print_notes(plan.notes)
         with options.open_writer(args, path) as writer, compilation_bar(plan) as report:
@@ -75,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compile_each(
-    args: argparse.Namespace, request: SweepRequest, plans: Iterable[Plan | UserError], workers: list[Worker]
+    args: argparse.Namespace, request: SweepRequest, plans: Iterable[Plan | UserError], workers: Executor
 ) -> int:
     """Compiles the plan of each kernel of a file; one without a plan is reported and left out."""
     from irscope.capturing.compile.sweep import Progress, compile_plan
@@ -96,8 +104,18 @@ def _compile_each(
                 progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
             total.done, total.kept = total.done + progress.done, total.kept + progress.kept
             total.failed += progress.failed
+            total.rates = progress.rates
     _add_derived(path, args.sass)
     return _print_summary(path, total, time.monotonic() - start) or int(rejected > 0)
+
+
+def _cluster(args: argparse.Namespace) -> Cluster | None:
+    """The cluster of --cluster. Raises UserError if -j is also given: it counts processes of this machine."""
+    from irscope.capturing.cluster.cluster import Cluster
+
+    if args.cluster is not None and args.jobs is not None:
+        raise UserError("-j counts processes of this machine; on a cluster: dask worker --nthreads N")
+    return None if args.cluster is None else Cluster(args.cluster)
 
 
 def _print_notes(notes: Iterable[str]) -> None:
@@ -111,6 +129,9 @@ def _print_summary(path: Path, progress: Progress, seconds: float) -> int:
     kept = f", {progress.kept} already there" if progress.kept else ""
     compiled = progress.done - progress.failed
     print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
+    for rate in progress.rates:
+        number = pluralize(rate.jobs, "variant")
+        print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
     if progress.failed:
         options.print_failures(path)
     print(f"browse: irscope {name}   compare: irscope table {name}")

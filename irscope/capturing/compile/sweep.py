@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TypeVar
 
-from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
+from irscope.capturing.cluster.cluster import Cluster
+from irscope.capturing.compile.executor import Executor, LocalExecutor, WorkerRate, executor_of
+from irscope.capturing.compile.pool import OnStage, Stop, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
@@ -25,13 +28,18 @@ _IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a sweep. `running` are the jobs in progress; `kept` were in the capture already."""
+    """The progress of a sweep.
+
+    `running` are the jobs in progress; `kept` were in the capture already; `rates` are those of the workers
+    of a cluster.
+    """
 
     total: int
     kept: int = 0
     done: int = 0
     failed: int = 0
     running: list[Job] = field(default_factory=list)
+    rates: Sequence[WorkerRate] = ()
 
 
 # Called after each change with the progress and the id of the variant just written, if one was.
@@ -50,38 +58,69 @@ class Sweep:
 
 @contextmanager
 def planned(
-    request: SweepRequest, processes: int | None, stop: Stop | None = None, seconds: float = IMPORT_SECONDS
-) -> Iterator[tuple[Plan, list[Worker]]]:
-    """The plan of a request, and the workers that will compile it.
+    request: SweepRequest,
+    processes: int | None,
+    stop: Stop | None = None,
+    seconds: float = IMPORT_SECONDS,
+    cluster: Cluster | None = None,
+) -> Iterator[tuple[Plan, Executor]]:
+    """The plan of a request, and the executor that will compile it.
 
-    `processes` of None starts one worker per core. All start at once, so that the others load triton
-    while the first one plans. `seconds` is the time limit of the plan. Raises UserError if the request does
-    not fit the file; Stopped.
+    `processes` of None starts one worker per core; on a `cluster`, only one, which plans. All start at once,
+    so that the others load triton while the first one plans. `seconds` is the time limit of the plan. Raises
+    UserError if the request does not fit the file, or the cluster cannot be reached; Stopped.
     """
-    count = processes or len(os.sched_getaffinity(0))
-    workers = [Worker() for _ in range(count)]
+    request = _absolute(request) if cluster else request
+    with _workers(1 if cluster else processes) as workers:
+        plan = workers[0].plan(request, stop or Stop(), seconds)
+        with _executor(request, workers, cluster, seconds) as executor:
+            yield plan, executor
+
+
+@contextmanager
+def planned_each(
+    request: SweepRequest,
+    processes: int | None,
+    seconds: float = IMPORT_SECONDS,
+    cluster: Cluster | None = None,
+) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
+    """The plan of each kernel of the request's file (or the error), and the executor; see `planned`.
+
+    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
+    """
+    request = _absolute(request) if cluster else request
+    with _workers(1 if cluster else processes) as workers:
+        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
+        plans = (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names)
+        with _executor(request, workers, cluster, seconds) as executor:
+            yield plans, executor
+
+
+@contextmanager
+def _workers(processes: int | None) -> Iterator[list[Worker]]:
+    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
     try:
-        yield workers[0].plan(request, stop or Stop(), seconds), workers
+        yield workers
     finally:
         for worker in workers:
             worker.stop()
 
 
 @contextmanager
-def planned_each(
-    request: SweepRequest, processes: int | None, seconds: float = IMPORT_SECONDS
-) -> Iterator[tuple[Iterator[Plan | UserError], list[Worker]]]:
-    """The plan of each kernel of the request's file (or the error), and the workers.
+def _executor(
+    request: SweepRequest, workers: list[Worker], cluster: Cluster | None, seconds: float
+) -> Iterator[Executor]:
+    """The workers of this machine, of which the first has imported the file, or those of a cluster."""
+    if cluster is None:
+        yield LocalExecutor(workers)
+        return
+    with cluster.executor(request, workers[0], seconds) as executor:
+        yield executor
 
-    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
-    """
-    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
-    try:
-        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
-        yield (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names), workers
-    finally:
-        for worker in workers:
-            worker.stop()
+
+def _absolute(request: SweepRequest) -> SweepRequest:
+    """The request as another machine understands it."""
+    return replace(request, file=Path(os.path.abspath(request.file)))  # noqa: PTH100 - links are kept
 
 
 def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float) -> Plan | UserError:
@@ -152,7 +191,7 @@ def _failed(writer: CaptureWriter) -> dict[str, int]:
 
 def compile_plan(
     plan: Plan,
-    workers: list[Worker],
+    workers: Executor | list[Worker],
     writer: CaptureWriter,
     command: str,
     seconds: float,
@@ -166,9 +205,11 @@ def compile_plan(
         progress.running.append(job)
         report(progress, None)
 
-    for job, new in compile_sweep(sweep, workers, writer, seconds, on_start):
+    executor = executor_of(workers)
+    for job, new in compile_sweep(sweep, executor, writer, seconds, on_start):
         progress.running.remove(job)
         progress.done += 1
+        progress.rates = executor.rates()
         progress.failed += new.failure is not None
         report(progress, sweep.ids[job])
     return progress
@@ -176,16 +217,17 @@ def compile_plan(
 
 def compile_sweep(
     sweep: Sweep,
-    workers: list[Worker],
+    workers: Executor | list[Worker],
     writer: CaptureWriter,
     seconds: float,
     on_start: Callable[[Job], None],
     on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
 ) -> Iterator[tuple[Job, NewVariant]]:
-    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `run_jobs`."""
+    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `Executor.run`."""
     triton = sweep.toolchain.versions["triton"]
-    for job, outcome in run_jobs(list(sweep.ids), workers, seconds, on_start, on_stage, stop):
+    executor = executor_of(workers)
+    for job, outcome in executor.run(list(sweep.ids), seconds, on_start, on_stage, stop):
         new = outcome.added_to(unfinished_variant(job))
         writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
         yield job, new
