@@ -42,7 +42,7 @@ class SweepRequest:
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
     product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
     records the coalescing pass's debug output, `passes` each compiler pass. `guess` fills in a missing
-    signature and missing constexprs from the kernel's text.
+    signature and missing constexprs from the kernel's text. `keys` asks for the jobs' cache keys.
     """
 
     file: Path
@@ -54,6 +54,7 @@ class SweepRequest:
     reasons: bool = False
     passes: bool = False
     guess: bool = False
+    keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class KernelNames:
 class Plan:
     """The jobs of a request, and the kernel and toolchain that they belong to.
 
-    `notes` are lines for the user, for example that a prune function was not run.
+    `notes` are lines for the user, for example that a prune function was not run. `keys` has the digest of
+    each job's cache key if the request asks for them, "" if it cannot be known without compiling.
     """
 
     source: SourceFunction
@@ -102,6 +104,7 @@ class Plan:
     versions: Mapping[str, str]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

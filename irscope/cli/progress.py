@@ -69,7 +69,7 @@ def compilation_bar(plan: Plan) -> Iterator[Report]:
             if progress.failed:
                 running = f"{progress.failed} failed  {running}"
             shown = running[: max(console.width - 60, 20)]
-            bar.update(task, completed=progress.kept + progress.done, running=shown)
+            bar.update(task, completed=progress.kept + progress.reused + progress.done, running=shown)
 
         yield report
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from threading import Timer
 from typing import TypeVar
 
+from irscope.backends import backend_of
 from irscope.capturing.cluster.cluster import Cluster
+from irscope.capturing.compile.baseline import Baseline
 from irscope.capturing.compile.executor import Executor, LocalExecutor, WorkerRate, executor_of
-from irscope.capturing.compile.pool import OnStage, Stop, Worker
+from irscope.capturing.compile.order import informative_order
+from irscope.capturing.compile.pool import OnStage, Stop, Stopped, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
+from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
@@ -30,8 +36,8 @@ _IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in 
 class Progress:
     """The progress of a sweep.
 
-    `running` are the jobs in progress; `kept` were in the capture already; `rates` are those of the workers
-    of a cluster.
+    `running` are the jobs in progress; `kept` were in the capture already, `reused` in a baseline; `left`
+    were not compiled because the time was over. `rates` are those of the workers of a cluster.
     """
 
     total: int
@@ -40,6 +46,8 @@ class Progress:
     failed: int = 0
     running: list[Job] = field(default_factory=list)
     rates: Sequence[WorkerRate] = ()
+    reused: int = 0
+    left: int = 0
 
 
 # Called after each change with the progress and the id of the variant just written, if one was.
@@ -196,23 +204,67 @@ def compile_plan(
     command: str,
     seconds: float,
     report: Report,
+    baseline: Baseline | None = None,
+    until: float | None = None,
 ) -> Progress:
-    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job."""
-    sweep = lay_out(plan, writer, command)
+    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job.
+
+    Variants that `baseline` has are copied from it. At the time `until` (of `time.monotonic`), what is not
+    compiled is left.
+    """
+    executor, sweep = executor_of(workers), lay_out(plan, writer, command)
     progress = Progress(total=len(plan.jobs), kept=len(plan.jobs) - len(sweep.ids))
+    if baseline is not None:
+        sweep = _reuse(sweep, baseline, writer, progress, report)
 
     def on_start(job: Job) -> None:
         progress.running.append(job)
         report(progress, None)
 
-    executor = executor_of(workers)
-    for job, new in compile_sweep(sweep, executor, writer, seconds, on_start):
-        progress.running.remove(job)
-        progress.done += 1
-        progress.rates = executor.rates()
-        progress.failed += new.failure is not None
-        report(progress, sweep.ids[job])
+    with suppress(Stopped), _stop_at(until) as stop:
+        for job, new in compile_sweep(
+            sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None
+        ):
+            progress.running.remove(job)
+            progress.done += 1
+            progress.rates = executor.rates()
+            progress.failed += new.failure is not None
+            report(progress, sweep.ids[job])
+    progress.left = len(sweep.ids) - progress.done
     return progress
+
+
+@contextmanager
+def _stop_at(until: float | None) -> Iterator[Stop]:
+    """A Stop that is set at a time of `time.monotonic`; never, if that is None."""
+    stop = Stop()
+    if until is None:
+        yield stop
+        return
+    timer = Timer(max(until - time.monotonic(), 0.0), stop.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stop
+    finally:
+        timer.cancel()
+
+
+def _reuse(
+    sweep: Sweep, baseline: Baseline, writer: CaptureWriter, progress: Progress, report: Report
+) -> Sweep:
+    """Copies what the baseline has of a sweep; the sweep without it."""
+    triton = sweep.toolchain.versions["triton"]
+    left = dict(sweep.ids)
+
+    def write(job: Job, new: NewVariant, toolchain: int) -> int:
+        return writer.add_variant(sweep.kernel.id, toolchain, triton, new, sweep.ids[job])
+
+    for job in baseline.copy(baseline.equal(sweep.plan, list(sweep.ids)), writer, write):
+        id_ = left.pop(job)
+        progress.reused += 1
+        report(progress, id_)
+    return replace(sweep, ids=left)
 
 
 def compile_sweep(
@@ -223,14 +275,41 @@ def compile_sweep(
     on_start: Callable[[Job], None],
     on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
+    partial: bool = False,
 ) -> Iterator[tuple[Job, NewVariant]]:
-    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `Executor.run`."""
-    triton = sweep.toolchain.versions["triton"]
+    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `Executor.run`.
+
+    The most informative are compiled first; if the sweep may stop before its end (`partial`), one of each
+    group before the others of any group, which costs time: see Job.
+    """
     executor = executor_of(workers)
-    for job, outcome in executor.run(list(sweep.ids), seconds, on_start, on_stage, stop):
-        new = outcome.added_to(unfinished_variant(job))
-        writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
-        yield job, new
+    first, others = informative_order(list(sweep.ids))
+    for jobs in (first, others) if partial else ([*first, *others],):
+        for job, outcome in executor.run(jobs, seconds, on_start, on_stage, stop):
+            new = outcome.added_to(unfinished_variant(job))
+            _write(sweep, writer, job, new)
+            yield job, new
+
+
+def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> None:
+    """Writes a variant with its facts, so that nobody who opens the capture has to measure them."""
+    facts: Mapping[str, object] | None = None
+    # An assembly that is not among the stages may be derived later.
+    if backend_of(job.target).assembly in new.artifacts:
+        with suppress(Exception):  # they are measured again by who needs them
+            variant = stored_variant(planned_variant(sweep, job), new)
+            facts = to_json(measure(variant, lambda stage: _content(new, stage)))
+    with writer.batch():
+        triton = sweep.toolchain.versions["triton"]
+        id_ = writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
+        if facts is not None:
+            writer.add_facts(id_, FACTS_VERSION, facts)
+
+
+def _content(new: NewVariant, stage: str) -> bytes | None:
+    """A stage of a variant to be written, if it is not compressed."""
+    content = new.artifacts.get(stage)
+    return content if isinstance(content, bytes) else None
 
 
 def unfinished_variant(job: Job) -> NewVariant:
