@@ -42,7 +42,7 @@ class SweepRequest:
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
     product of all, applied over the configs of `@triton.autotune` if the kernel has them. `reasons`
     records the coalescing pass's debug output, `passes` each compiler pass. `guess` fills in a missing
-    signature and missing constexprs from the kernel's text.
+    signature and missing constexprs from the kernel's text. `keys` asks for the jobs' cache keys.
     """
 
     file: Path
@@ -54,6 +54,7 @@ class SweepRequest:
     reasons: bool = False
     passes: bool = False
     guess: bool = False
+    keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class KernelNames:
 class Plan:
     """The jobs of a request, and the kernel and toolchain that they belong to.
 
-    `notes` are lines for the user, for example that a prune function was not run.
+    `notes` are lines for the user, for example that a prune function was not run. `keys` has the digest of
+    each job's cache key if the request asks for them, "" if it cannot be known without compiling.
     """
 
     source: SourceFunction
@@ -102,6 +104,7 @@ class Plan:
     versions: Mapping[str, str]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,27 @@ class WarmPlan:
     recorded: int
     costs: tuple[tuple[str, int], ...]
     files: tuple[AutotuneFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesRequest:
+    """Asks for the user's files that a kernel's file consists of, with their contents if `contents`."""
+
+    file: Path
+    targets: tuple[Target, ...]
+    contents: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The answer to a SourcesRequest: the files by absolute path, and the folders that modules are found in.
+
+    `versions` are those of a Plan.
+    """
+
+    versions: Mapping[str, str]
+    files: Mapping[str, bytes]
+    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +342,8 @@ class Answer:
     missing: tuple[bool, ...] = ()
 
 
-WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job
-WorkerReply = Plan | KernelNames | WarmPlan | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest | Job
+WorkerReply = Plan | KernelNames | WarmPlan | Sources | CompilerEvent | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed

@@ -12,11 +12,9 @@ example: irscope compile add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32" 
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +22,8 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.pool import Worker
-    from irscope.capturing.compile.sweep import Progress
-    from irscope.capturing.messages import Plan, SweepRequest
+    from irscope.capturing.cluster.cluster import Cluster
+    from irscope.capturing.compile.baseline import Baseline
 
 NAME = "compile"
 SUMMARY = "compile a kernel under each of its configs and store every stage"
@@ -43,85 +40,76 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="guess missing types and constexprs; without ::KERNEL, compile every kernel of the file",
     )
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="compile on the workers of a Dask scheduler, for example tcp://10.0.0.1:8786",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="OLD.irscope",
+        type=Path,
+        help="copy the variants whose cache key did not change since OLD.irscope instead of compiling them",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="TIME",
+        type=options.duration,
+        help="stop after TIME (90, 5m, 2h) with the most informative variants compiled",
+    )
     options.add_output(parser, "KERNEL.irscope")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; returns 1 if a variant failed."""
     from irscope.capturing.compile.helion import helion_kernel
-    from irscope.capturing.compile.sweep import compile_plan, planned, planned_each
+    from irscope.capturing.compile.sweep import planned, planned_each
     from irscope.cli.compile_helion import compile_helion_kernel
-    from irscope.cli.progress import compilation_bar
+    from irscope.cli.compile_sweeps import Sweeps, add_derived
 
+    start = time.monotonic()
     request = options.sweep_request(args, args.kernel)
     if (kernel := helion_kernel(request.file, request.kernel)) is not None:
+        _refuse(args, "a Helion kernel", "cluster", "baseline", "budget")
         path, code = compile_helion_kernel(args, request, kernel)
         if path.exists():
-            _add_derived(path, args.sass)
+            add_derived(path, args.sass)
         return code
     if args.configs is not None:
         raise UserError("--configs applies only to a Helion kernel")
-    if args.guess and request.kernel is None:
-        with planned_each(request, args.jobs, args.timeout) as (plans, workers):
-            return _compile_each(args, request, plans, workers)
-    start = time.monotonic()
-    with planned(request, args.jobs, seconds=args.timeout) as (plan, workers):
-        path = args.output or Path(f"{plan.source.name}.irscope")
-        _print_notes(plan.notes)
-        with options.open_writer(args, path) as writer, compilation_bar(plan) as report:
-            progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
-    _add_derived(path, args.sass)
-    return _print_summary(path, progress, time.monotonic() - start)
+    with ExitStack() as stack:
+        cluster, baseline = _cluster(args), _baseline(args, stack)
+        request = replace(request, keys=baseline is not None)
+        sweeps = Sweeps(args, start, baseline)
+        if args.guess and request.kernel is None:
+            each = planned_each(request, args.jobs, args.timeout, cluster)
+            return sweeps.compile(request.file.stem, *stack.enter_context(each))
+        plan, executor = stack.enter_context(
+            planned(request, args.jobs, seconds=args.timeout, cluster=cluster)
+        )
+        return sweeps.compile(plan.source.name, iter([plan]), executor)
 
 
-def _compile_each(
-    args: argparse.Namespace, request: SweepRequest, plans: Iterable[Plan | UserError], workers: list[Worker]
-) -> int:
-    """Compiles the plan of each kernel of a file; one without a plan is reported and left out."""
-    from irscope.capturing.compile.sweep import Progress, compile_plan
-    from irscope.cli.progress import compilation_bar
-
-    start, total, rejected = time.monotonic(), Progress(0), 0
-    printed: set[str] = set()
-    path = args.output or Path(f"{request.file.stem}.irscope")
-    with options.open_writer(args, path) as writer:
-        for plan in plans:
-            if isinstance(plan, UserError):
-                rejected += 1
-                print(f"irscope: {plan.command_line_text}", file=sys.stderr)
-                continue
-            _print_notes(note for note in plan.notes if note not in printed)
-            printed.update(plan.notes)
-            with compilation_bar(plan) as report:
-                progress = compile_plan(plan, workers, writer, shlex.join(sys.argv), args.timeout, report)
-            total.done, total.kept = total.done + progress.done, total.kept + progress.kept
-            total.failed += progress.failed
-    _add_derived(path, args.sass)
-    return _print_summary(path, total, time.monotonic() - start) or int(rejected > 0)
+def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
+    """Raises UserError if one of these options is given, which cannot be used with `what`."""
+    for name in names:
+        if getattr(args, name) is not None:
+            raise UserError(f"--{name} does not apply to {what}")
 
 
-def _print_notes(notes: Iterable[str]) -> None:
-    for note in notes:
-        print(f"irscope: {note}", file=sys.stderr)
+def _cluster(args: argparse.Namespace) -> Cluster | None:
+    """The cluster of --cluster. Raises UserError if -j is also given: it counts processes of this machine."""
+    from irscope.capturing.cluster.cluster import Cluster
+
+    if args.cluster is not None and args.jobs is not None:
+        raise UserError("-j counts processes of this machine; on a cluster: dask worker --nthreads N")
+    return None if args.cluster is None else Cluster(args.cluster)
 
 
-def _print_summary(path: Path, progress: Progress, seconds: float) -> int:
-    """Prints how many variants compiled, and each failure; returns the exit code."""
-    name = shlex.quote(str(path))
-    kept = f", {progress.kept} already there" if progress.kept else ""
-    compiled = progress.done - progress.failed
-    print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
-    if progress.failed:
-        options.print_failures(path)
-    print(f"browse: irscope {name}   compare: irscope table {name}")
-    return 1 if progress.failed else 0
+def _baseline(args: argparse.Namespace, stack: ExitStack) -> Baseline | None:
+    """The capture of --baseline, open until the stack is closed."""
+    from irscope.capturing.compile.baseline import open_baseline
 
-
-def _add_derived(path: Path, sass: bool) -> None:
-    """Adds the facts of the table, and SASS if it was asked for."""
-    from irscope.workspace import Workspace
-
-    if sass:
-        with Workspace(path, writable=True) as workspace, ThreadPoolExecutor() as threads:
-            list(threads.map(workspace.derive_stages, workspace.variants))
-    Workspace(path).store_facts()
+    if args.baseline is None:
+        return None
+    return stack.enter_context(open_baseline(args.baseline, args.output))

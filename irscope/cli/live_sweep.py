@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from irscope.capturing.compile.pool import Stop, Stopped, Worker
+from irscope.capturing.compile.executor import Executor
+from irscope.capturing.compile.pool import Stop, Stopped
 from irscope.capturing.compile.sweep import (
     Sweep,
     compile_sweep,
@@ -149,7 +150,7 @@ class LiveSweep:
             publish(Refused(self.problem))
 
     def _compile(
-        self, sweep: Sweep, workers: list[Worker], writer: CaptureWriter, publish: Publish, stop: Stop
+        self, sweep: Sweep, workers: Executor, writer: CaptureWriter, publish: Publish, stop: Stop
     ) -> None:
         def started(job: Job) -> None:
             publish(Started(sweep.ids[job]))

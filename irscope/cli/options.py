@@ -318,6 +318,19 @@ def count(text: str) -> int:
     return int(text)
 
 
+def duration(text: str) -> float:
+    """Seconds of a time such as 90, 90s, 5m or 2h, for argparse."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("must be a time such as 90, 90s, 5m or 2h")
+    return seconds
+
+
 def _columns(text: str) -> int:
     if not text.isdecimal() or int(text) < 20:
         raise argparse.ArgumentTypeError("must be a number of columns, 20 or more")

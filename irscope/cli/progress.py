@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from irscope.model.text import printable
+
 if TYPE_CHECKING:
+    from irscope.capturing.compile.executor import WorkerRate
     from irscope.capturing.compile.sweep import Progress, Report
     from irscope.capturing.messages import Plan
     from irscope.capturing.record.background_writer import WrittenCounts
@@ -36,6 +39,11 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def rates_text(rates: Iterable[WorkerRate]) -> str:
+    """The variants per minute of each worker of a cluster: `w1 120/min, w2 80/min`."""
+    return ", ".join(f"{printable(rate.name)} {rate.per_minute:.0f}/min" for rate in rates)
+
+
 @contextmanager
 def compilation_bar(plan: Plan) -> Iterator[Report]:
     """A bar with the variant that is being compiled and the number of failures."""
@@ -56,10 +64,12 @@ def compilation_bar(plan: Plan) -> Iterator[Report]:
 
         def report(progress: Progress, variant: int | None) -> None:
             running = str(progress.running[-1].config) if progress.running else ""
+            if progress.rates:
+                running = f"{rates_text(progress.rates)}  {running}"
             if progress.failed:
                 running = f"{progress.failed} failed  {running}"
             shown = running[: max(console.width - 60, 20)]
-            bar.update(task, completed=progress.kept + progress.done, running=shown)
+            bar.update(task, completed=progress.kept + progress.reused + progress.done, running=shown)
 
         yield report
 

@@ -31,6 +31,11 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
     return _identity((kernel_digest, specialization, config, str(new.target), triton_version), environment)
 
 
+def cache_key_digest(components: Mapping[str, str]) -> str:
+    """sha256 of all components of Triton's cache key: equal digests are one entry of Triton's cache."""
+    return joined_digest(encoding.dumps(dict(sorted(components.items()))))
+
+
 def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
     # An unset environment is not a part, so that variants whose environment is unknown have that identity.
     more = (encoding.dumps(dict(environment)),) if environment else ()

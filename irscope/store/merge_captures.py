@@ -16,7 +16,7 @@ from typing import Any
 from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.connection import sidecars
-from irscope.store.encoding import Blob
+from irscope.store.copy_variant import copied_blob, copied_passes
 from irscope.store.identity import identity, kernel_digest
 from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
@@ -170,9 +170,8 @@ def _write_variant(
         kernels[owner] = writer.add_kernel(owner.source, owner.helpers, owner.parameters)
     if id(toolchain) not in toolchains:
         toolchains[id(toolchain)] = writer.add_toolchain(toolchain.versions, toolchain.command)
-    blobs = {name: _blob(writer, *stage) for name, stage in item.stages.items()}
     more: dict[str, Any] = {
-        "artifacts": blobs,
+        "artifacts": {name: copied_blob(writer, *stage) for name, stage in item.stages.items()},
         "passes": _passes(writer, item),
         "attachments": _attachments(writer, item),
     }
@@ -193,28 +192,11 @@ def _attachments(writer: CaptureWriter, item: _Joined) -> dict[str, Blob]:
     found: dict[str, Blob] = {}
     for capture, variant in item.records:
         for name, artifact in capture.attached(variant).items():
-            found.setdefault(name, _blob(writer, capture, artifact))
+            found.setdefault(name, copied_blob(writer, capture, artifact))
     return found
 
 
 def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:
     """The compiler passes of the first record that has them."""
-    for capture, variant in item.records:
-        if passes := capture.passes(variant):
-            return tuple(
-                NewPass(
-                    each.stage,
-                    each.name,
-                    each.seconds,
-                    _blob(writer, capture, each.artifact) if each.artifact else None,
-                )
-                for each in passes
-            )
-    return ()
-
-
-def _blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifact) -> Blob:
-    """An artifact as stored; without its content if `writer` has it, checked, from another variant."""
-    if writer.has_blob(artifact.digest):
-        return Blob(artifact.digest, artifact.size, b"")
-    return capture.blob(artifact)
+    found = (copied_passes(writer, capture, variant) for capture, variant in item.records)
+    return next(filter(None, found), ())

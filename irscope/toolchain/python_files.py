@@ -22,6 +22,7 @@ from typing import Any
 
 from irscope.model import UserError
 from irscope.model.errors import error_line
+from irscope.toolchain.file_copies import copy_of, loader_of, original
 
 NOTEBOOK = ".ipynb"
 _DEFINING = (ast.FunctionDef, ast.ClassDef)
@@ -68,6 +69,7 @@ def import_file(path: Path) -> LoadedFile:
     If its import fails, its imports, definitions and assignments are executed one by one, without those that
     fail. Raises UserError if the file is missing or is not Python.
     """
+    path = copy_of(path)
     if not path.is_file():
         raise UserError(f"{path}: no such Python file")
     skipped: list[str] = []
@@ -91,7 +93,7 @@ def _import(path: Path, skipped: list[str]) -> ModuleType:
 
     If that fails, the file is imported without it: it may not need the package.
     """
-    if not _package_of(path):
+    if not package_of(path):
         return _import_alone(path)
     try:
         _import_packages(path, skipped)
@@ -128,7 +130,7 @@ def _import_packages(path: Path, skipped: list[str]) -> None:
     One whose own code fails (a library checks its other dependencies there) is imported without the
     statements that fail.
     """
-    package = _package_of(path)
+    package = package_of(path)
     root = path.resolve().parents[len(package)]
     _add_to_path(root)
     for depth in range(1, len(package) + 1):
@@ -145,7 +147,7 @@ def _import_packages(path: Path, skipped: list[str]) -> None:
             _run_definitions(module, file.read_bytes(), file)
 
 
-def _package_of(path: Path) -> tuple[str, ...]:
+def package_of(path: Path) -> tuple[str, ...]:
     """The names of the packages that a file is in, the outermost first; those between may lack a file."""
     folders = [folder for folder in path.resolve().parents if (folder / "__init__.py").is_file()]
     if not folders:
@@ -155,7 +157,7 @@ def _package_of(path: Path) -> tuple[str, ...]:
 
 
 def _module_name(path: Path) -> tuple[str, ...]:
-    return (*_package_of(path), *([] if path.stem == "__init__" else [path.stem]))
+    return (*package_of(path), *([] if path.stem == "__init__" else [path.stem]))
 
 
 def _execute(path: Path, name: str) -> ModuleType:
@@ -163,7 +165,7 @@ def _execute(path: Path, name: str) -> ModuleType:
     imported = sys.modules.get(name)
     if imported is not None and _is_at(imported, path):
         return imported
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader_of(name, path))
     if spec is None or spec.loader is None:
         raise UserError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
@@ -194,7 +196,8 @@ def _add_to_path(folder: Path) -> None:
 def _run_notebook(path: Path) -> Mapping[str, Any]:
     """The names that a notebook gives without the statements that only a GPU can run."""
     source = _notebook_source(path)
-    linecache.cache[str(path)] = (len(source), None, source.splitlines(keepends=True), str(path))
+    lines = source.splitlines(keepends=True)
+    linecache.cache[original(path)] = (len(source), None, lines, original(path))
     module = _new_module(path, path.stem)
     _run_definitions(module, source, path)
     return vars(module)
@@ -207,10 +210,10 @@ def _run_definitions(module: ModuleType, source: str | bytes, path: Path) -> lis
     line for each statement that failed. Bytes are decoded as Python decodes a file.
     """
     failed = []
-    for statement in ast.parse(source, str(path)).body:
+    for statement in ast.parse(source, original(path)).body:
         if not isinstance(statement, _DEFINING + _ASSIGNING):
             continue
-        code = compile(ast.Module([statement], []), str(path), "exec")
+        code = compile(ast.Module([statement], []), original(path), "exec")
         try:
             exec(code, vars(module))  # noqa: S102 - the user asked to import the file
         except Exception as error:  # noqa: BLE001 - user code may raise anything
@@ -244,7 +247,7 @@ def _install(module: str, path: Path) -> str:
     """The command that installs a module; empty if it should be a part of the file's own package."""
     name = module.partition(".")[0]
     # find_spec raises for modules that a program made and put into sys.modules.
-    if name in _package_of(path)[:1] or name in sys.modules or importlib.util.find_spec(name) is not None:
+    if name in package_of(path)[:1] or name in sys.modules or importlib.util.find_spec(name) is not None:
         return ""
     return (
         "; pip install 'irscope[run]'"

@@ -59,6 +59,9 @@ def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> Non
 
     stored = workspace.stored_facts()
     missing = [variant for variant in workspace.variants if variant.id not in stored]
+    if not missing:
+        workspace.close()
+        return
     measured = {}
     for variant in missing:
         measured[variant.id] = to_json(workspace.facts(variant))

@@ -102,6 +102,8 @@ def test_each_stage_is_reported_before_its_variant_finishes(make: Make, tmp_path
     stages = [event.stage for event in of_first if isinstance(event, StageMade)]
     assert stages[:5] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
     finished = [event.variant for event in events if isinstance(event, VariantFinished)]
+    assert [variant.id for variant in finished] == [1, 3, 2]  # the extremes first
+    finished.sort(key=lambda variant: variant.id)
     assert [variant.failure is not None for variant in finished] == [False, True, False]
     with CaptureReader(tmp_path / "k.irscope") as capture:
         assert capture.variants() == finished

@@ -16,6 +16,7 @@ from typing import Any
 import irscope
 from irscope.backends import backend_of
 from irscope.capturing.compile.heuristics import HeuristicError, with_heuristics
+from irscope.capturing.compile.job_keys import job_keys
 from irscope.capturing.compile.suggestion import (
     guessed_values,
     missing_constexprs,
@@ -95,6 +96,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         versions=versions(request.targets),
         jobs=jobs,
         notes=(*_notes(found), *filter(None, [note])),
+        keys=job_keys(found, jobs) if request.keys else (),
     )
 
 

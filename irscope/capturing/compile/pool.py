@@ -15,13 +15,13 @@ import subprocess
 import tempfile
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Protocol
 
+from irscope.capturing.compile.job_queue import JobQueue
 from irscope.capturing.messages import (
     DisconnectedError,
     JobDone,
@@ -30,6 +30,8 @@ from irscope.capturing.messages import (
     KernelsRequest,
     Plan,
     RequestRejected,
+    Sources,
+    SourcesRequest,
     SweepRequest,
     WarmPlan,
     WarmRequest,
@@ -171,12 +173,19 @@ class Worker:
             raise AssertionError(reply)
         return reply
 
+    def sources(self, request: SourcesRequest, seconds: float) -> Sources:
+        """The files of the user that a kernel's file consists of, and the toolchain; raises as `plan`."""
+        reply = self._ask(request, Stop(), seconds)
+        if not isinstance(reply, Sources):
+            raise AssertionError(reply)
+        return reply
+
     def _ask(
         self,
-        request: SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest,
+        request: SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest,
         stop: Stop,
         seconds: float,
-    ) -> Plan | KernelNames | WarmPlan:
+    ) -> Plan | KernelNames | WarmPlan | Sources:
         self._tasks += 1
         try:
             send(self.pipe, request)
@@ -187,7 +196,7 @@ class Worker:
         except DisconnectedError as error:
             raise UserError(f"{request.file}: {self._death()[1]}{self._last_printed()}") from error
         match reply:
-            case Plan() | KernelNames() | WarmPlan():
+            case Plan() | KernelNames() | WarmPlan() | Sources():
                 return reply
             case RequestRejected(problem, None):
                 raise UserError(problem)
@@ -352,7 +361,7 @@ def run_jobs(
     fails. Raises Stopped.
     """
     stop = stop or Stop()
-    queue = _Queue(jobs)
+    queue = JobQueue(jobs)
     again: dict[int, Job] = {}
     while True:
         for index, worker in enumerate(workers):
@@ -379,27 +388,3 @@ def run_jobs(
                 again[workers.index(worker)] = job
             elif job is not None:
                 yield job, worker.outcome
-
-
-class _Queue:
-    """The jobs that no worker has taken. A worker gets a whole group, one job at a time; see Job.group.
-
-    When no group is left, it takes jobs from the largest group of another worker.
-    """
-
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        groups: dict[int, deque[Job]] = {}
-        for job in jobs:
-            groups.setdefault(job.group, deque()).append(job)
-        self._waiting = deque(groups.values())
-        self._held: dict[int, deque[Job]] = {}
-
-    def take(self, worker: int) -> Job | None:
-        held = self._held.get(worker)
-        if held:
-            return held.popleft()
-        if self._waiting:
-            self._held[worker] = self._waiting.popleft()
-            return self._held[worker].popleft()
-        largest = max(self._held.values(), key=len, default=None)
-        return largest.pop() if largest else None

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from threading import Timer
 from typing import TypeVar
 
-from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
+from irscope.backends import backend_of
+from irscope.capturing.cluster.cluster import Cluster
+from irscope.capturing.compile.baseline import Baseline
+from irscope.capturing.compile.executor import Executor, LocalExecutor, WorkerRate, executor_of
+from irscope.capturing.compile.order import informative_order
+from irscope.capturing.compile.pool import OnStage, Stop, Stopped, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
+from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
@@ -25,13 +34,20 @@ _IN_BOTH = {field.name for field in fields(Variant)} & {field.name for field in 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a sweep. `running` are the jobs in progress; `kept` were in the capture already."""
+    """The progress of a sweep.
+
+    `running` are the jobs in progress; `kept` were in the capture already, `reused` in a baseline; `left`
+    were not compiled because the time was over. `rates` are those of the workers of a cluster.
+    """
 
     total: int
     kept: int = 0
     done: int = 0
     failed: int = 0
     running: list[Job] = field(default_factory=list)
+    rates: Sequence[WorkerRate] = ()
+    reused: int = 0
+    left: int = 0
 
 
 # Called after each change with the progress and the id of the variant just written, if one was.
@@ -50,38 +66,69 @@ class Sweep:
 
 @contextmanager
 def planned(
-    request: SweepRequest, processes: int | None, stop: Stop | None = None, seconds: float = IMPORT_SECONDS
-) -> Iterator[tuple[Plan, list[Worker]]]:
-    """The plan of a request, and the workers that will compile it.
+    request: SweepRequest,
+    processes: int | None,
+    stop: Stop | None = None,
+    seconds: float = IMPORT_SECONDS,
+    cluster: Cluster | None = None,
+) -> Iterator[tuple[Plan, Executor]]:
+    """The plan of a request, and the executor that will compile it.
 
-    `processes` of None starts one worker per core. All start at once, so that the others load triton
-    while the first one plans. `seconds` is the time limit of the plan. Raises UserError if the request does
-    not fit the file; Stopped.
+    `processes` of None starts one worker per core; on a `cluster`, only one, which plans. All start at once,
+    so that the others load triton while the first one plans. `seconds` is the time limit of the plan. Raises
+    UserError if the request does not fit the file, or the cluster cannot be reached; Stopped.
     """
-    count = processes or len(os.sched_getaffinity(0))
-    workers = [Worker() for _ in range(count)]
+    request = _absolute(request) if cluster else request
+    with _workers(1 if cluster else processes) as workers:
+        plan = workers[0].plan(request, stop or Stop(), seconds)
+        with _executor(request, workers, cluster, seconds) as executor:
+            yield plan, executor
+
+
+@contextmanager
+def planned_each(
+    request: SweepRequest,
+    processes: int | None,
+    seconds: float = IMPORT_SECONDS,
+    cluster: Cluster | None = None,
+) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
+    """The plan of each kernel of the request's file (or the error), and the executor; see `planned`.
+
+    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
+    """
+    request = _absolute(request) if cluster else request
+    with _workers(1 if cluster else processes) as workers:
+        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
+        plans = (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names)
+        with _executor(request, workers, cluster, seconds) as executor:
+            yield plans, executor
+
+
+@contextmanager
+def _workers(processes: int | None) -> Iterator[list[Worker]]:
+    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
     try:
-        yield workers[0].plan(request, stop or Stop(), seconds), workers
+        yield workers
     finally:
         for worker in workers:
             worker.stop()
 
 
 @contextmanager
-def planned_each(
-    request: SweepRequest, processes: int | None, seconds: float = IMPORT_SECONDS
-) -> Iterator[tuple[Iterator[Plan | UserError], list[Worker]]]:
-    """The plan of each kernel of the request's file (or the error), and the workers.
+def _executor(
+    request: SweepRequest, workers: list[Worker], cluster: Cluster | None, seconds: float
+) -> Iterator[Executor]:
+    """The workers of this machine, of which the first has imported the file, or those of a cluster."""
+    if cluster is None:
+        yield LocalExecutor(workers)
+        return
+    with cluster.executor(request, workers[0], seconds) as executor:
+        yield executor
 
-    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
-    """
-    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
-    try:
-        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
-        yield (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names), workers
-    finally:
-        for worker in workers:
-            worker.stop()
+
+def _absolute(request: SweepRequest) -> SweepRequest:
+    """The request as another machine understands it."""
+    return replace(request, file=Path(os.path.abspath(request.file)))  # noqa: PTH100 - links are kept
 
 
 def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float) -> Plan | UserError:
@@ -152,43 +199,117 @@ def _failed(writer: CaptureWriter) -> dict[str, int]:
 
 def compile_plan(
     plan: Plan,
-    workers: list[Worker],
+    workers: Executor | list[Worker],
     writer: CaptureWriter,
     command: str,
     seconds: float,
     report: Report,
+    baseline: Baseline | None = None,
+    until: float | None = None,
 ) -> Progress:
-    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job."""
-    sweep = lay_out(plan, writer, command)
+    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job.
+
+    Variants that `baseline` has are copied from it. At the time `until` (of `time.monotonic`), what is not
+    compiled is left.
+    """
+    executor, sweep = executor_of(workers), lay_out(plan, writer, command)
     progress = Progress(total=len(plan.jobs), kept=len(plan.jobs) - len(sweep.ids))
+    if baseline is not None:
+        sweep = _reuse(sweep, baseline, writer, progress, report)
 
     def on_start(job: Job) -> None:
         progress.running.append(job)
         report(progress, None)
 
-    for job, new in compile_sweep(sweep, workers, writer, seconds, on_start):
-        progress.running.remove(job)
-        progress.done += 1
-        progress.failed += new.failure is not None
-        report(progress, sweep.ids[job])
+    with suppress(Stopped), _stop_at(until) as stop:
+        for job, new in compile_sweep(
+            sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None
+        ):
+            progress.running.remove(job)
+            progress.done += 1
+            progress.rates = executor.rates()
+            progress.failed += new.failure is not None
+            report(progress, sweep.ids[job])
+    progress.left = len(sweep.ids) - progress.done
     return progress
+
+
+@contextmanager
+def _stop_at(until: float | None) -> Iterator[Stop]:
+    """A Stop that is set at a time of `time.monotonic`; never, if that is None."""
+    stop = Stop()
+    if until is None:
+        yield stop
+        return
+    timer = Timer(max(until - time.monotonic(), 0.0), stop.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stop
+    finally:
+        timer.cancel()
+
+
+def _reuse(
+    sweep: Sweep, baseline: Baseline, writer: CaptureWriter, progress: Progress, report: Report
+) -> Sweep:
+    """Copies what the baseline has of a sweep; the sweep without it."""
+    triton = sweep.toolchain.versions["triton"]
+    left = dict(sweep.ids)
+
+    def write(job: Job, new: NewVariant, toolchain: int) -> int:
+        return writer.add_variant(sweep.kernel.id, toolchain, triton, new, sweep.ids[job])
+
+    for job in baseline.copy(baseline.equal(sweep.plan, list(sweep.ids)), writer, write):
+        id_ = left.pop(job)
+        progress.reused += 1
+        report(progress, id_)
+    return replace(sweep, ids=left)
 
 
 def compile_sweep(
     sweep: Sweep,
-    workers: list[Worker],
+    workers: Executor | list[Worker],
     writer: CaptureWriter,
     seconds: float,
     on_start: Callable[[Job], None],
     on_stage: OnStage = lambda *_: None,
     stop: Stop | None = None,
+    partial: bool = False,
 ) -> Iterator[tuple[Job, NewVariant]]:
-    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `run_jobs`."""
-    triton = sweep.toolchain.versions["triton"]
-    for job, outcome in run_jobs(list(sweep.ids), workers, seconds, on_start, on_stage, stop):
-        new = outcome.added_to(unfinished_variant(job))
-        writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
-        yield job, new
+    """Compiles the missing jobs of a sweep and yields each variant once it is written; see `Executor.run`.
+
+    The most informative are compiled first; if the sweep may stop before its end (`partial`), one of each
+    group before the others of any group, which costs time: see Job.
+    """
+    executor = executor_of(workers)
+    first, others = informative_order(list(sweep.ids))
+    for jobs in (first, others) if partial else ([*first, *others],):
+        for job, outcome in executor.run(jobs, seconds, on_start, on_stage, stop):
+            new = outcome.added_to(unfinished_variant(job))
+            _write(sweep, writer, job, new)
+            yield job, new
+
+
+def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> None:
+    """Writes a variant with its facts, so that nobody who opens the capture has to measure them."""
+    facts: Mapping[str, object] | None = None
+    # An assembly that is not among the stages may be derived later.
+    if backend_of(job.target).assembly in new.artifacts:
+        with suppress(Exception):  # they are measured again by who needs them
+            variant = stored_variant(planned_variant(sweep, job), new)
+            facts = to_json(measure(variant, lambda stage: _content(new, stage)))
+    with writer.batch():
+        triton = sweep.toolchain.versions["triton"]
+        id_ = writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
+        if facts is not None:
+            writer.add_facts(id_, FACTS_VERSION, facts)
+
+
+def _content(new: NewVariant, stage: str) -> bytes | None:
+    """A stage of a variant to be written, if it is not compressed."""
+    content = new.artifacts.get(stage)
+    return content if isinstance(content, bytes) else None
 
 
 def unfinished_variant(job: Job) -> NewVariant:

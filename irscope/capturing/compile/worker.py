@@ -28,6 +28,7 @@ from irscope.capturing.messages import (
     KernelNames,
     KernelsRequest,
     RequestRejected,
+    SourcesRequest,
     SweepRequest,
     WarmRequest,
     WhatIfRequest,
@@ -38,7 +39,6 @@ from irscope.capturing.messages import (
 from irscope.model import Failure, Target, UserError
 from irscope.model.errors import ArgumentError
 from irscope.plugins import silence
-from irscope.toolchain.job import Job
 
 if TYPE_CHECKING:
     from irscope.toolchain.compiler import StageMemory
@@ -88,7 +88,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
     try:
         while True:
             task = receive(pipe)
-            if isinstance(task, SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | Job):
+            if isinstance(task, WorkerTask):
                 _attempt(partial(work, task), pipe)
     except DisconnectedError:
         return
@@ -101,7 +101,8 @@ def _work(
 
     if isolation.spoiled:
         os._exit(0)  # the parent tries the task again in a new worker
-    _use_stub_driver(task.targets[0] if isinstance(task, SweepRequest) else task.target, stack)
+    target = task.targets[0] if isinstance(task, SweepRequest | SourcesRequest) else task.target
+    _use_stub_driver(target, stack)
     try:
         import_file(task.file)
     finally:
@@ -126,6 +127,10 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
         from irscope.capturing.compile.warm_plan import plan_warm
 
         send(pipe, plan_warm(task))
+    elif isinstance(task, SourcesRequest):
+        from irscope.capturing.compile.sources import find_sources
+
+        send(pipe, find_sources(task))
     else:
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())

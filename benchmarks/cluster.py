@@ -1,0 +1,202 @@
+"""Measures sweeps on a Dask cluster of this machine: throughput, and what killed workers cost.
+
+    python benchmarks/cluster.py [--variants 48] [--rounds 3] [--kills 60] [--seconds 5]
+
+Starts a scheduler and workers of one thread on 127.0.0.1. First, the same sweep on one worker and on two, in
+turns, each with a cold Triton cache: variants per minute of the workers, from the first job to the last. Then
+a sweep on four workers, one of which is killed every few seconds with its process that restarts it; another
+is started in its place. Every variant has to be in the capture once, and equal to one compiled here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irscope.store import CaptureReader
+
+SAMPLE = Path(__file__).parents[1] / "samples" / "matmul.py"
+SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
+AXES = {
+    "BLOCK_M": (64, 128),
+    "BLOCK_N": (64, 128, 256),
+    "BLOCK_K": (32, 64),
+    "num_warps": (4, 8),
+    "num_stages": (3, 4),
+    "GROUP_M": (8, 4, 2, 16, 1, 32, 64, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 17, 18),
+}
+_RATE = re.compile(r": (\d+) variants?, (\d+) per minute")
+
+
+@dataclass
+class LocalCluster:
+    """A Dask scheduler and its workers, each a process group of its own."""
+
+    folder: Path
+    address: str = ""
+    scheduler: subprocess.Popen[bytes] | None = None
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    started: int = 0
+
+    def start_worker(self, cache: Path) -> None:
+        """Adds a worker of one thread with this Triton cache."""
+        self.started += 1
+        words = ["worker", self.address, "--nthreads", "1", "--name", f"w{self.started}", "--no-dashboard"]
+        words += ["--local-directory", str(self.folder / "dask")]
+        self.workers.append(self._start(words, cache))
+
+    def kill_worker(self, place: int) -> None:
+        """Kills a worker, and the process that would restart it, without a warning."""
+        worker = self.workers.pop(place)
+        with suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+    def _start(self, words: list[str], cache: Path) -> subprocess.Popen[bytes]:
+        environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
+        environment["PYTHONPATH"] = f"{SAMPLE.parents[1]}{os.pathsep}{environment.get('PYTHONPATH', '')}"
+        with (self.folder / "dask.log").open("ab") as log:
+            command = [sys.executable, "-m", "dask", *words]
+            return subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+
+    def start(self) -> None:
+        """Starts the scheduler on a free port of the loopback interface."""
+        found = self.folder / "scheduler.json"
+        words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        self.scheduler = self._start([*words, "--scheduler-file", str(found)], self.folder)
+        deadline = time.monotonic() + 60
+        while not self.address and time.monotonic() < deadline:
+            time.sleep(0.1)
+            if found.exists() and (match := re.search(r'"address": "([^"]+)"', found.read_text())):
+                self.address = match[1]
+
+    def stop(self) -> None:
+        """Kills all processes."""
+        while self.workers:
+            self.kill_worker(0)
+        if self.scheduler is not None:
+            os.killpg(self.scheduler.pid, signal.SIGKILL)
+            self.scheduler.wait()
+
+
+@contextmanager
+def local_cluster(folder: Path, workers: int, cache: Path) -> Iterator[LocalCluster]:
+    """A scheduler with so many workers, which share a cache folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cluster = LocalCluster(folder)
+    try:
+        cluster.start()
+        for _ in range(workers):
+            cluster.start_worker(cache)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def command(variants: int, output: Path, *more: str) -> list[str]:
+    """A sweep of about so many variants of the matmul sample."""
+    axes = dict(AXES)
+    others = 2 * 3 * 2 * 2 * 2
+    axes["GROUP_M"] = AXES["GROUP_M"][: max(1, -(-variants // others))]
+    words = [sys.executable, "-m", "irscope", "compile", str(SAMPLE), "--signature", SIGNATURE]
+    for name, values in axes.items():
+        words += ["--config", f"{name}={','.join(map(str, values))}"]
+    return [*words, "--force", "-o", str(output), *more]
+
+
+def throughput(folder: Path, workers: int, variants: int) -> float:
+    """Variants per minute of all workers together, from a worker's first job to its last."""
+    cache = folder / f"cache{workers}"
+    shutil.rmtree(cache, ignore_errors=True)
+    with local_cluster(folder / f"workers{workers}", workers, cache) as cluster:
+        time.sleep(4)  # all have joined
+        words = command(variants, folder / "t.irscope", "--cluster", cluster.address)
+        result = subprocess.run(words, capture_output=True, text=True, check=True)
+    rates = [(int(jobs), int(rate)) for jobs, rate in _RATE.findall(result.stderr)]
+    seconds = max(60 * jobs / rate for jobs, rate in rates)
+    return 60 * sum(jobs for jobs, _ in rates) / seconds
+
+
+def kill_campaign(folder: Path, variants: int, seconds: float, workers: int = 4) -> tuple[int, list[str]]:
+    """Compiles a sweep while workers are killed; how many were, and what is wrong with the capture."""
+    rng = random.Random(1)
+    here, there = folder / "here.irscope", folder / "there.irscope"
+    cold = {"TRITON_CACHE_DIR": str(folder / "cache-here")}
+    subprocess.run(command(variants, here), check=True, stdout=subprocess.DEVNULL, env=os.environ | cold)
+    killed, cache = 0, folder / "cache-kills"
+    with local_cluster(folder / "kills", workers, cache) as cluster:
+        words = command(variants, there, "--cluster", cluster.address)
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            for _ in itertools.count():
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(seconds)
+                    break
+                cluster.kill_worker(rng.randrange(len(cluster.workers)))
+                killed += 1
+                cluster.start_worker(cache)
+    return killed, differences(here, there)
+
+
+def differences(here: Path, there: Path) -> list[str]:
+    """What a capture lacks, has twice or has differently than the one that was compiled here."""
+    with CaptureReader(here) as ours, CaptureReader(there) as theirs:
+        expected = {str(v.config): v for v in ours.variants()}
+        found = theirs.variants()
+        problems = [f"{name} is missing" for name in expected.keys() - {str(v.config) for v in found}]
+        if len({str(v.config) for v in found}) != len(found):
+            problems.append("a variant is there twice")
+        for variant in found:
+            one = expected.get(str(variant.config))
+            if one is None or variant.failure != one.failure or variant.artifacts != one.artifacts:
+                problems.append(f"{variant.config} differs: {variant.failure}")
+    return problems
+
+
+def main() -> None:
+    """Prints both figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--variants", type=int, default=48)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--kills", type=int, default=192, help="variants of the sweep with killed workers; 0: none"
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="between two kills")
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="irscope-cluster-benchmark-"))
+    try:
+        rates: dict[int, list[float]] = {1: [], 2: []}
+        for turn in range(args.rounds):
+            for workers in (1, 2):
+                rates[workers].append(throughput(folder, workers, args.variants))
+            load = os.getloadavg()[0]
+            one, two = rates[1][turn], rates[2][turn]
+            print(f"round {turn + 1}: 1 worker {one:.0f}/min, 2 workers {two:.0f}/min, {two / one:.2f}x"
+                  f" (load {load:.1f})", flush=True)  # fmt: skip
+        if args.rounds:
+            best = {workers: max(found) for workers, found in rates.items()}
+            print(f"2 workers compile {best[2] / best[1]:.2f} times as fast as 1 (best of each)")
+        if args.kills:
+            killed, problems = kill_campaign(folder, args.kills, args.seconds)
+            print(f"4 workers, {killed} killed: {len(problems)} problems")
+            print("".join(f"  {problem}\n" for problem in problems[:10]), end="")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

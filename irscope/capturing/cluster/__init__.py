@@ -1,0 +1,1 @@
+"""Compiling on the workers of a cluster: what they need, what they run, and who gives them jobs."""

@@ -1,0 +1,110 @@
+"""Compiles the plans of `irscope compile` into one capture, and prints what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irscope.capturing.compile.sweep import Progress, compile_plan
+from irscope.cli import options
+from irscope.cli.progress import compilation_bar
+from irscope.model import UserError
+from irscope.model.text import pluralize, printable
+from irscope.workspace import CaptureWriter
+
+if TYPE_CHECKING:
+    from irscope.capturing.compile.baseline import Baseline
+    from irscope.capturing.compile.executor import Executor
+    from irscope.capturing.messages import Plan
+
+
+@dataclass
+class Sweeps:
+    """The sweeps of one command, which has run since `start` (time.monotonic)."""
+
+    args: argparse.Namespace
+    start: float
+    baseline: Baseline | None = None
+
+    def compile(self, stem: str, plans: Iterable[Plan | UserError], executor: Executor) -> int:
+        """Compiles each plan into one capture, STEM.irscope by default; returns the exit code.
+
+        A kernel without a plan is reported and left out.
+        """
+        total, rejected, printed = Progress(0), 0, set[str]()
+        path = self.args.output or Path(f"{stem}.irscope")
+        # With a budget, each kernel gets its share, so their number has to be known.
+        found = plans if self.args.budget is None else list(plans)
+        with options.open_writer(self.args, path) as writer:
+            for place, plan in enumerate(found):
+                if isinstance(plan, UserError):
+                    rejected += 1
+                    _print_note(plan.command_line_text)
+                    continue
+                for note in plan.notes:
+                    if note not in printed:
+                        _print_note(note)
+                printed.update(plan.notes)
+                until = self._until(len(found) - place) if isinstance(found, list) else None
+                _add(total, self._compile(plan, executor, writer, until))
+        add_derived(path, self.args.sass)
+        return self._print_summary(path, total) or int(rejected > 0)
+
+    def _until(self, plans: int) -> float:
+        """When to stop compiling the next of so many plans: each has the same share of the rest."""
+        now = time.monotonic()
+        return now + max(self.start + float(self.args.budget) - now, 0.0) / plans
+
+    def _compile(
+        self, plan: Plan, executor: Executor, writer: CaptureWriter, until: float | None
+    ) -> Progress:
+        command, seconds = shlex.join(sys.argv), self.args.timeout
+        with compilation_bar(plan) as report:
+            return compile_plan(plan, executor, writer, command, seconds, report, self.baseline, until)
+
+    def _print_summary(self, path: Path, progress: Progress) -> int:
+        """Prints how many variants compiled, and each failure; returns the exit code."""
+        name = shlex.quote(str(path))
+        kept = f", {progress.kept} already there" if progress.kept else ""
+        if self.baseline is not None:
+            kept += f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
+        compiled, seconds = progress.done - progress.failed, time.monotonic() - self.start
+        print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
+        for rate in progress.rates:
+            number = pluralize(rate.jobs, "variant")
+            print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
+        if progress.left:
+            left = pluralize(progress.left, "variant")
+            _print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
+        if progress.failed:
+            options.print_failures(path)
+        print(f"browse: irscope {name}   compare: irscope table {name}")
+        return 1 if progress.failed else 0
+
+
+def _add(total: Progress, one: Progress) -> None:
+    """Adds the progress of one plan."""
+    for name in ("total", "kept", "done", "failed", "reused", "left"):
+        setattr(total, name, getattr(total, name) + getattr(one, name))
+    total.rates = one.rates or total.rates
+
+
+def _print_note(note: str) -> None:
+    print(f"irscope: {note}", file=sys.stderr)
+
+
+def add_derived(path: Path, sass: bool) -> None:
+    """Adds the facts that are missing, and SASS if it was asked for."""
+    from irscope.workspace import Workspace
+
+    if sass:
+        with Workspace(path, writable=True) as workspace, ThreadPoolExecutor() as threads:
+            list(threads.map(workspace.derive_stages, workspace.variants))
+    Workspace(path).store_facts()

@@ -1,0 +1,31 @@
+"""Copying variants between captures: stages stay compressed, and are checked."""
+
+from __future__ import annotations
+
+from irscope.model import Artifact, Variant
+from irscope.store.encoding import Blob
+from irscope.store.reader import CaptureReader
+from irscope.store.writer import CaptureWriter, NewPass
+
+
+def copied_blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifact) -> Blob:
+    """An artifact as stored; without its content if `writer` has it, checked, from another variant.
+
+    Raises UserError if it is damaged.
+    """
+    if writer.has_blob(artifact.digest):
+        return Blob(artifact.digest, artifact.size, b"")
+    return capture.blob(artifact)
+
+
+def copied_passes(writer: CaptureWriter, capture: CaptureReader, variant: Variant) -> tuple[NewPass, ...]:
+    """The compiler passes of a variant of `capture`. Raises UserError if one is damaged."""
+    return tuple(
+        NewPass(
+            each.stage,
+            each.name,
+            each.seconds,
+            copied_blob(writer, capture, each.artifact) if each.artifact else None,
+        )
+        for each in capture.passes(variant)
+    )

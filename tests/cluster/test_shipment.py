@@ -1,0 +1,121 @@
+"""What a worker of a cluster compiles from a shipment, in processes of this machine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irscope.backends import parse_target
+from irscope.capturing.cluster.dask_worker import (
+    UnknownSession,
+    compile_here,
+    end_session,
+    prepare_worker,
+)
+from irscope.capturing.cluster.shipment import Shipment, compiler_environment
+from irscope.capturing.compile.pool import Stop, Worker, run_jobs
+from irscope.capturing.messages import Plan, SourcesRequest, SweepRequest
+from irscope.model import UserError
+from irscope.toolchain.job import Outcome
+
+TARGET = parse_target("cuda:90")
+HELPERS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+"""
+KERNEL = """
+import triton
+import triton.language as tl
+from mathlib.helpers import twice
+
+@triton.jit
+def double_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(x_ptr + offsets, twice(tl.load(x_ptr + offsets, mask=mask)), mask=mask)
+"""
+
+
+def _project(folder: Path) -> Path:
+    (folder / "mathlib").mkdir(parents=True)
+    (folder / "mathlib" / "__init__.py").write_text("")
+    (folder / "mathlib" / "helpers.py").write_text(HELPERS)
+    (folder / "kernels.py").write_text(KERNEL)
+    return folder / "kernels.py"
+
+
+@pytest.fixture(scope="module")
+def compiled(
+    tmp_path_factory: pytest.TempPathFactory, triton_cache: Path
+) -> Iterator[tuple[Plan, Outcome, Shipment]]:
+    """The plan of a project, its outcome on this machine, and its shipment; then the project is gone."""
+    file = _project(tmp_path_factory.mktemp("project") / "src")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        patch.setenv("DISABLE_LLVM_OPT", "1")
+        axes = {"BLOCK": (256,)}
+        request = SweepRequest(file, None, "*fp32:16, i32", {}, axes, (TARGET,))
+        workers = [Worker()]
+        plan = workers[0].plan(request, Stop(), 300)
+        found = workers[0].sources(SourcesRequest(file, (TARGET,)), 300)
+        ((_, outcome),) = run_jobs(plan.jobs, workers, 300, lambda _: None)
+        workers[0].stop()
+        shipment = Shipment(file, (TARGET,), found.files, found.folders, compiler_environment())
+        patch.delenv("DISABLE_LLVM_OPT")
+        shutil.rmtree(file.parent)
+        yield plan, outcome, shipment
+        end_session(shipment.session)
+
+
+def test_stages_are_those_of_the_machine_that_has_the_files(
+    compiled: tuple[Plan, Outcome, Shipment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The helper's module, the file names in the IR and the environment are those of the other machine."""
+    plan, here, shipment = compiled
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "0")  # not in the environment of the other machine
+    assert prepare_worker(shipment, 300) == plan.versions
+    there = compile_here(shipment.session, plan.jobs[0], 300)
+    assert there.failure is None
+    assert there.artifacts == here.artifacts
+    assert there.cache_key == here.cache_key
+    assert str(shipment.file) in there.artifacts["ttir"].decode()
+
+
+def test_only_the_users_files_are_sent(compiled: tuple[Plan, Outcome, Shipment]) -> None:
+    """Installed packages are not, nor is irscope."""
+    names = {Path(name).name for name in compiled[2].files}
+    assert names == {"kernels.py", "helpers.py", "__init__.py"}
+
+
+def test_a_crash_ends_the_child_only(compiled: tuple[Plan, Outcome, Shipment], tmp_path: Path) -> None:
+    """Later jobs of the same worker compile."""
+    plan, _, shipment = compiled
+    deadly = tmp_path / "deadly.py"
+    text = KERNEL.replace("from mathlib.helpers import twice", "import os\ntwice = 0")
+    deadly.write_text(text + "\nif 'IRSCOPE_TEST_DIE' in os.environ: os.kill(os.getpid(), 11)\n")
+    crashing = Shipment(deadly, (TARGET,), {str(deadly): deadly.read_bytes()}, (), {"ENABLE_X": "1"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IRSCOPE_TEST_DIE", "1")
+        with pytest.raises(UserError, match="SIGSEGV"):
+            prepare_worker(crashing, 300)
+        outcome = compile_here(crashing.session, replace(plan.jobs[0], file=deadly), 300)
+    assert outcome.failure is not None
+    assert "SIGSEGV" in outcome.failure.summary
+    end_session(crashing.session)
+    prepare_worker(shipment, 300)
+    assert compile_here(shipment.session, plan.jobs[0], 300).failure is None
+
+
+def test_a_process_that_was_not_prepared_says_so(compiled: tuple[Plan, Outcome, Shipment]) -> None:
+    """The executor prepares it and submits the job again."""
+    with pytest.raises(UnknownSession):
+        compile_here("another", compiled[0].jobs[0], 300)

@@ -1,0 +1,103 @@
+"""irscope compile --baseline and --budget: what is copied, compiled and left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.model import Launch, Variant
+from irscope.store import CaptureReader, CaptureWriter
+from tests.conftest import Irscope
+
+KERNELS = """
+import triton
+import triton.language as tl
+
+FACTOR = tl.constexpr(2)
+
+@triton.jit
+def helper(x):
+    return x * FACTOR
+
+@triton.jit
+def first(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, helper(tl.load(x_ptr + offsets, mask=offsets < n)), mask=offsets < n)
+
+@triton.jit
+def second(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n) + 1, mask=offsets < n)
+"""
+WORDS = ("compile", "k.py", "--guess", "--config", "BLOCK=64,128", "-j", "1")
+
+
+@pytest.fixture
+def old(irscope: Irscope, tmp_path: Path) -> Path:
+    """A capture of both kernels, with a launch of one variant."""
+    (tmp_path / "k.py").write_text(KERNELS)
+    assert irscope(*WORDS, "-o", "old.irscope", "--passes").returncode == 0
+    with CaptureWriter.resume(tmp_path / "old.irscope") as writer:
+        writer.set_measured(1, (Launch((4, 1, 1), ()),), ())
+    return tmp_path / "old.irscope"
+
+
+def _variants(path: Path) -> dict[tuple[str, object], Variant]:
+    with CaptureReader(path) as capture:
+        return {(v.kernel.name, v.config.get("BLOCK")): v for v in capture.variants()}
+
+
+def test_what_did_not_change_is_copied_exactly(irscope: Irscope, old: Path) -> None:
+    """All stages, passes, times and facts, but not the launches; what changed is compiled."""
+    folder = old.parent
+    (folder / "k.py").write_text(KERNELS.replace(") + 1, mask", ") + 3, mask"))
+    result = irscope(*WORDS, "-o", "new.irscope", "--baseline", "old.irscope")
+    assert result.returncode == 0, result.stderr
+    assert "2 compiled, 2 from old.irscope, 0 failed" in result.stdout
+    before, after = _variants(old), _variants(folder / "new.irscope")
+    assert after.keys() == before.keys()
+    for name, variant in after.items():
+        origin = before[name]
+        if name[0] == "second":
+            assert variant.artifacts["ptx"] != origin.artifacts["ptx"]
+            continue
+        assert variant.artifacts == origin.artifacts
+        for each in ("metadata", "seconds", "cache_key", "log", "output"):
+            assert getattr(variant, each) == getattr(origin, each)
+        assert variant.toolchain.command == origin.toolchain.command
+        assert variant.launches == ()
+    with CaptureReader(old) as ours, CaptureReader(folder / "new.irscope") as theirs:
+        name = ("first", 128)
+        assert ours.passes(before[name]) == theirs.passes(after[name])
+        assert ours.facts_of(before[name]) == theirs.facts_of(after[name])
+        assert theirs.facts_of(after["first", 64]) is not None  # measured again, without the launch
+
+
+def test_a_change_of_what_a_kernel_uses_compiles_it_again(irscope: Irscope, old: Path) -> None:
+    """A helper's constant, an option of the environment, and lines above the kernel are in the key."""
+    folder = old.parent
+    (folder / "k.py").write_text(KERNELS.replace("constexpr(2)", "constexpr(3)"))
+    result = irscope(*WORDS, "-o", "new.irscope", "--baseline", "old.irscope")
+    assert "2 compiled, 2 from old.irscope" in result.stdout
+    (folder / "k.py").write_text(KERNELS)
+    again = (*WORDS, "-o", "again.irscope", "--baseline", "old.irscope")
+    assert "4 compiled, 0 from" in irscope(*again, DISABLE_LLVM_OPT="1").stdout
+    assert "0 compiled, 4 from" in irscope(*again, "--force").stdout
+
+
+def test_a_baseline_that_is_written_to_is_refused(irscope: Irscope, old: Path) -> None:
+    result = irscope(*WORDS, "-o", "old.irscope", "--force", "--baseline", "old.irscope")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert "--resume keeps what it has" in result.stderr
+
+
+def test_a_budget_stops_and_resume_goes_on(irscope: Irscope, tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(KERNELS)
+    stopped = irscope(*WORDS, "-o", "b.irscope", "--budget", "0.1s")
+    assert stopped.returncode == 0
+    assert "--budget is used up: 4 variants left of 4; --resume compiles them" in stopped.stderr
+    rest = irscope(*WORDS, "-o", "b.irscope", "--resume", "--budget", "10m")
+    assert "4 compiled, 0 failed" in rest.stdout
+    assert "budget" not in rest.stderr
+    assert "must be a time" in irscope(*WORDS, "--budget", "soon").stderr
