@@ -192,7 +192,7 @@ def test_markdown_shows_the_worst_five_and_hides_the_rest(irscope, tmp_path):  #
 
 
 def test_markdown_stays_below_the_limit_of_a_comment(irscope, tmp_path):  # noqa: F811
-    blocks = tuple(range(1, 400))
+    blocks = tuple(range(1, 450))
     write(tmp_path / "old.irscope", blocks=blocks)
     write(tmp_path / "new.irscope", registers=100, blocks=blocks)
     words = ("--fail-on", "worse, registers>+10%, registers>70", "--format", "markdown")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.model.text import one_line
-from irscope.report.ci.problems import CiReport, CiRule, VariantProblem, grouped, subject_of
+from irscope.report.ci.problems import CiReport, CiRule, VariantProblem, grouped, rows_of, subject_of
 from irscope.workspace import CheckResult, GateResult, Violation
 
 _EXPECTATION = CiRule(
@@ -52,11 +52,13 @@ GATE_RULES = (_LIMIT, _CHANGE, *_WORDS.values())
 
 def gate_report(result: GateResult) -> CiReport:
     """The report on a gate."""
+    found = list(map(_of_violation, result.violations))
     return CiReport(
         command="irscope diff",
         rules=GATE_RULES,
         subjects=_subjects(result),
-        problems=grouped(map(_of_violation, result.violations)),
+        problems=grouped(found),
+        rows=rows_of(found),
         summary=result.summary,
         errors=[("", one_line(problem)) for problem in result.problems],
         notes=[one_line(note) for note in (*result.notes, *(f"{k}, {text}" for k, text in result.edits))],
@@ -77,13 +79,15 @@ def _of_violation(found: Violation) -> VariantProblem:
 
 def check_report(result: CheckResult) -> CiReport:
     """The report on the expectations about a capture."""
+    found = [
+        VariantProblem(_EXPECTATION, one.variant, one.name, one.unmet.comparison.text, one.found)
+        for one in result.failures
+    ]
     return CiReport(
         command="irscope check",
         rules=(_EXPECTATION,),
         subjects=list(dict.fromkeys(one_line(subject_of(variant)) for variant in result.checked)),
-        problems=grouped(
-            VariantProblem(_EXPECTATION, one.variant, one.name, one.unmet.comparison.text, one.found)
-            for one in result.failures
-        ),
+        problems=grouped(found),
+        rows=rows_of(found),
         summary=result.lines[-1],
     )

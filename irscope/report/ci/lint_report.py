@@ -23,6 +23,10 @@ def lint_report(result: LintResult, rules: Sequence[Rule]) -> CiReport:
         rules=tuple(known.values()),
         subjects=[one_line(relative_file(path)) for path in result.paths],
         problems=_numbered([_problem(one, known[one.rule]) for one in result.problems]),
+        rows=[
+            (one_line(relative_file(one.file)), one.rule.name, f"line {one.line}", one_line(one.message))
+            for one in result.problems
+        ],
         summary=list(lint_text(result))[-1],
         errors=[(one_line(relative_file(file)), one_line(reason)) for file, reason in result.unread],
     )
@@ -42,7 +46,6 @@ def _problem(found: Diagnostic, rule: CiRule) -> CiProblem:
         details=(one_line(found.message), one_line(found.fix)),
         # Line numbers in the message move with unrelated edits.
         fingerprint=fingerprint(rule.code, file, re.sub(r"\d+", "0", found.message)),
-        rows=((one_line(file), rule.name, f"line {found.line}", one_line(found.message)),),
     )
 
 

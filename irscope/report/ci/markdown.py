@@ -10,13 +10,12 @@ from urllib.parse import quote, urlsplit
 
 from irscope.model import UserError
 from irscope.model.text import code, one_line
-from irscope.report.ci.problems import CiReport
+from irscope.report.ci.problems import CiReport, Row
 
 _WORST = 5
 # GitHub refuses comments of more than 65,536 characters.
 _MAX_CHARACTERS = 60_000
 _MAX_NOTES = 20
-_ROW = tuple[str, str, str, str]
 
 
 def markdown_lines(report: CiReport, url: str | None = None) -> Iterator[str]:
@@ -26,11 +25,10 @@ def markdown_lines(report: CiReport, url: str | None = None) -> Iterator[str]:
     if report.errors:
         yield ""
         yield from (f"- {code(f'{file}: {reason}' if file else reason)}" for file, reason in report.errors)
-    rows = [row for problem in report.problems for row in problem.rows]
-    if rows:
+    if report.rows:
         yield ""
-        yield from _table(rows[:_WORST])
-    if rest := rows[_WORST:]:
+        yield from _table(report.rows[:_WORST])
+    if rest := report.rows[_WORST:]:
         yield from _details(f"{len(rest):,} more", _table(rest))
     if report.notes:
         notes = [f"- {code(note)}" for note in report.notes[:_MAX_NOTES]]
@@ -52,7 +50,7 @@ def checked_url(url: str) -> str:
     return quote(url, safe=":/?#@!$&'*+,;=%-._~")
 
 
-def _table(rows: Sequence[_ROW]) -> Iterator[str]:
+def _table(rows: Sequence[Row]) -> Iterator[str]:
     yield "| where | condition | which | result |"
     yield "| --- | --- | --- | --- |"
     size = 0

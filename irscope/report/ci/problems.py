@@ -30,7 +30,7 @@ class CiProblem:
     """One problem: of a kernel on one target, or of a line of a file.
 
     `subject` is the kernel and target, or the file; `file` is empty if it has no place. `message` is a line,
-    `details` one line per variant, `rows` are (subject, condition, variant, text) per variant, worst first.
+    `details` one line per variant, worst first.
     """
 
     rule: CiRule
@@ -43,21 +43,26 @@ class CiProblem:
     message: str
     details: tuple[str, ...]
     fingerprint: str
-    rows: tuple[tuple[str, str, str, str], ...] = ()
+
+
+# Subject, condition or rule, variant or line, and result.
+Row = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class CiReport:
     """The outcome of a command.
 
-    `subjects` are everything that was checked, `problems` are worst first. `errors` are what could not be
-    checked at all, as (file or "", reason). `notes` are lines that are no problems.
+    `subjects` are everything that was checked, `problems` are worst first, and so are `rows`: one per variant
+    or line. `errors` are what could not be checked at all, as (file or "", reason). `notes` are lines that
+    are no problems.
     """
 
     command: str
     rules: Sequence[CiRule]
     subjects: Sequence[str]
     problems: Sequence[CiProblem]
+    rows: Sequence[Row]
     summary: str
     errors: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
@@ -79,6 +84,11 @@ class VariantProblem:
     text: str
     placed: bool = True
 
+    @property
+    def label(self) -> str:
+        """The number and name of the variant."""
+        return one_line(f"#{self.variant.id} {self.name}")
+
 
 def subject_of(variant: Variant) -> str:
     """The kernel and target of a variant."""
@@ -94,18 +104,31 @@ def grouped(found: Iterable[VariantProblem]) -> list[CiProblem]:
     return [_problem(group) for group in groups.values()]
 
 
+def rows_of(found: Iterable[VariantProblem]) -> list[Row]:
+    """A row per variant with all its conditions, in the order of the first of each variant."""
+    variants: dict[tuple[str, str], list[VariantProblem]] = {}
+    for one in found:
+        variants.setdefault((one_line(subject_of(one.variant)), one.label), []).append(one)
+    return [
+        (
+            subject,
+            one_line(", ".join(one.condition for one in group)),
+            label,
+            one_line("; ".join(dict.fromkeys(one.text for one in group))),
+        )
+        for (subject, label), group in variants.items()
+    ]
+
+
 def _problem(group: Sequence[VariantProblem]) -> CiProblem:
     first = group[0]
     kernel = first.variant.kernel
     subject = one_line(subject_of(first.variant))
-    rows = tuple(
-        (subject, one_line(one.condition), one_line(f"#{one.variant.id} {one.name}"), one_line(one.text))
-        for one in group
-    )
+    lines = [f"{one.label}: {one_line(one.text)}" for one in group]
     more = f"; and {pluralize(len(group) - 1, 'more variant')}" if len(group) > 1 else ""
-    details = [f"{variant}: {text}" for _, _, variant, text in rows[:_MAX_LISTED]]
-    if len(rows) > _MAX_LISTED:
-        details.append(f"{len(rows) - _MAX_LISTED} more")
+    details = lines[:_MAX_LISTED]
+    if len(lines) > _MAX_LISTED:
+        details.append(f"{len(lines) - _MAX_LISTED} more")
     file, line = kernel_place(kernel) if first.placed else ("", 1)
     return CiProblem(
         rule=first.rule,
@@ -115,10 +138,9 @@ def _problem(group: Sequence[VariantProblem]) -> CiProblem:
         line=line,
         column=1,
         title=one_line(f"{kernel.name}: {first.condition}"),
-        message=f"{one_line(first.condition)}: {subject} {rows[0][2]}: {rows[0][3]}{more}",
+        message=f"{one_line(first.condition)}: {subject} {lines[0]}{more}",
         details=tuple(details),
         fingerprint=fingerprint(first.rule.code, _file_name(kernel), subject, first.condition),
-        rows=rows,
     )
 
 
