@@ -45,9 +45,9 @@ def match_variants(
     """The pairs in NEW's order, and the variants of OLD (`a`) and NEW (`b`) without a counterpart.
 
     Equal properties match first, then equal hashes of Triton, then configs that are equal with the
-    defaults filled in, then variants that differ only in the compiler environment, at last imported
-    variants by what the import has. `renamed` maps kernels of OLD to NEW's names. `by_target`: variants
-    only match if their targets do.
+    defaults filled in, then variants that differ only in the compiler environment, then those whose
+    parameters were renamed, at last imported variants by what the import has. `renamed` maps kernels of OLD
+    to NEW's names. `by_target`: variants only match if their targets do.
     """
     old, new = list(a), list(b)
     pairs: list[Pair] = []
@@ -80,6 +80,12 @@ def _keys(renamed: Mapping[str, str], by_target: bool) -> Iterator[_Key]:
     yield lambda v: (base(v), frozenset(_filled_config(v).items()), environment(v))
     yield lambda v: (base(v), given(v))
     yield lambda v: (base(v), frozenset(_filled_config(v).items()))
+    yield lambda v: (
+        renamed.get(v.kernel.name, v.kernel.name),
+        v.target if by_target else None,
+        _by_position(v),
+        environment(v),
+    )
 
 
 def _by_key(old: list[Variant], new: list[Variant], key: _Key) -> list[Pair]:
@@ -155,6 +161,17 @@ def _constants(variant: Variant) -> dict[str, str]:
 
 def _defaults(variant: Variant) -> Mapping[str, int | None]:
     return backend_of(variant.target).option_defaults
+
+
+def _by_position(variant: Variant) -> Hashable:
+    """The specialization and the config with the positions of parameters instead of their names."""
+    place = {name: str(index) for index, name in enumerate(variant.kernel.parameters)}
+    arguments = [
+        (place.get(each.name, each.name), repr((each.type, each.key, each.value)))
+        for each in variant.specialization
+    ]
+    config = [(place.get(name, name), text) for name, text in _filled_config(variant).items()]
+    return frozenset(arguments), frozenset(config)
 
 
 def _filled_config(variant: Variant) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 The whole grammar: COMPARISON [and COMPARISON]..., where a COMPARISON is FACT OPERATOR VALUE. FACT is the
 name of a fact or an alias; OPERATOR is one of == != < <= > >= contains; VALUE is a number, a word or text in
-double quotes. Nothing is evaluated as Python.
+double quotes. Where two variants are compared (conditions.py), VALUE can be a change from the value before:
++8, -8, +10%, -10%. Nothing is evaluated as Python.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from irscope.facts.registry import (
 )
 from irscope.model import Status, UserError
 
-# The reason if the value is simply another one.
+# The reason if the value is simply another one, and if it is unknown.
 DOES_NOT_HOLD = "does not hold"
+UNKNOWN = "unknown"
 # Other names for facts.
 ALIASES = {
     "spills": SPILLS.name,
@@ -48,16 +50,22 @@ _ORDERED: dict[str, Callable[[float, float], bool]] = {
 }
 _COMPARISON = re.compile(r'\s*(\w+)\s*(==|!=|<=|>=|<|>|contains\b)\s*("[^"]*"|[^\s"]+)\s*')
 _AND = re.compile(r"and\b")
+_CHANGE = re.compile(r"([+-]\d+(?:\.\d+)?)(%?)")
 
 
 @dataclass(frozen=True, slots=True)
 class FactComparison:
-    """One comparison: `fact` is the name of the fact, `text` the comparison as written."""
+    """One comparison: `fact` is the name of the fact, `text` the comparison as written.
+
+    `change` is "+" if `value` is added to the fact's value before, "%" if it is a percentage of that value,
+    and "" if it is the value itself.
+    """
 
     text: str
     fact: str
     operator: str
     value: float | str
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +77,11 @@ class Unmet:
     reason: str
 
 
-def parse_expectation(text: str) -> tuple[FactComparison, ...]:
-    """The comparisons that `text` joins with `and`. Raises UserError if it is malformed."""
+def parse_expectation(text: str, changes: bool = False) -> tuple[FactComparison, ...]:
+    """The comparisons that `text` joins with `and`; their values may be changes if `changes`.
+
+    Raises UserError if it is malformed.
+    """
     comparisons, position = [], 0
     while True:
         match = _COMPARISON.match(text, position)
@@ -79,7 +90,7 @@ def parse_expectation(text: str) -> tuple[FactComparison, ...]:
                 f"'{text}' is malformed at '{text[position:].strip()}'; "
                 "write FACT OPERATOR VALUE, such as 'spills == 0 and registers <= 128'"
             )
-        comparisons.append(_comparison(match))
+        comparisons.append(_comparison(match, changes))
         if match.end() == len(text):
             return tuple(comparisons)
         joint = _AND.match(text, match.end())
@@ -93,17 +104,19 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
     for comparison in comparisons:
         fact = facts.get(comparison.fact)
         value = fact.value if fact is not None else None
-        if reason := _failure(comparison, value):
+        if reason := failure_of(comparison, value):
             yield Unmet(comparison, value, reason)
 
 
-def _comparison(match: re.Match[str]) -> FactComparison:
+def _comparison(match: re.Match[str], changes: bool) -> FactComparison:
     name, sign, written = match.groups()
     fact = ALIASES.get(name, name)
     estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
     kinds = estimated if fact in estimated else {**facts_named([fact]), **estimated}
     if fact not in kinds:
         raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
+    if changes and (change := _CHANGE.fullmatch(written)) and sign != "contains":
+        return FactComparison(match[0].strip(), fact, sign, float(change[1]), change[2] or "+")
     value = _value(written)
     if sign in _ORDERED and isinstance(value, str):
         raise UserError(f"'{match[0].strip()}': {sign} needs a number, not '{value}'")
@@ -121,11 +134,11 @@ def _value(text: str) -> float | str:
         return text
 
 
-def _failure(comparison: FactComparison, value: FactValue) -> str:
-    """Why the comparison does not hold; "" if it does."""
-    sign, expected = comparison.operator, comparison.value
-    if value is None:
-        return "unknown"
+def failure_of(comparison: FactComparison, value: FactValue, before: FactValue = None) -> str:
+    """Why the comparison does not hold; "" if it does. `before` is the value that a change is from."""
+    sign, expected = comparison.operator, _expected(comparison, before)
+    if value is None or expected is None:
+        return UNKNOWN
     if isinstance(value, Status):
         value = str(value)
     if sign == "contains":
@@ -137,3 +150,13 @@ def _failure(comparison: FactComparison, value: FactValue) -> str:
     # Text never gets here: an order needs a number.
     holds = _ORDERED[sign](float(value), float(expected))
     return "" if holds else DOES_NOT_HOLD
+
+
+def _expected(comparison: FactComparison, before: FactValue) -> float | str | None:
+    """The value to compare with; None if it is a change from a value that is not a number."""
+    value = comparison.value
+    if not comparison.change or isinstance(value, str):
+        return value
+    if not isinstance(before, int | float):
+        return None
+    return before * (100 + value) / 100 if comparison.change == "%" else before + value

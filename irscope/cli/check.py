@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_selection(parser)
     parser.add_argument("--variant", metavar="V", help="only this variant: #3, or any part of its name")
-    options.add_format(parser, "text", "json")
+    options.add_ci_format(parser, "text", "json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
         from irscope.report.json.check_json import check_document
 
         options.print_json(check_document(result))
+    elif args.format in options.CI_FORMATS:
+        from irscope.report.ci.gate_report import check_report
+
+        options.print_ci(check_report(result), args)
     else:
         sys.stdout.writelines(f"{line}\n" for line in result.lines)
     return 1 if result.failures else 0

@@ -4,9 +4,11 @@ Names of values, registers and labels, alias numbers and locations carry no mean
 only in them are equal. The rows are those of the first stage that differs in more than shapes, or of
 --stage; on a wide terminal (140 columns) side by side. --stage all omits SASS that was not derived yet.
 Ten findings and 80 rows are shown unless you ask for more; --format unified and json have all rows.
-Two captures (irscope diff OLD NEW) are compared variant by variant, worst first.
+Two captures (irscope diff OLD NEW) are compared variant by variant, worst first. With --fail-on, the exit
+code is 1 if a condition is true for a variant, or if nothing could be compared.
 
 example: irscope diff matmul.irscope BLOCK_M=64 BLOCK_M=128 --stage ttgir
+  irscope diff old.irscope new.irscope --fail-on "spills>0, registers>+10%, worse" --format github
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.cli import options
 from irscope.model import UserError
@@ -23,6 +25,7 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.report.pair_report import PairReport
+    from irscope.workspace import CaptureComparison, GateResult
 
 NAME = "diff"
 SUMMARY = "show what differs between two variants, or two captures"
@@ -30,6 +33,8 @@ SUMMARY = "show what differs between two variants, or two captures"
 # More than a person reads; the JSON has all.
 _MAX_PAIRS = 20
 _MAX_ROWS = 80
+# These report only what conditions find.
+_NEED_CONDITIONS = ("github", "junit", "sarif")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stage", help="a stage, all, or none (default: the first that differs in more than shapes)"
     )
-    options.add_format(parser, "text", "unified", "json", "markdown")
+    options.add_ci_format(parser, "text", "unified", "json")
+    parser.add_argument(
+        "--fail-on",
+        metavar="CONDITIONS",
+        action="append",
+        default=[],
+        help='exit code 1 if one is true: "spills>0, registers>+10%%, worse"; can be repeated',
+    )
     options.add_all_findings(parser)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument(
@@ -60,20 +72,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the comparison. Raises UserError if the variant, stage or capture does not exist."""
+    if args.fail_on and args.format == "unified":
+        raise UserError("--format unified has only rows; --fail-on needs text, json or another format")
+    if not args.fail_on and args.format in _NEED_CONDITIONS:
+        raise UserError(
+            f"--format {args.format} reports what --fail-on finds; add conditions: --fail-on worse"
+        )
     if args.b is None:
         return _captures(args)
     from irscope.report.pair_report import pair_report
+    from irscope.workspace import gate_pair
 
     with Workspace(args.capture) as workspace:
         comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
+        gate = gate_pair(comparison, args.fail_on) if args.fail_on else None
         report = pair_report(comparison, args.stage)
     if args.format == "json":
         from irscope.report.json.diff_json import diff_document
 
-        options.print_json(diff_document(report, args.context))
-    else:
+        options.print_json(_with_gate(diff_document(report, args.context), gate))
+    elif gate is None or args.format not in options.CI_FORMATS:
         sys.stdout.writelines(f"{line}\n" for line in _lines(report, args))
-    return 0
+    return _print_gate(gate, args)
+
+
+def _with_gate(document: dict[str, Any], gate: GateResult | None) -> dict[str, Any]:
+    from irscope.report.json.gate_json import gate_record
+
+    return document if gate is None else {**document, "gate": gate_record(gate)}
+
+
+def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
+    """Prints what the conditions found, unless the format is JSON, which has it; returns the exit code."""
+    if gate is None:
+        return 0
+    if args.format in options.CI_FORMATS:
+        from irscope.report.ci.gate_report import gate_report
+
+        options.print_ci(gate_report(gate), args)
+    elif args.format != "json":
+        from irscope.report.terminal.gate_text import gate_text
+
+        sys.stdout.writelines(f"{line}\n" for line in gate_text(gate, options.paint()))
+    return int(gate.failed)
 
 
 def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
@@ -91,7 +132,7 @@ def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _captures(args: argparse.Namespace) -> int:
-    from irscope.workspace import compare_captures
+    from irscope.workspace import compare_captures, gate_captures
 
     path = Path(args.a)
     if not path.is_file():
@@ -100,18 +141,21 @@ def _captures(args: argparse.Namespace) -> int:
         raise UserError("two captures have no rows to show; name one capture and two of its variants")
     with Workspace(args.capture) as old, Workspace(path) as new:
         comparison = compare_captures(old, new)
+        gate = gate_captures(old, new, comparison, args.fail_on) if args.fail_on else None
     if args.format == "json":
         from irscope.report.json.captures_json import captures_document
 
-        options.print_json(captures_document(comparison))
-        return 0
+        options.print_json(_with_gate(captures_document(comparison), gate))
+    elif gate is None or args.format not in options.CI_FORMATS:
+        sys.stdout.writelines(f"{line}\n" for line in _captures_lines(comparison, args))
+    return _print_gate(gate, args)
+
+
+def _captures_lines(comparison: CaptureComparison, args: argparse.Namespace) -> Iterator[str]:
     if args.format == "markdown":
         from irscope.report.markdown.captures_markdown import captures_markdown
 
-        lines = captures_markdown(comparison, _MAX_PAIRS)
-    else:
-        from irscope.report.terminal.captures_text import captures_text
+        return captures_markdown(comparison, _MAX_PAIRS)
+    from irscope.report.terminal.captures_text import captures_text
 
-        lines = captures_text(comparison, _MAX_PAIRS, options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
+    return captures_text(comparison, _MAX_PAIRS, options.paint())

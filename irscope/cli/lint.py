@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--select", metavar="RULES", action="append", help="only these, by name or code")
     parser.add_argument("--ignore", metavar="RULES", action="append", help="all except these")
-    options.add_format(parser, "text", "json", "sarif")
+    options.add_ci_format(parser, "text", "json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
         from irscope.report.json.lint_json import lint_document
 
         options.print_json(lint_document(result))
-    elif args.format == "sarif":
-        from irscope.report.json.lint_sarif import sarif_document
+    elif args.format in options.CI_FORMATS:
+        from irscope.report.ci.lint_report import lint_report
 
-        options.print_json(sarif_document(result, RULES))
+        options.print_ci(lint_report(result, RULES), args)
     else:
         from irscope.report.terminal.lint_text import lint_text
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from irscope.capturing.messages import SweepRequest
     from irscope.model import Expression, Target, Value
+    from irscope.report.ci.problems import CiReport
     from irscope.report.terminal.styles import Paint
     from irscope.workspace import CaptureWriter
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Arguments = argparse._ActionsContainer
 
 _CONTEXT = 3
+# The formats for continuous integration, which check, lint and diff --fail-on share.
+CI_FORMATS = ("github", "junit", "sarif", "markdown")
 
 
 # Arguments about a capture.
@@ -53,6 +56,22 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
     """--format; the first choice is the default."""
     parser.add_argument("--format", choices=choices, default=choices[0], help=f"default: {choices[0]}")
+
+
+def add_ci_format(parser: argparse.ArgumentParser, *choices: str) -> None:
+    """--format with the formats for continuous integration, and --report-url."""
+    own = [name for name in choices if name not in CI_FORMATS]
+    add_format(parser, *own, *CI_FORMATS)
+    parser.add_argument(
+        "--report-url", metavar="URL", help="the address of a full report, which --format markdown links"
+    )
+
+
+def print_ci(report: CiReport, args: argparse.Namespace) -> None:
+    """Prints a report in the chosen format for continuous integration."""
+    from irscope.report.ci.formats import ci_lines
+
+    sys.stdout.writelines(f"{line}\n" for line in ci_lines(report, args.format, args.report_url))
 
 
 def add_all_findings(parser: argparse.ArgumentParser) -> None:

@@ -145,8 +145,14 @@ if TYPE_CHECKING:
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
     from irscope.workspace.finding_table import finding_rows as finding_rows
+    from irscope.workspace.gate import GateResult as GateResult
+    from irscope.workspace.gate import Violation as Violation
+    from irscope.workspace.gate import gate_captures as gate_captures
+    from irscope.workspace.gate import gate_pair as gate_pair
     from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
+    from irscope.workspace.kernel_files import kernel_place as kernel_place
+    from irscope.workspace.kernel_files import relative_file as relative_file
     from irscope.workspace.kernel_scopes import Scope as Scope
     from irscope.workspace.kernel_scopes import ScopeCount as ScopeCount
     from irscope.workspace.kernel_scopes import mismatch as mismatch
@@ -320,6 +326,8 @@ _EXPORTS = {
     "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
+    "irscope.workspace.gate": "GateResult Violation gate_captures gate_pair",
+    "irscope.workspace.kernel_files": "kernel_place relative_file",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
     "irscope.workspace.opening": "opening_pair",
     "irscope.workspace.table_columns": (

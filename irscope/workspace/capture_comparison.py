@@ -15,7 +15,7 @@ from irscope.model.text import pluralize
 from irscope.workspace.capture_edits import capture_edits
 from irscope.workspace.workspace import Workspace
 
-_FAILURE = "failure"
+FAILURE = "failure"
 _UNITS = ("bytes", "seconds")
 # How many differences to the closest variant are listed.
 _MAX_DIFFERENCES = 4
@@ -108,7 +108,7 @@ def compare_captures(old: Workspace, new: Workspace) -> CaptureComparison:
 
 def _by_fact(changes: Iterable[FactChange]) -> str:
     counts = Counter(
-        "Compilation" if change.name == _FAILURE else FACT_NAMED[change.name].title for change in changes
+        "Compilation" if change.name == FAILURE else FACT_NAMED[change.name].title for change in changes
     )
     text = ", ".join(f"{title} {number:,}" for title, number in counts.most_common())
     return f": {text}" if text else ""
@@ -156,7 +156,7 @@ def _why_unmatched(variant: Variant, found: tuple[Variant, Sequence[Difference]]
 
 def change_text(change: FactChange, pair: MatchedVariants) -> str:
     """A change as views print it: `Registers 64 -> 72`, `does not compile: ...`."""
-    if change.name == _FAILURE:
+    if change.name == FAILURE:
         return f"does not compile: {change.b}" if change.worse else "compiles now"
     if change.name == "launchable":
         return f"launch {change.a} -> {change.b}"

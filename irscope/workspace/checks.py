@@ -41,10 +41,14 @@ class CheckFailure:
     def text(self) -> str:
         """The failure in one line."""
         variant, unmet = self.variant, self.unmet
-        value = "unknown" if unmet.value is None else f"{unmet.value}"
         where = f"{variant.kernel.name} #{variant.id} {self.name} {variant.target}"
-        found = f"{unmet.comparison.fact} is {value}{self._reason}"
-        return one_line(f"{where}: expected {unmet.comparison.text}, {found}")
+        return one_line(f"{where}: expected {unmet.comparison.text}, {self.found}")
+
+    @property
+    def found(self) -> str:
+        """The value that was found: `load_width is 8`."""
+        value = "unknown" if self.unmet.value is None else f"{self.unmet.value}"
+        return f"{self.unmet.comparison.fact} is {value}{self._reason}"
 
     @property
     def _reason(self) -> str:
@@ -57,12 +61,17 @@ class CheckFailure:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The numbers of variants and comparisons that were checked, and the comparisons that do not hold."""
+    """The variants that were `checked`, the number of comparisons, and those that do not hold."""
 
     capture: str
-    variants: int
+    checked: Sequence[Variant]
     comparisons: int
     failures: Sequence[CheckFailure]
+
+    @property
+    def variants(self) -> int:
+        """The number of variants that were checked."""
+        return len(self.checked)
 
     @property
     def lines(self) -> list[str]:
@@ -92,7 +101,7 @@ def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
                 comparisons += len(expectation)
                 found = unmet(expectation, facts[variant.id])
                 failures += [CheckFailure(variant, workspace.names[variant.id], one) for one in found]
-    return CheckResult(str(workspace.path), len(checked), comparisons, failures)
+    return CheckResult(str(workspace.path), tuple(checked.values()), comparisons, failures)
 
 
 def read_rules(path: Path) -> list[CheckRule]:

@@ -21,12 +21,13 @@ _KEYS = ("select", "ignore")
 class LintResult:
     """The number of `files` read (a capture counts as one) and the `problems`, in order.
 
-    `unread` are the files that could not be read, with the reason.
+    `unread` are the files that could not be read, with the reason; `paths` are the files that were.
     """
 
     files: int
     problems: Sequence[Diagnostic]
     unread: Sequence[tuple[str, str]] = ()
+    paths: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,24 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
     _check_names([*select, *ignore], "--select and --ignore")
     problems: list[Diagnostic] = []
     unread: list[tuple[str, str]] = []
-    files = 0
+    files: list[str] = []
     for path in paths:
         if not path.exists():
             raise UserError(f"{path}: no such file")
         if path.is_file() and path.suffix != ".py":
-            files += 1
+            files.append(str(path))
             problems += _lint_capture(path, select, ignore)
             continue
         for file in _python_files(path):
-            files += 1
+            files.append(str(file))
             settings = settings_for(file)
             _check_names([*settings.select, *settings.ignore], str(settings.file))
             try:
                 problems += _lint_source(file, select or settings.select, [*ignore, *settings.ignore])
             except (SyntaxError, ValueError, OSError, LookupError, RecursionError, MemoryError) as error:
                 unread.append((str(file), _reason(error)))
-    return LintResult(files, problems, unread)
+    skipped = {file for file, _ in unread}
+    return LintResult(len(files), problems, unread, [file for file in files if file not in skipped])
 
 
 def settings_for(file: Path) -> LintSettings:

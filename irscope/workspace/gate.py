@@ -1,0 +1,307 @@
+"""A gate: compares variants with their counterparts and fails if a condition is true for one of them.
+
+`irscope diff OLD NEW --fail-on "spills>0, registers>+10%, worse"`. A gate that could compare nothing fails
+too, and says why: no matched variants, or a condition about a fact that no variant has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.analysis.capture_diff import FactsById, MatchedVariants, compare_pair
+from irscope.analysis.conditions import (
+    ADDED,
+    CHANGED,
+    NEW_FAILURES,
+    REMOVED,
+    WORSE,
+    Condition,
+    outcome,
+    parse_conditions,
+    unknown_facts,
+)
+from irscope.facts.estimate_kinds import ESTIMATE_KINDS
+from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
+from irscope.facts.registry import CODE, LAUNCHABLE, facts_named
+from irscope.model import Variant
+from irscope.model.text import pluralize
+from irscope.workspace.capture_comparison import FAILURE, CaptureComparison, change_text
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.workspace import Workspace
+
+_NEW_FAILURES = (FAILURE, LAUNCHABLE.name)
+# How many kernels a line names.
+_MAX_NAMED = 5
+_NO_COMMON_TARGET = "The captures have no target in common: variants were matched without it"
+_NO_COUNTERPART = "no counterpart"
+
+
+@dataclass(frozen=True, slots=True)
+class GatePair:
+    """A variant of NEW (`b`), its counterpart in OLD (`a`), and how they differ; either can be missing."""
+
+    a: Variant | None
+    b: Variant | None
+    matched: MatchedVariants | None = None
+
+    @property
+    def variant(self) -> Variant:
+        """The variant that a view names: that of NEW if there is one."""
+        found = self.b or self.a
+        assert found is not None  # noqa: S101 - one of them exists
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A condition that is true for a pair. `name` is the variant's short name; `text` has the values."""
+
+    condition: Condition
+    pair: GatePair
+    name: str
+    text: str
+
+    @property
+    def weight(self) -> float:
+        """The size of the regression of its pair; 0 for a variant without a counterpart."""
+        return self.pair.matched.weight if self.pair.matched else 0.0
+
+    @property
+    def where(self) -> str:
+        """Kernel, variant and target: `matmul_kernel #3 BLOCK_M=64 cuda:90`."""
+        variant = self.pair.variant
+        return f"{variant.kernel.name} #{variant.id} {self.name} {variant.target}"
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The outcome of a gate.
+
+    `pairs` is the number of matched variants, `violations` are worst first, `problems` are reasons why the
+    comparison proves nothing; with either, the gate fails. `notes` name the variants without a counterpart.
+    """
+
+    conditions: tuple[Condition, ...]
+    pairs: int
+    variants: Sequence[Variant]
+    violations: Sequence[Violation]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    edits: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a condition is true for a variant, or nothing could be compared."""
+        return bool(self.violations or self.problems)
+
+    @property
+    def summary(self) -> str:
+        """The outcome in one line."""
+        conditions = pluralize(len(self.conditions), "condition")
+        checked = f"{pluralize(self.pairs, 'variant')} compared, {conditions}"
+        if not self.failed:
+            return f"{checked}: none is true"
+        if not self.violations:
+            return f"{checked}: failed, because the comparison is incomplete"
+        variants = len({(one.pair.a is None, one.pair.variant.id) for one in self.violations})
+        kernels = len({one.pair.variant.kernel.name for one in self.violations})
+        return f"{checked}: failed for {pluralize(variants, 'variant')} of {pluralize(kernels, 'kernel')}"
+
+    @property
+    def lines(self) -> list[str]:
+        """A line per problem and violation, worst first, then the notes and the summary."""
+        found = (f"{one.where}: {one.condition.text}: {one.text}" for one in self.violations)
+        return [*self.problems, *found, *self.notes, self.summary]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The pairs that a gate checks, with facts and short names by variant id, of OLD and of NEW."""
+
+    pairs: Sequence[GatePair]
+    facts: tuple[FactsById, FactsById]
+    names: tuple[Mapping[int, str], Mapping[int, str]]
+
+    def facts_of(self, pair: GatePair) -> tuple[Facts | None, Facts]:
+        old = None if pair.a is None else self.facts[0].get(pair.a.id, {})
+        return old, {} if pair.b is None else self.facts[1].get(pair.b.id, {})
+
+    def name(self, pair: GatePair) -> str:
+        if pair.b is not None:
+            return self.names[1][pair.b.id]
+        return self.names[0][pair.variant.id]
+
+
+def gate_captures(
+    old: Workspace, new: Workspace, comparison: CaptureComparison, fail_on: Sequence[str]
+) -> GateResult:
+    """Checks how two captures differ. Raises UserError if a condition is malformed."""
+    conditions = parse_conditions(fail_on)
+    diff = comparison.diff
+    pairs = [
+        *(GatePair(None, variant) for variant in diff.only_b),
+        *(GatePair(variant, None) for variant in diff.only_a),
+        *(GatePair(pair.a, pair.b, pair) for pair in diff.pairs),
+    ]
+    sides = _Sides(pairs, (_facts(old, conditions), _facts(new, conditions)), comparison.names)
+    problems = [] if diff.pairs else [_nothing_matched(comparison)]
+    notes = [] if diff.by_target or problems else [_NO_COMMON_TARGET]
+    return _result(conditions, sides, problems, [*notes, *comparison.unmatched], comparison.edits)
+
+
+def gate_pair(comparison: Comparison, fail_on: Sequence[str]) -> GateResult:
+    """Checks how variant B differs from A. Raises UserError if a condition is malformed."""
+    conditions = parse_conditions(fail_on)
+    workspace, (a, b) = comparison.workspace, comparison.variants
+    facts = _facts(workspace, conditions, (a, b))
+    pair = GatePair(a, b, compare_pair(a, b, facts[a.id], facts[b.id]))
+    sides = _Sides([pair], (facts, facts), (workspace.names, workspace.names))
+    return _result(conditions, sides, [], [comparison.mismatch] if comparison.mismatch else [], ())
+
+
+def _facts(
+    workspace: Workspace, conditions: Iterable[Condition], variants: Iterable[Variant] | None = None
+) -> dict[int, Facts]:
+    """The facts of variants (None: all), with estimates if a condition is about one."""
+    facts: dict[int, Facts] = dict(workspace.all_facts(variants))
+    estimated = {kind.name for kind in ESTIMATE_KINDS}
+    if any(estimated.intersection(condition.facts) for condition in conditions):
+        return {
+            id_: {**known, **workspace.estimates.facts(workspace.by_id(id_))} for id_, known in facts.items()
+        }
+    return facts
+
+
+def _result(
+    conditions: tuple[Condition, ...],
+    sides: _Sides,
+    problems: Sequence[str],
+    notes: Sequence[str],
+    edits: tuple[tuple[str, str], ...],
+) -> GateResult:
+    found = [one for condition in conditions for one in _violations(condition, sides)]
+    order = {condition: index for index, condition in enumerate(conditions)}
+    found.sort(key=lambda one: (-one.weight, order[one.condition]))
+    matched = [pair.b for pair in sides.pairs if pair.matched and pair.b is not None]
+    if matched:
+        problems = [text for condition in conditions for text in _unmeasured(condition, sides)]
+    added = [pair.b for pair in sides.pairs if pair.a is None and pair.b is not None]
+    return GateResult(
+        conditions, len(matched), [*matched, *added], found, tuple(problems), tuple(notes), edits
+    )
+
+
+def _violations(condition: Condition, sides: _Sides) -> Iterator[Violation]:
+    for pair in sides.pairs:
+        if text := _true_for(condition, pair, sides):
+            yield Violation(condition, pair, sides.name(pair), text)
+
+
+def _true_for(condition: Condition, pair: GatePair, sides: _Sides) -> str:
+    """What is true for a pair, with the values; "" if the condition is false."""
+    if condition.comparisons:
+        return "" if pair.b is None else _compared(condition, pair, sides)
+    return _WORD_CHECKS[condition.text](pair, sides)
+
+
+def _compared(condition: Condition, pair: GatePair, sides: _Sides) -> str:
+    old, new = sides.facts_of(pair)
+    found = outcome(condition, old, new)
+    if found:
+        return ", ".join(_values(name, old, new) for name in condition.facts)
+    if found is False or old is None:
+        return ""
+    # A value that was known and is not any more must not pass.
+    lost = [name for name in unknown_facts(condition, new) if value_named(old, name) is not None]
+    failure = pair.b.failure if pair.b else None
+    reason = f": it does not compile: {failure.summary}" if failure else ""
+    return f"{', '.join(lost)} unknown in NEW{reason}" if lost else ""
+
+
+def _values(name: str, old: Facts | None, new: Facts) -> str:
+    """A fact in OLD and NEW: "Regs 64 -> 120 (+87.5%)"; "Spills 24, as in OLD"."""
+    estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
+    kind = estimated.get(name) or facts_named([name])[name]
+    value = value_named(new, name)
+    if old is None:
+        return f"{kind.title} {kind.format(value)}, new variant"
+    before = value_named(old, name)
+    if before == value:
+        return f"{kind.title} {kind.format(value)}, as in OLD"
+    return f"{kind.title} {kind.format(before)} -> {kind.format(value)}{_percentage(before, value)}"
+
+
+def _percentage(before: FactValue, value: FactValue) -> str:
+    if not isinstance(before, int | float) or not isinstance(value, int | float) or before <= 0:
+        return ""
+    return f" ({(value - before) / before * 100:+.3g}%)"
+
+
+def _worse(pair: GatePair, _: _Sides) -> str:
+    matched = pair.matched
+    return ", ".join(change_text(one, matched) for one in matched.worse) if matched else ""
+
+
+def _new_failure(pair: GatePair, sides: _Sides) -> str:
+    if pair.matched is not None:
+        worse = [one for one in pair.matched.worse if one.name in _NEW_FAILURES]
+        return ", ".join(change_text(one, pair.matched) for one in worse)
+    status = status_of(pair.b, sides.facts_of(pair)[1]) if pair.b is not None else None
+    return f"new variant: {status}" if status is not None and not status.ok else ""
+
+
+def _changed(pair: GatePair, sides: _Sides) -> str:
+    matched = pair.matched
+    if matched is None or matched.identical or (matched.a.failure and matched.b.failure):
+        return ""
+    if any(facts is None or value_of(facts, CODE) is None for facts in sides.facts_of(pair)):
+        return "machine code unknown"
+    changes = ", ".join(change_text(one, matched) for one in matched.changes)
+    return f"other machine code{': ' if changes else ''}{changes}"
+
+
+def _removed(pair: GatePair, _: _Sides) -> str:
+    return f"{_NO_COUNTERPART} in NEW" if pair.b is None else ""
+
+
+def _added(pair: GatePair, _: _Sides) -> str:
+    return f"{_NO_COUNTERPART} in OLD" if pair.a is None else ""
+
+
+_WORD_CHECKS = {
+    WORSE: _worse,
+    NEW_FAILURES: _new_failure,
+    CHANGED: _changed,
+    REMOVED: _removed,
+    ADDED: _added,
+}
+
+
+def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
+    """Why a condition could be checked for no matched variant; nothing if it could."""
+    if not condition.comparisons:
+        return
+    unknown: set[str] = set()
+    for pair in sides.pairs:
+        if not pair.matched:
+            continue
+        old, new = sides.facts_of(pair)
+        if outcome(condition, old, new) is not None:
+            return
+        unknown.update(unknown_facts(condition, new))
+        unknown.update(unknown_facts(condition, old or {}) if condition.relative else ())
+    names = ", ".join(name for name in condition.facts if name in unknown)
+    yield f"{condition.text}: cannot be checked: {names} is unknown for every matched variant"
+
+
+def _nothing_matched(comparison: CaptureComparison) -> str:
+    """Why no variant was compared."""
+    for index, side in enumerate(("OLD", "NEW")):
+        if not comparison.variants[index]:
+            return f"nothing was compared: {side} ({comparison.paths[index]}) has no variants"
+    kernels = [
+        ", ".join(sorted({variant.kernel.name for variant in variants})[:_MAX_NAMED])
+        for variants in comparison.variants
+    ]
+    return f"nothing was compared: no variant of NEW ({kernels[1]}) matches one of OLD ({kernels[0]})"
