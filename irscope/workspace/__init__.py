@@ -236,6 +236,12 @@ if TYPE_CHECKING:
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
+    from irscope.workspace.verdict import KeyPoint as KeyPoint
+    from irscope.workspace.verdict import PairVerdict as PairVerdict
+    from irscope.workspace.verdict import Remedy as Remedy
+    from irscope.workspace.verdict import Verdict as Verdict
+    from irscope.workspace.verdict import python_line as python_line
+    from irscope.workspace.verdict_resources import Resource as Resource
     from irscope.workspace.version_names import version_name as version_name
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
@@ -346,6 +352,8 @@ _EXPORTS = {
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
+    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict python_line",
+    "irscope.workspace.verdict_resources": "Resource",
     "irscope.workspace.version_names": "version_name",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
