@@ -240,6 +240,7 @@ if TYPE_CHECKING:
     from irscope.workspace.verdict import PairVerdict as PairVerdict
     from irscope.workspace.verdict import Remedy as Remedy
     from irscope.workspace.verdict import Verdict as Verdict
+    from irscope.workspace.verdict import finding_point as finding_point
     from irscope.workspace.verdict import python_line as python_line
     from irscope.workspace.verdict_resources import Resource as Resource
     from irscope.workspace.version_names import version_name as version_name
@@ -352,7 +353,7 @@ _EXPORTS = {
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
-    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict python_line",
+    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point python_line",
     "irscope.workspace.verdict_resources": "Resource",
     "irscope.workspace.version_names": "version_name",
     "irscope.workspace.why_lines": (
