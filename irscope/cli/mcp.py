@@ -17,6 +17,7 @@ import tempfile
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
@@ -77,12 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
-    from irscope.mcp_server.server import make_server
+    from irscope.mcp_server.server import make_server, preload
 
     with ExitStack() as stack:
         session = _session(args, stack)
         session.compiler.warm_up()
         server = make_server(session)
+        Thread(target=preload, daemon=True).start()
         if args.http is None:
             from irscope.mcp_server.transports import serve_stdio
 

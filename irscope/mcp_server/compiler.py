@@ -80,9 +80,15 @@ class Compiler:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Starts the worker that will get the next source, unless it waits already."""
+        """Starts the worker that will get the next source, unless it waits already.
+
+        Call it when nothing else is to be done: loading Triton takes a core for a second.
+        """
         with self._lock:
-            self._warm_up()
+            if self._spare is None or not self._spare.alive:
+                if self._spare is not None:
+                    self._spare.stop()
+                self._spare = Worker(self._start)
 
     def close(self) -> None:
         """Ends all workers."""
@@ -106,8 +112,6 @@ class Compiler:
             except Stopped:
                 self._end()  # a worker that is busy
                 raise
-            finally:
-                self._warm_up()
 
     def _compile(self, request: SweepRequest, path: Path, stop: Stop) -> Compiled:
         start = time.monotonic()
@@ -170,12 +174,6 @@ class Compiler:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         while jobs >= _PARALLEL and len(self._workers) < min(cores, jobs):
             self._workers.append(Worker(self._start))
-
-    def _warm_up(self) -> None:
-        if self._spare is None or not self._spare.alive:
-            if self._spare is not None:
-                self._spare.stop()
-            self._spare = Worker(self._start)
 
     def _end(self) -> None:
         for worker in self._workers:

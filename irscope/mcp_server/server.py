@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, TypeVar
 
 import anyio
@@ -27,9 +29,22 @@ from irscope.model.text import clipped, one_line
 
 INSTRUCTIONS = (
     "irscope compiles Triton kernels without a GPU and says what the compiler made of them. Loop: compile "
-    "(answers with a verdict) -> follow a remedy or edit -> compile with against=<the variant before>. Findings "
-    "name lines: pass them to lines. Estimates need a launch, and only order configs. A is the earlier variant "
-    "of a pair, B the later one."
+    "(answers with a verdict) -> follow a remedy or edit -> compile with against=<the variant before>. "
+    "Findings name lines: pass them to lines. Estimates need a launch, and only order configs. A is the "
+    "earlier variant of a pair, B the later one."
+)
+_USED = (
+    "irscope.analysis.findings",
+    "irscope.analysis.registers.register_report",
+    "irscope.estimating.estimate",
+    "irscope.estimating.ranking",
+    "irscope.glossary.glossary",
+    "irscope.workspace.comparison",
+    "irscope.workspace.linting",
+    "irscope.workspace.picking",
+    "irscope.workspace.table",
+    "irscope.workspace.verdict_points",
+    "irscope.workspace.verdict_remedies",
 )
 _T = TypeVar("_T")
 _MOST_ERROR = 400
@@ -49,6 +64,8 @@ def make_server(session: Session) -> Server[dict[str, Any]]:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"no tool '{one_line(params.name)}'")
         answer = await _in_thread(lambda stop: call(session, tool, params.arguments or {}, stop), threads)
+        if tool.executes:  # after the answer, which it would slow down
+            threading.Thread(target=session.compiler.warm_up, daemon=True).start()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.data,
@@ -100,6 +117,12 @@ def make_server(session: Session) -> Server[dict[str, Any]]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
+
+
+def preload() -> None:
+    """Imports what answers need, while the server waits for its first request: a second of imports."""
+    for module in _USED:
+        import_module(module)
 
 
 def tool_list() -> list[types.Tool]:

@@ -42,6 +42,7 @@ class Session:
         self._own: Workspace | None = None
         self._others: OrderedDict[Path, _Open] = OrderedDict()
         self._lock = Lock()
+        self._noted: set[str] = set()
 
     def close(self) -> None:
         """Ends the workers and closes the captures."""
@@ -64,6 +65,12 @@ class Session:
         """Stores a launch for variants that have none. Raises UserError if the text does not fit them."""
         add_launches(self.path, launch, ids)
         self._reread()
+
+    def new_notes(self, notes: Sequence[str]) -> list[str]:
+        """Those of `notes` that no answer has had yet, such as the guessed types of a kernel."""
+        found = [note for note in dict.fromkeys(notes) if note not in self._noted]
+        self._noted.update(found)
+        return found
 
     def workspace(self, capture: str | None = None) -> Workspace:
         """The capture called so: a path within the roots; None or "session": what was compiled here.

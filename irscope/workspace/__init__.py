@@ -184,6 +184,7 @@ if TYPE_CHECKING:
     from irscope.workspace.source_lines import SourceMaps as SourceMaps
     from irscope.workspace.source_lines import assembly_stage as assembly_stage
     from irscope.workspace.source_lines import instruction_counts as instruction_counts
+    from irscope.workspace.source_lines import instruction_lines as instruction_lines
     from irscope.workspace.source_lines import line_outcomes as line_outcomes
     from irscope.workspace.source_lines import listings as listings
     from irscope.workspace.source_lines import python_rows as python_rows
@@ -342,7 +343,8 @@ _EXPORTS = {
     "irscope.workspace.problems": "Problem problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "
-        "instruction_counts line_outcomes listings python_rows python_source source_chains source_maps"
+        "instruction_counts instruction_lines line_outcomes listings python_rows python_source "
+        "source_chains source_maps"
     ),
     "irscope.workspace.table": (
         "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "

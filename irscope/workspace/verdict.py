@@ -7,6 +7,7 @@ program, or an agent that edits a kernel, reads it after each compilation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from irscope.analysis.findings.finding import Finding
@@ -150,13 +151,14 @@ def verdict(
         more=0,
         remedies=(),
     )
-    found = points(workspace, bare)
+    registers = cache(partial(workspace.registers, variant))
+    found = points(workspace, bare, registers)
     bare = replace(bare, points=tuple(found))
     return replace(
         bare,
         points=tuple(found[:MOST_POINTS]),
         more=max(0, len(found) - MOST_POINTS),
-        remedies=tuple(remedies(workspace, bare, expression)),
+        remedies=tuple(remedies(workspace, bare, expression, registers)),
         pair=None if against is None else _pair(workspace, against, bare, launch),
     )
 

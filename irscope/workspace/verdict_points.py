@@ -41,6 +41,8 @@ _RULES = frozenset(
     ["narrow-access", "strided-access", "mask-missing", "out-of-bounds", "offset-overflow", "launch-overflow",
      "idle-threads", "redundant-threads", "unspecialized-bound"]
 )  # fmt: skip
+# The register report of the variant, made once.
+Registers = Callable[[], RegisterReport]
 _LOW_OCCUPANCY = 0.25
 # A compiler message quotes the kernel: "at 12:8:", a line of the function and a column.
 _AT = re.compile(r"at (\d{1,6}):\d+:")
@@ -49,12 +51,13 @@ _PTX_LINE = re.compile(r"(?: in the function '[^']*')? in line (\d{1,9})$")
 _MOST_TEXT = 300
 
 
-def points(workspace: Workspace, verdict: Verdict) -> list[KeyPoint]:
+def points(workspace: Workspace, verdict: Verdict, registers: Registers) -> list[KeyPoint]:
     """The points about a variant in order of importance; of one that failed to compile, only the line."""
     found: list[KeyPoint] = []
     if verdict.variant.failure is not None:
         found = list(_failure(verdict.variant))
-    for find in () if verdict.variant.failure else _FINDERS:
+    finders: tuple[Finder, ...] = (partial(_spills, registers=registers), *_FINDERS)
+    for find in () if verdict.variant.failure else finders:
         with suppress(UserError):  # a stage that is missing or damaged costs only its own sentence
             found += find(workspace, verdict)
     return [
@@ -81,7 +84,7 @@ def _def_line(variant: Variant) -> int:
     return def_index(variant.kernel.source.text.split("\n"))
 
 
-def _spills(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[KeyPoint]:
     """How much is spilled, of which Python value, and how much of it within loops."""
     variant, facts = verdict.variant, workspace.facts(verdict.variant)
     if not spills(facts):
@@ -92,7 +95,7 @@ def _spills(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     amount = spilled_registers_text(facts) or f"{stack:,} bytes of stack per thread"
     if stores or loads:
         amount += f" ({stores:,} B stored, {loads:,} B loaded)"
-    report = workspace.registers(variant)
+    report = registers()
     evidence = next(iter(evidence_of(facts, STACK)), None)
     spilled = next((value for value in report.spills if value.value.line), None)
     if spilled is None:
@@ -226,8 +229,8 @@ def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
         yield KeyPoint("conversions", text, place.line if place else None, evidence, variant.id)
 
 
-_FINDERS: tuple[Callable[[Workspace, Verdict], Iterator[KeyPoint]], ...] = (
-    _spills,
+Finder = Callable[["Workspace", Verdict], Iterator[KeyPoint]]
+_FINDERS: tuple[Finder, ...] = (
     _warnings,
     _matrix,
     _pipeline,

@@ -20,7 +20,7 @@ from irscope.model import Launch, UserError, Value, Variant, format_value
 from irscope.model.text import one_line
 from irscope.workspace.problems import problem_text
 from irscope.workspace.verdict import Remedy, Verdict
-from irscope.workspace.verdict_points import diagnostics
+from irscope.workspace.verdict_points import Registers, diagnostics
 from irscope.workspace.verdict_resources import register_limit
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ _REST = 0.8
 _FASTER, _MOST_ESTIMATED = 1.05, 24
 
 
-def remedies(workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None) -> list[Remedy]:
+def remedies(
+    workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None, registers: Registers
+) -> list[Remedy]:
     """The most convincing remedies first, at most three; none if the variant failed to compile."""
     if verdict.variant.failure is not None:
         return []
     found: dict[str, Remedy] = {}
-    for find in (_duplicate, _launch, _spills, _pipeline, _lint):
+    for find in (_duplicate, _launch, partial(_spills, registers=registers), _pipeline, _lint):
         for remedy in find(workspace, verdict):
             found.setdefault(remedy.action, remedy)
     if not any(one.basis in ("capture", "rule") for one in found.values()):
@@ -95,7 +97,7 @@ def _shared_text(workspace: Workspace, variant: Variant) -> str:
     return "" if shared is None else f" ({int(shared):,} bytes of shared memory)"
 
 
-def _spills(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[Remedy]:
     """A variant that spills: one that does not, more warps, or a smaller block."""
     own = verdict.variant
     if not spills(workspace.facts(own)):
@@ -108,7 +110,7 @@ def _spills(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
 
     neighbors = [_spill_free(workspace, *found) for found in _neighbors(workspace, own, fits)]
     yield from (one for one in neighbors if one.config[0][0] == _WARPS)
-    yield from _more_room(workspace, own)
+    yield from _more_room(workspace, own, registers)
     yield from neighbors[:1]
 
 
@@ -118,12 +120,12 @@ def _spill_free(workspace: Workspace, other: Variant, name: str) -> Remedy:
     return _of_neighbor(other, name, f"#{other.id} does not spill{used}; it differs only in {name}")
 
 
-def _more_room(workspace: Workspace, own: Variant) -> Iterator[Remedy]:
+def _more_room(workspace: Workspace, own: Variant, registers: Registers) -> Iterator[Remedy]:
     """The smallest change after which the tensors fit: more warps, half of a block, or both."""
     warps, device = own.metadata.get(_WARPS), device_of(own.target, own.metadata)
     if not isinstance(warps, int) or device is None or workspace.key(own, "ttgir") is None:
         return
-    report = workspace.registers(own)
+    report = registers()
     total = report.tensor_registers
     if not report.tensors or total < _CAUSE * register_limit(device, warps):
         return

@@ -26,9 +26,13 @@ from irscope.mcp_server.tools.variant_rows import COLUMNS, header, variant_items
 from irscope.mcp_server.tools.verdict import verdict_answer
 from irscope.model import Expression, Target, UserError, Value, Variant, parse_argument
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import Workspace, failure_lines, parse_target
+from irscope.workspace import Workspace, parse_target
 
 _DEFAULT_TARGET = "cuda:90"
+# After it come frames of irscope and Triton; lines(stage="error") has them.
+_INTERNAL = "\n\nTraceback (innermost calls):"
+# A remedy for people at a terminal.
+_ADVICE = "; if a program of yours uses it, capture that: "
 
 
 def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
@@ -36,7 +40,12 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
     request = _request(session, arguments)
     launch = arguments.get("launch")
     notes = []
-    compiled = session.compile(request, stop)
+    try:
+        compiled = session.compile(request, stop)
+    except UserError as error:
+        raise UserError(
+            str(error).partition(_ADVICE)[0].replace(str(request.file), _name(arguments))
+        ) from None
     if launch and compiled.ids:
         try:
             session.add_launch(compiled.ids, launch)
@@ -46,7 +55,7 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
     variants = [workspace.by_id(id_) for id_ in compiled.ids]
     if variants and all(variant.failure is not None for variant in variants):
         return _all_failed(workspace, variants)
-    notes = [*_notes(compiled), *notes]
+    notes = [*session.new_notes(_notes(compiled)), *notes]
     data = {"seconds": round(compiled.seconds, 2), **({"notes": notes} if notes else {})}
     head = "\n".join([*(f"note: {note}" for note in notes), *_summary(compiled, variants)])
     if len(variants) == 1:
@@ -58,6 +67,11 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
         variant_items(workspace, variants, estimated=bool(launch)),
         "next: verdict of one, compare of two" if variants else "",
     )
+
+
+def _name(arguments: Arguments) -> str:
+    """What a client calls the file."""
+    return one_line(str(arguments.get("file") or "source"))
 
 
 def _request(session: Session, arguments: Arguments) -> SweepRequest:
@@ -123,15 +137,15 @@ def _all_failed(workspace: Workspace, variants: Sequence[Variant]) -> Answer:
     where: Mapping[str, Any] = (
         {"line": verdict.points[0].line, "at": verdict.points[0].text} if verdict.points else {}
     )
-    message = "\n".join(failure_lines(first)[2:])
+    message = failure.message.partition(_INTERNAL)[0]
     return failed(line, **where, variant=first.id, others=len(variants) - 1, message=message)
 
 
 TOOL = Tool(
     "compile",
     "Compile a Triton kernel (no GPU needed) under each config; this EXECUTES the Python source. A single "
-    "variant is answered with its verdict, several with a row each. Variants are numbered #1, #2, ... for the "
-    "other tools. Edit and call again to iterate.",
+    "variant is answered with its verdict, several with a row each. Variants are numbered for the other "
+    "tools. Edit and call again to iterate.",
     {
         "source": text("Python text with the @triton.jit kernel and its imports"),
         "file": text("or a path"),

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
-from irscope.model.text import one_line
+from irscope.model.text import display_line, one_line
 from irscope.workspace import (
     Workspace,
     assembly_stage,
     check_stage,
     instruction_counts,
+    instruction_lines,
     line_without_location,
     python_source,
 )
 
-_MOST_KINDS = 4
+_MOST_KINDS, _MOST_CLASSES = 4, 8
 
 
 def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
@@ -41,7 +42,7 @@ def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]
     if kind.language is None:
         raise UserError(f"{stage} is binary; text stages: {', '.join(workspace.stages(variant))}")
     content = workspace.content(variant, stage).decode("utf-8", "replace")
-    return [one_line(line_without_location(line, kind.language)) for line in content.split("\n")]
+    return [display_line(line_without_location(line, kind.language)) for line in content.split("\n")]
 
 
 def _stages(workspace: Workspace, variant: Variant) -> list[str]:
@@ -61,17 +62,34 @@ def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Seque
     items: list[Item] = []
     for stage in stages:
         found = workspace.source_map(variant, stage)
-        counts[stage] = dict(found.counts(place).most_common())
-        lines = stage_lines(workspace, variant, stage)
-        items += [
-            Item(
-                f"{stage} {index + 1}: {lines[index].strip()}", f"{stage} {index + 1}: {lines[index].strip()}"
-            )
-            for index in dict.fromkeys(found.lines(place))
-        ]
+        counts[stage] = dict(found.counts(place).most_common(_MOST_CLASSES))
+        chosen = list(dict.fromkeys(found.lines(place)))
+        if len(stages) > 1 and stage == assembly_stage([stage]):  # addresses and moves are noise
+            shown = instruction_lines(workspace.document(variant, stage), stage)
+            chosen = [index for index in chosen if index in shown]
+        items += _runs(stage, stage_lines(workspace, variant, stage), chosen)
     head = [f"line {number}: {one_line(python)}"]
     head += [f"{stage}: {_counts(own) or 'nothing'}" for stage, own in counts.items()]
     return Answer("\n".join(head), {"python": one_line(python), "counts": counts}, "lines", items)
+
+
+def _runs(stage: str, lines: Sequence[str], chosen: Sequence[int]) -> Iterator[Item]:
+    """The chosen lines; of three or more with the same opcode in a row, the first."""
+    for opcode, group in groupby(chosen, key=lambda index: _opcode(lines[index])):
+        found = list(group)
+        shown = found[:1] if len(found) > 2 and opcode else found
+        for index in shown:
+            more = f"  (x{len(found)}, to line {found[-1] + 1})" if len(shown) < len(found) else ""
+            text = f"{stage} {index + 1}: {' '.join(lines[index].split())}{more}"
+            yield Item(text, text)
+
+
+def _opcode(line: str) -> str:
+    """The first word of a line of assembly, after a predicate; "" for other languages."""
+    words = line.split(None, 2)
+    if words and words[0].startswith("@"):
+        del words[0]
+    return words[0] if words and not words[0].startswith("%") else ""
 
 
 def _extent(variant: Variant) -> str:
@@ -103,17 +121,12 @@ def _python(workspace: Workspace, variant: Variant) -> Answer:
         if not number or not (total or not found):
             continue
         largest = sorted(kinds.items(), key=lambda pair: -pair[1])[:_MOST_KINDS]
-        shown = ", ".join(f"{count} {kind}" for kind, count in largest)
+        named = {f"{kind.kind} {kind.text()}": count for kind, count in largest}
+        shown = ", ".join(f"{count} {kind}" for kind, count in named.items())
         text = one_line(line.strip())
-        items.append(
-            Item(f"{number}: {text}{f'  -> {shown}' if shown else ''}", _record(number, text, largest))
-        )
+        items.append(Item(f"{number}: {text}{f' -> {shown}' if shown else ''}", [number, text, named]))
     head = f"#{variant.id}: Python lines and their {stage or ''} instructions".replace("  ", " ")
     return Answer(head, {}, "lines", items)
-
-
-def _record(number: int, python: str, kinds: Sequence[tuple[Any, int]]) -> list[object]:
-    return [number, python, {str(kind): count for kind, count in kinds}]
 
 
 TOOL = Tool(

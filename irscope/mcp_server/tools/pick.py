@@ -43,7 +43,7 @@ def _items(pick: Pick, title: str) -> Iterator[Item]:
 
 TOOL = Tool(
     "pick",
-    "Rank the configs for a launch by estimated time: which are worth measuring on a GPU, why not the others.",
+    "Rank the configs for a launch by estimated time: which to measure on a GPU, and why not the others.",
     {
         "launch": LAUNCH,
         "kernel": text("a glob"),

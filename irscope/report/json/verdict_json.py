@@ -26,7 +26,7 @@ def verdict_record(verdict: Verdict) -> dict[str, Any]:
         "target": str(variant.target),
         "launchable": verdict.launchable,
         "problem": verdict.problem or None,
-        "resources": {r.name: {"used": r.used, "limit": r.limit} for r in verdict.resources} or None,
+        "resources": {r.name: [r.used, r.limit] for r in verdict.resources} or None,
         "occupancy": verdict.occupancy,
         "limiter": verdict.limiter or None,
         "estimate_us": round(estimate.microseconds, 2) if estimate else None,
@@ -63,12 +63,13 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
 
 
 def _pair(pair: PairVerdict) -> dict[str, Any]:
+    estimated = any(point.kind == "estimate" for point in pair.points)
     record = {
         "variant": pair.against.id,
         "name": pair.name,
         "change": pair.change or None,
         "duplicate": pair.duplicate,
-        "estimate": pair.estimate or None,
+        "estimate": None if estimated else pair.estimate or None,
         "faster": pair.faster,
         "findings": list(map(_point, pair.points)),
         "more": pair.more or None,

@@ -43,7 +43,7 @@ def _pair(verdict: Verdict, pair: PairVerdict) -> Iterator[str]:
     if pair.duplicate:
         yield "  the machine code is identical: measure only one"
     yield from (f"  {line}" for line in _points(pair.points, pair.more))
-    if pair.estimate:
+    if pair.estimate and not any(point.kind == "estimate" for point in pair.points):
         yield f"  {pair.estimate}"
 
 
