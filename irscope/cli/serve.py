@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
     with Workspace(args.capture):  # raises here, not in the browser, if it cannot be read
         pass
-    with _listen(args.host, args.port) as listening:
+    with listen(args.host, args.port) as listening:
         url = args.public_url or _url_of(args.host, listening)
         access = policy.Access(args.host, url, "" if args.no_token else policy.new_token())
         if args.no_token and not policy.is_loopback(args.host):
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; on a free port for 0. Raises UserError if host or port cannot be used."""
     listening = None
     try:

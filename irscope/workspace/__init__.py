@@ -192,6 +192,7 @@ if TYPE_CHECKING:
     from irscope.workspace.source_lines import SourceMaps as SourceMaps
     from irscope.workspace.source_lines import assembly_stage as assembly_stage
     from irscope.workspace.source_lines import instruction_counts as instruction_counts
+    from irscope.workspace.source_lines import instruction_lines as instruction_lines
     from irscope.workspace.source_lines import line_outcomes as line_outcomes
     from irscope.workspace.source_lines import listings as listings
     from irscope.workspace.source_lines import python_rows as python_rows
@@ -244,6 +245,13 @@ if TYPE_CHECKING:
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
+    from irscope.workspace.verdict import KeyPoint as KeyPoint
+    from irscope.workspace.verdict import PairVerdict as PairVerdict
+    from irscope.workspace.verdict import Remedy as Remedy
+    from irscope.workspace.verdict import Verdict as Verdict
+    from irscope.workspace.verdict import finding_point as finding_point
+    from irscope.workspace.verdict import python_line as python_line
+    from irscope.workspace.verdict_resources import Resource as Resource
     from irscope.workspace.version_names import version_name as version_name
     from irscope.workspace.version_summary import CompilerVersion as CompilerVersion
     from irscope.workspace.version_summary import FactMovement as FactMovement
@@ -351,7 +359,8 @@ _EXPORTS = {
     "irscope.workspace.problems": "Problem problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "
-        "instruction_counts line_outcomes listings python_rows python_source source_chains source_maps"
+        "instruction_counts instruction_lines line_outcomes listings python_rows python_source "
+        "source_chains source_maps"
     ),
     "irscope.workspace.table": (
         "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "
@@ -362,6 +371,8 @@ _EXPORTS = {
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
+    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point python_line",
+    "irscope.workspace.verdict_resources": "Resource",
     "irscope.workspace.version_names": "version_name",
     "irscope.workspace.version_summary": (
         "CompilerVersion FactMovement VersionStep VersionSummary version_summaries"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -26,6 +26,29 @@ from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
+
+
+class StageDiffs(Mapping[str, StageDiff]):
+    """The diffs of stages by name, each made when it is first asked for: that of LLVM IR takes longest."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], StageDiff]) -> None:
+        self._made: dict[str, StageDiff | None] = dict.fromkeys(names)
+        self._make = make
+
+    def __getitem__(self, name: str) -> StageDiff:
+        found = self._made[name]
+        if found is None:
+            self._made[name] = found = self._make(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class Comparison:
@@ -125,7 +148,7 @@ class Comparison:
     @cached_property
     def _held(self) -> Mapping[str, StageDiff]:
         """`stages` as the workspace holds them in memory: large ones without their operations."""
-        return {name: self.workspace.diff(self.a, self.b, name) for name in self.compared_stages}
+        return StageDiffs(self.compared_stages, lambda name: self.workspace.diff(self.a, self.b, name))
 
     def diffs(self, also: Collection[str] = ()) -> dict[str, StageDiff]:
         """The diffs of `compared_stages` and of the stages in `also`, in pipeline order.
@@ -161,7 +184,7 @@ class Comparison:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings about B compared with A, most important first, then those that others explain."""
-        diffs = {name: diff.in_lines_of_b() for name, diff in self._held.items()}
+        diffs = StageDiffs(self.compared_stages, lambda name: self._held[name].in_lines_of_b())
         found = findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence))
         return tuple(ranked((*found, *estimate_findings(self))))
 

@@ -190,6 +190,13 @@ def instruction_counts(document: Document, stage: str) -> InstructionCounts:
     return found
 
 
+def instruction_lines(document: Document, stage: str) -> frozenset[int]:
+    """The lines (from 0) of an assembly stage that move data or multiply matrices; empty for other stages."""
+    backend = backend_with_assembly(stage)
+    found = scan(document.text, backend.instruction_set()).lines if backend else {}
+    return frozenset(line for lines in found.values() for line in lines)
+
+
 def _source_map(pair: Comparison, variant: Variant, stage: str) -> SourceMap | None:
     workspace = pair.workspace
     if not workspace.key(variant, stage) or not workspace.available(variant, stage):

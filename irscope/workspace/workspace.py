@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from irscope.workspace.picking import Pick
     from irscope.workspace.plain_rows import PlainValue
     from irscope.workspace.table import TableSection
+    from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
 
@@ -270,6 +271,18 @@ class Workspace(StageReader):
 
         launches = [launch] if isinstance(launch, str) else launch
         return picks(self, kernel, target, launches, None if top is None else str(top), device)
+
+    def verdict(
+        self, variant: Variant, against: Variant | None = None, launch: Launch | str | None = None
+    ) -> Verdict:
+        """The few things that matter about a variant: can it launch, its resources, the bound, what to try.
+
+        `against` is a variant to compare it with. `launch` is a recorded one (None: the first), or text as
+        for `estimate`. Raises UserError if the launch does not fit the variant, and as `content`.
+        """
+        from irscope.workspace.verdict import verdict
+
+        return verdict(self, variant, against, launch)
 
     # Loops, layouts, passes and compilations.
 

@@ -65,7 +65,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(pair.a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(pair.b, ttir.right, right) if ttir else MemoryUse()
-    stages = {name: (diff.left, diff.right) for name, diff in pair.diffs.items()}
+    stages = {diff.stage: (diff.left, diff.right) for diff in (ttir, ttgir) if diff}
     left, right = located_copies(left, right, stages)
     mixes = loop_mixes(pair)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):

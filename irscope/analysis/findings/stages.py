@@ -38,12 +38,13 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
     It is always covered: views show the difference of every stage, and `why` this sentence.
     """
     names = [stage.name for stage in stages_of(pair.b) if stage.name in pair.diffs]
-    diffs = [pair.diffs[name] for name in names]
-    if not diffs:
+    if not names:
         return
-    diff, weight = next((diff for diff in diffs if diff.structural), None), Severity.COUNT.weight()
+    # One by one: later stages take long, and the first difference is rarely in one of them.
+    found = (pair.diffs[name] for name in names)
+    diff, weight = next((diff for diff in found if diff.structural), None), Severity.COUNT.weight()
     if diff is None:
-        shapes = "" if all(diff.equal for diff in diffs) else " except for shapes and constants"
+        shapes = "" if all(pair.diffs[name].equal for name in names) else " except for shapes and constants"
         yield Finding(
             f"All compared stages are equal{shapes}: {', '.join(names)}", weight, "stages", covered=True
         )

@@ -1,0 +1,236 @@
+"""The verdict on a variant or a pair: can it launch, what limits it, what matters most, what to try next.
+
+The command line, `Workspace.verdict` and the MCP server give the same answer. It is short on purpose: a
+program, or an agent that edits a kernel, reads it after each compilation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from irscope.analysis.findings.finding import Finding
+from irscope.analysis.source_map import SourcePlace
+from irscope.facts.estimate_kinds import microseconds_text
+from irscope.facts.fact import Evidence, status_of, value_of
+from irscope.facts.registry import LIMITER, OCCUPANCY
+from irscope.model import Launch, UserError, Value, Variant
+from irscope.model.text import one_line
+from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.verdict_resources import Resource, resources
+
+if TYPE_CHECKING:
+    from irscope.estimating.terms import Estimate
+    from irscope.workspace.comparison import Comparison
+    from irscope.workspace.workspace import Workspace
+
+MOST_POINTS = 3
+NO_LAUNCH = 'no launch is known; give one, such as "grid=(cdiv(M, BLOCK_M),), M=4096"'
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPoint:
+    """One thing that matters: a sentence, and where it shows.
+
+    `line` is the line of the kernel's file that it is about, None if it is about the whole kernel;
+    `evidence` is the first line that proves it, in the stages of variant `variant`.
+    """
+
+    kind: str
+    text: str
+    line: int | None = None
+    evidence: Evidence | None = None
+    variant: int | None = None
+
+    @property
+    def stage_line(self) -> str:
+        """The evidence as `ptx 120`; "" without any."""
+        return f"{self.evidence.stage} {self.evidence.line + 1}" if self.evidence else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Something to try, and the reason.
+
+    `basis` is what the reason comes from: "capture" (another variant of this capture shows it), "estimate",
+    "lint" (a rule's fix) or "rule" (arithmetic with the limits of the target; compile it to be sure).
+    `config` are the values to compile with, by name; empty if the source has to change. `variant` is the
+    one that shows it.
+    """
+
+    action: str
+    reason: str
+    basis: str
+    config: tuple[tuple[str, Value], ...] = ()
+    variant: int | None = None
+
+    def __str__(self) -> str:
+        return f"try {self.action}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class PairVerdict:
+    """How the variant compares with another one, `against`.
+
+    `change` are the config values that differ, from `against` to the variant; `duplicate` says that both have
+    the same machine code; `faster` is the id of the faster one by estimate (None: equal, or not estimated)
+    and `estimate` the sentence about it.
+    """
+
+    against: Variant
+    name: str
+    change: str
+    duplicate: bool
+    points: tuple[KeyPoint, ...]
+    more: int
+    estimate: str = ""
+    faster: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on `variant`, whose short name is `name`.
+
+    `launchable` is None if it is unknown, such as without metadata; `problem` says in one line why the
+    variant failed to compile or cannot be launched. `estimate` is that of `launch`; without one,
+    `no_estimate` says why. `points` are the most important ones, `more` the number of others. `remedies` may
+    be empty: then none is known.
+    """
+
+    variant: Variant
+    name: str
+    launchable: bool | None
+    problem: str
+    resources: tuple[Resource, ...]
+    occupancy: float | None
+    limiter: str
+    launch: Launch | None
+    estimate: Estimate | None
+    no_estimate: str
+    points: tuple[KeyPoint, ...]
+    more: int
+    remedies: tuple[Remedy, ...]
+    pair: PairVerdict | None = None
+
+    @property
+    def bound(self) -> str:
+        """What limits the launch by estimate: "390 us estimated on H100, bound by latency"; or why not."""
+        if self.estimate is None:
+            return f"not estimated: {self.no_estimate}"
+        time = microseconds_text(self.estimate.microseconds)
+        share = next((term for term in self.estimate.terms if term.name == self.estimate.bound), None)
+        why = f" ({share.text})" if share else ""
+        return f"{time} us estimated on {self.estimate.device}, bound by {self.estimate.bound}{why}"
+
+
+def verdict(
+    workspace: Workspace, variant: Variant, against: Variant | None = None, launch: Launch | str | None = None
+) -> Verdict:
+    """The verdict on a variant; see `Workspace.verdict`."""
+    from irscope.workspace.verdict_points import points
+    from irscope.workspace.verdict_remedies import remedies
+
+    expression = parse_launch(launch) if isinstance(launch, str) else None
+    own = expression.launch_of(variant) if expression else launch if isinstance(launch, Launch) else None
+    facts = workspace.facts(variant)
+    status = status_of(variant, facts)
+    estimate, no_estimate = _estimate(workspace, variant, own)
+    bare = Verdict(
+        variant=variant,
+        name=workspace.names[variant.id],
+        launchable=None if status is None else status.ok,
+        problem=one_line(status.problem) if status else "",
+        resources=() if variant.failure else resources(variant, facts),
+        occupancy=_number(value_of(facts, OCCUPANCY)),
+        limiter=str(value_of(facts, LIMITER) or ""),
+        launch=own or (variant.launches[0] if variant.launches else None),
+        estimate=estimate,
+        no_estimate=no_estimate,
+        points=(),
+        more=0,
+        remedies=(),
+    )
+    registers = cache(partial(workspace.registers, variant))
+    found = points(workspace, bare, registers)
+    bare = replace(bare, points=tuple(found))
+    return replace(
+        bare,
+        points=tuple(found[:MOST_POINTS]),
+        more=max(0, len(found) - MOST_POINTS),
+        remedies=tuple(remedies(workspace, bare, expression, registers)),
+        pair=None if against is None else _pair(workspace, against, bare, launch),
+    )
+
+
+def finding_point(pair: Comparison, finding: Finding) -> KeyPoint:
+    """A finding about a pair as a point, with its line of B's source."""
+    for variant, evidence in ((pair.b, finding.evidence_b), (pair.a, finding.evidence_a)):
+        if evidence:
+            place = python_line(pair.workspace, variant, evidence[0])
+            line = place.line if place else None
+            return KeyPoint(finding.kind, finding.text, line, evidence[0], variant.id)
+    return KeyPoint(finding.kind, finding.text)
+
+
+def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> SourcePlace | None:
+    """The line of the kernel itself that a line of a stage comes from; None if that is unknown."""
+    try:
+        places = workspace.source_map(variant, evidence.stage).of_line(evidence.line)
+    except (UserError, ValueError):
+        return None
+    own = [place for place in places if place.file == variant.kernel.source.file]
+    return own[-1] if own else None
+
+
+def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch | str | None) -> PairVerdict:
+    pair = workspace.compare(against, own.variant)
+    points = [finding_point(pair, finding) for finding in pair.main_findings]
+    sentence, faster = _faster(pair, own, launch)
+    return PairVerdict(
+        against=against,
+        name=workspace.names[against.id],
+        change=pair.config_text,
+        duplicate=pair.duplicate,
+        points=tuple(points[:MOST_POINTS]),
+        more=max(0, len(pair.findings) - MOST_POINTS),
+        estimate=sentence,
+        faster=faster,
+    )
+
+
+def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tuple[str, int | None]:
+    """Which of the pair is faster by estimate, in words and by id; "" if that is unknown."""
+    from irscope.workspace.estimate_text import are_equal, estimate_difference
+
+    if pair.mismatch or pair.single or own.estimate is None:
+        return "", None
+    if isinstance(launch, str):
+        try:
+            before, after = pair.workspace.estimate(pair.a, launch), own.estimate
+        except UserError:
+            return "", None
+    elif launch is None and pair.estimates is not None:
+        before, after = pair.estimates.a, pair.estimates.b
+    else:
+        return "", None
+    if are_equal(before, after):
+        return estimate_difference(before, after), None
+    return estimate_difference(before, after), (
+        pair.b.id if after.microseconds < before.microseconds else pair.a.id
+    )
+
+
+def _estimate(workspace: Workspace, variant: Variant, launch: Launch | None) -> tuple[Estimate | None, str]:
+    if variant.failure is not None:
+        return None, "it did not compile"
+    if launch is None and not variant.launches:
+        return None, NO_LAUNCH
+    try:
+        return workspace.estimate(variant, launch), ""
+    except UserError as error:
+        return None, str(error)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

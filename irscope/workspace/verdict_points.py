@@ -1,0 +1,241 @@
+"""What matters about one variant, the most important first: spills, matrix instructions, memory accesses.
+
+Findings compare two variants; these sentences need only one. They use the same analyses: the register report,
+the rules for matrix instructions, the lint rules for captures and the terms of the estimate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from irscope.analysis.matrix_products import FMA, MMA_SYNC, TCGEN05, WGMMA, dots_by_place
+from irscope.analysis.matrix_rules import Machine, obstacles
+from irscope.analysis.registers.register_report import RegisterReport
+from irscope.analysis.registers.spilled_values import SpilledValue
+from irscope.backends import backend_of
+from irscope.facts.fact import Evidence, evidence_of, number_of, value_of
+from irscope.facts.registry import (
+    CONVERSIONS,
+    LOOP_INSTRUCTIONS,
+    MATRIX,
+    PIPELINE_DEPTH,
+    SPILL_LOAD_BYTES,
+    SPILL_STORE_BYTES,
+    STACK,
+)
+from irscope.facts.spills import spilled_registers_text, spills
+from irscope.model import UserError, Variant
+from irscope.model.text import clipped, one_line, pluralize
+from irscope.workspace.verdict import KeyPoint, Verdict, python_line
+
+if TYPE_CHECKING:
+    from irscope.lint.diagnostic import Diagnostic
+    from irscope.workspace.workspace import Workspace
+
+# Rules about one variant; the others compare variants, or say again what another point says.
+_RULES = frozenset(
+    ["narrow-access", "strided-access", "mask-missing", "out-of-bounds", "offset-overflow", "launch-overflow",
+     "idle-threads", "redundant-threads", "unspecialized-bound"]
+)  # fmt: skip
+# The register report of the variant, made once.
+Registers = Callable[[], RegisterReport]
+_LOW_OCCUPANCY = 0.25
+# A compiler message quotes the kernel: "at 12:8:", a line of the function and a column.
+_AT = re.compile(r"at (\d{1,6}):\d+:")
+# "... in the function 'matmul_kernel' in line 1398": a line of the PTX.
+_PTX_LINE = re.compile(r"(?: in the function '[^']*')? in line (\d{1,9})$")
+_MOST_TEXT = 300
+
+
+def points(workspace: Workspace, verdict: Verdict, registers: Registers) -> list[KeyPoint]:
+    """The points about a variant in order of importance; of one that failed to compile, only the line."""
+    found: list[KeyPoint] = []
+    if verdict.variant.failure is not None:
+        found = list(_failure(verdict.variant))
+    finders: tuple[Finder, ...] = (partial(_spills, registers=registers), *_FINDERS)
+    for find in () if verdict.variant.failure else finders:
+        with suppress(UserError):  # a stage that is missing or damaged costs only its own sentence
+            found += find(workspace, verdict)
+    return [
+        KeyPoint(p.kind, clipped(one_line(p.text), _MOST_TEXT), p.line, p.evidence, p.variant) for p in found
+    ]
+
+
+def _failure(variant: Variant) -> Iterator[KeyPoint]:
+    """The line that the compiler's message quotes; the message itself is the verdict's `problem`."""
+    failure = variant.failure
+    at = _AT.search(failure.message) if failure else None
+    if at is None:
+        return
+    text = variant.kernel.source.text.split("\n")
+    index = _def_line(variant) + int(at[1]) - 1
+    if 0 <= index < len(text):
+        yield KeyPoint("failure", f"in {text[index].strip()}", variant.kernel.source.line + index)
+
+
+def _def_line(variant: Variant) -> int:
+    """The index of the kernel's `def`, below its decorators: Triton counts lines from there."""
+    from irscope.analysis.python_tokens import def_index
+
+    return def_index(variant.kernel.source.text.split("\n"))
+
+
+def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[KeyPoint]:
+    """How much is spilled, of which Python value, and how much of it within loops."""
+    variant, facts = verdict.variant, workspace.facts(verdict.variant)
+    if not spills(facts):
+        return
+    stack, stores, loads = (
+        int(number_of(facts, kind) or 0) for kind in (STACK, SPILL_STORE_BYTES, SPILL_LOAD_BYTES)
+    )
+    amount = spilled_registers_text(facts) or f"{stack:,} bytes of stack per thread"
+    if stores or loads:
+        amount += f" ({stores:,} B stored, {loads:,} B loaded)"
+    report = registers()
+    evidence = next(iter(evidence_of(facts, STACK)), None)
+    spilled = next((value for value in report.spills if value.value.line), None)
+    if spilled is None:
+        yield KeyPoint("spills", f"spills {amount}{_largest(report)}", None, evidence, variant.id)
+        return
+    where = Evidence(report.stage, spilled.stage_lines[0]) if spilled.stage_lines else evidence
+    text = f"spills {amount}: mostly {_spilled(spilled)}{_largest(report)}"
+    yield KeyPoint("spills", text, spilled.value.line, where, variant.id)
+
+
+def _spilled(value: SpilledValue) -> str:
+    """`acc of line 90: 695 words, 668 accesses per pass of a loop`."""
+    name = (
+        f"{value.value.name} of line {value.value.line}" if value.value.name else f"line {value.value.line}"
+    )
+    inside = value.loop_loads + value.loop_stores
+    loop = f", {pluralize(inside, 'access')} in loops" if inside else ", none in a loop"
+    return f"{name}: {pluralize(value.words, 'word')}{loop}"
+
+
+def _largest(report: RegisterReport) -> str:
+    """`; acc is 256x256 f32 over 128 threads: 512 registers per thread`; "" without tensors."""
+    return f"; {report.tensors[0].text}" if report.tensors else ""
+
+
+def _warnings(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    variant = verdict.variant
+    assembly = backend_of(variant.target).assembly
+    for warning in backend_of(variant.target).warnings(variant.log):
+        at = _PTX_LINE.search(warning)
+        evidence = Evidence(assembly, int(at[1]) - 1) if at else None
+        place = python_line(workspace, variant, evidence) if evidence else None
+        text = _PTX_LINE.sub("", warning)
+        yield KeyPoint("ptxas", f"ptxas: {text}", place.line if place else None, evidence, variant.id)
+
+
+def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    """Products that no matrix instruction, or only a slower one, computes, and the known obstacles."""
+    variant = verdict.variant
+    if workspace.key(variant, "ttgir") is None:
+        return
+    ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
+    machine = machine_of(variant)
+    for place, dot in dots_by_place(ttir, workspace.document(variant, "ttgir")).items():
+        path, product = dot.path, dot.product
+        if path is None:
+            continue
+        evidence = Evidence("ttgir", dot.lines[0]) if dot.lines else None
+        best = best_instruction(machine.capability)
+        known = obstacles(best, product, machine) if product else []
+        why = f": {' and '.join(map(str, known))}" if known else ""
+        point = partial(KeyPoint, "matrix", line=place.line, evidence=evidence, variant=variant.id)
+        if path.name == FMA:
+            yield point(f"tl.dot of line {place.line} uses no tensor cores (FMA){why}")
+        elif path.name == MMA_SYNC and best != MMA_SYNC and known:
+            yield point(f"tl.dot of line {place.line} uses mma.sync, not the faster {best}{why}")
+
+
+def best_instruction(capability: int) -> str:
+    """The fastest matrix instruction of an NVIDIA target, by compute capability."""
+    return WGMMA if 90 <= capability < 100 else TCGEN05 if 100 <= capability < 120 else MMA_SYNC
+
+
+def machine_of(variant: Variant) -> Machine:
+    """The machine that a variant is compiled for, as the rules for matrix instructions need it."""
+    warps, ctas = (variant.metadata.get(name) for name in ("num_warps", "num_ctas"))
+    cuda = variant.target.backend == "cuda" and str(variant.target.arch).isdecimal()
+    return Machine(
+        int(variant.target.arch) if cuda else 0,
+        warps if isinstance(warps, int) else 0,
+        ctas if isinstance(ctas, int) else 1,
+    )
+
+
+def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    for one in diagnostics(workspace, verdict.variant):
+        own = one.file == verdict.variant.kernel.source.file
+        yield KeyPoint(one.rule.name, one.message, one.line if own else None)
+
+
+def diagnostics(workspace: Workspace, variant: Variant) -> list[Diagnostic]:
+    """What the lint rules that need one variant say about it."""
+    from irscope.lint.compiled import CompiledKernel
+    from irscope.lint.linter import lint_compiled
+
+    facts = {variant.id: workspace.facts(variant)}
+    return lint_compiled([CompiledKernel([variant], workspace.names, facts, workspace.find_content)], _RULES)
+
+
+def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    """The term of the estimate that limits the launch, with the line that shows it."""
+    estimate, variant = verdict.estimate, verdict.variant
+    term = estimate.term(estimate.bound) if estimate else None
+    if estimate is None or term is None or not term.evidence:
+        return
+    place = python_line(workspace, variant, term.evidence[0])
+    line = f", mostly line {place.line}" if place else ""
+    text = f"bound by {estimate.bound} by estimate{line}"
+    yield KeyPoint("bound", text, place.line if place else None, term.evidence[0], variant.id)
+
+
+def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    fraction = verdict.occupancy
+    if fraction is not None and 0 < fraction < _LOW_OCCUPANCY and verdict.limiter:
+        share = f"{round(fraction * 100, 1):g}%"
+        yield KeyPoint(
+            "occupancy", f"{share} of the multiprocessor's warps are resident, limited by {verdict.limiter}"
+        )
+
+
+def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    """A loop with matrix products whose loads are not prefetched."""
+    variant, facts = verdict.variant, workspace.facts(verdict.variant)
+    has_loop, products = number_of(facts, LOOP_INSTRUCTIONS), value_of(facts, MATRIX)
+    if number_of(facts, PIPELINE_DEPTH) == 1 and has_loop and products not in (None, "none"):
+        stages = variant.metadata.get("num_stages")
+        given = f" (num_stages={stages})" if isinstance(stages, int) else ""
+        yield KeyPoint(
+            "pipeline", f"its loop is not pipelined{given}: each iteration waits for its own loads"
+        )
+
+
+def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    variant, facts = verdict.variant, workspace.facts(verdict.variant)
+    number = int(number_of(facts, CONVERSIONS) or 0)
+    evidence = next(iter(evidence_of(facts, CONVERSIONS)), None)
+    if number and evidence:
+        place = python_line(workspace, variant, evidence)
+        line = f", the first for line {place.line}" if place else ""
+        text = f"{pluralize(number, 'layout conversion')} in TTGIR{line}"
+        yield KeyPoint("conversions", text, place.line if place else None, evidence, variant.id)
+
+
+Finder = Callable[["Workspace", Verdict], Iterator[KeyPoint]]
+_FINDERS: tuple[Finder, ...] = (
+    _warnings,
+    _matrix,
+    _pipeline,
+    _lint,
+    _estimated,
+    _occupancy,
+    _conversions,
+)

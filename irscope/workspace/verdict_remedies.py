@@ -1,0 +1,256 @@
+"""What to try about a variant: "try num_warps=8: acc takes 512 registers per thread over 128 threads".
+
+Other variants of the capture are the best evidence: one that differs in a single value and lacks the problem.
+Without one, arithmetic with the limits of the target suggests a value, and lint rules bring their fixes. If
+nothing suggests a change, there is no remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from irscope.backends import MAX_THREADS_PER_BLOCK, device_of
+from irscope.facts.estimate_kinds import microseconds_text
+from irscope.facts.fact import number_of, status_of
+from irscope.facts.registry import BUFFERS, REGISTERS, SHARED
+from irscope.facts.spills import spills
+from irscope.model import Launch, UserError, Value, Variant, format_value
+from irscope.model.text import one_line
+from irscope.workspace.problems import problem_text
+from irscope.workspace.verdict import Remedy, Verdict
+from irscope.workspace.verdict_points import Registers, diagnostics
+from irscope.workspace.verdict_resources import register_limit
+
+if TYPE_CHECKING:
+    from irscope.workspace.launch_expression import LaunchExpression
+    from irscope.workspace.workspace import Workspace
+
+MOST_REMEDIES = 3
+_WARPS = "num_warps"
+# Tensors cause spills if they take this share of the registers.
+_CAUSE = 0.6
+# A kernel needs other registers than those of its tensors: addresses, counters, the masks.
+_REST = 0.8
+# Estimates closer than this are equal; more of the capture is not estimated for one verdict.
+_FASTER, _MOST_ESTIMATED = 1.05, 24
+
+
+def remedies(
+    workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None, registers: Registers
+) -> list[Remedy]:
+    """The most convincing remedies first, at most three; none if the variant failed to compile."""
+    if verdict.variant.failure is not None:
+        return []
+    found: dict[str, Remedy] = {}
+    for find in (_duplicate, _launch, partial(_spills, registers=registers), _pipeline, _lint):
+        for remedy in find(workspace, verdict):
+            found.setdefault(remedy.action, remedy)
+    if not any(one.basis in ("capture", "rule") for one in found.values()):
+        for remedy in _faster(workspace, verdict, launch):
+            found.setdefault(remedy.action, remedy)
+    return list(found.values())[:MOST_REMEDIES]
+
+
+def _duplicate(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+    own = verdict.variant
+    for other in _comparable(workspace, own):
+        if other.id < own.id and workspace.compare(other, own).duplicate:
+            yield Remedy(
+                f"dropping it, #{other.id} is the same",
+                f"the machine code of #{own.id} and #{other.id} is identical",
+                "capture",
+                variant=other.id,
+            )
+            return
+
+
+def _launch(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+    """A variant that cannot launch: one that can, or fewer stages."""
+    if verdict.launchable is not False:
+        return
+    own = verdict.variant
+    accept = partial(_launches, workspace)
+    if (found := next(_neighbors(workspace, own, accept), None)) is not None:
+        other, name = found
+        reason = f"#{other.id} can be launched, it differs only in {name}"
+        yield _of_neighbor(other, name, f"{reason}{_shared_text(workspace, other)}")
+        return
+    shared, buffers = (number_of(workspace.facts(own), kind) for kind in (SHARED, BUFFERS))
+    device, stages = device_of(own.target, own.metadata), own.metadata.get("num_stages")
+    if not (shared and buffers and device and isinstance(stages, int)) or shared <= device.block_shared:
+        return
+    for fewer in range(stages - 1, 0, -1):
+        needed = int(shared * fewer / stages)
+        if needed <= device.block_shared:
+            reason = (
+                f"{int(buffers)} buffers per tile take most of the {int(shared):,} bytes of shared memory; "
+                f"{fewer} need about {needed:,} of {device.block_shared:,}"
+            )
+            yield Remedy(f"num_stages={fewer}", reason, "rule", (("num_stages", fewer),))
+            return
+
+
+def _shared_text(workspace: Workspace, variant: Variant) -> str:
+    shared = number_of(workspace.facts(variant), SHARED)
+    return "" if shared is None else f" ({int(shared):,} bytes of shared memory)"
+
+
+def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[Remedy]:
+    """A variant that spills: one that does not, more warps, or a smaller block."""
+    own = verdict.variant
+    if not spills(workspace.facts(own)):
+        return
+    if isinstance(own.config.get("maxnreg"), int):
+        yield Remedy("without maxnreg", f"maxnreg={own.config.get('maxnreg')} limits its registers", "rule")
+
+    def fits(other: Variant) -> bool:
+        return _launches(workspace, other) and not spills(workspace.facts(other))
+
+    neighbors = [_spill_free(workspace, *found) for found in _neighbors(workspace, own, fits)]
+    yield from (one for one in neighbors if one.config[0][0] == _WARPS)
+    yield from _more_room(workspace, own, registers)
+    yield from neighbors[:1]
+
+
+def _spill_free(workspace: Workspace, other: Variant, name: str) -> Remedy:
+    registers = number_of(workspace.facts(other), REGISTERS)
+    used = "" if registers is None else f", with {int(registers):,} registers per thread"
+    return _of_neighbor(other, name, f"#{other.id} does not spill{used}; it differs only in {name}")
+
+
+def _more_room(workspace: Workspace, own: Variant, registers: Registers) -> Iterator[Remedy]:
+    """The smallest change after which the tensors fit: more warps, half of a block, or both."""
+    warps, device = own.metadata.get(_WARPS), device_of(own.target, own.metadata)
+    if not isinstance(warps, int) or device is None or workspace.key(own, "ttgir") is None:
+        return
+    report = registers()
+    total = report.tensor_registers
+    if not report.tensors or total < _CAUSE * register_limit(device, warps):
+        return
+    largest = report.tensors[0]
+    text = f"{largest.text}{f', {total} with all live tensors' if total > largest.tensor.registers else ''}"
+    most = MAX_THREADS_PER_BLOCK // own.target.warp_size
+    blocks = _blocks(own, largest.tensor.shape)[:1]
+    smaller = [(name, size // 2) for name, size in blocks]
+    for config, factor in ((), 2), ((), 4), (smaller, 1), (smaller, 2), (smaller, 4):
+        more, rest = warps * factor, total - (largest.tensor.registers // 2 if config else 0)
+        limit = register_limit(device, more)
+        if (
+            (config or factor > 1)
+            and (blocks or not config)
+            and more <= most
+            and rest / factor <= _REST * limit
+        ):
+            values = (*config, *([(_WARPS, more)] if factor > 1 else []))
+            action = ", ".join(f"{name}={value}" for name, value in values)
+            yield Remedy(action, f"{text}; with this, they take {rest // factor} of {limit}", "rule", values)
+            return
+
+
+def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
+    """The config values that are sizes of a tensor, the largest first."""
+    sizes = [
+        (name, value)
+        for name, value in variant.config.meta.items()
+        if isinstance(value, int) and not isinstance(value, bool) and value in shape and value >= 32
+    ]
+    return sorted(sizes, key=lambda pair: -pair[1])
+
+
+def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+    found = any(point.kind == "pipeline" for point in verdict.points)
+    if found and verdict.variant.metadata.get("num_stages") == 1:
+        reason = "its loop is not pipelined, so each iteration waits for its own loads"
+        yield Remedy("num_stages=3", reason, "rule", (("num_stages", 3),))
+
+
+def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+    for one in diagnostics(workspace, verdict.variant):
+        yield Remedy(one.fix, f"line {one.line}: {one.message}", "lint")
+
+
+def _faster(workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None) -> Iterator[Remedy]:
+    """The config of the same problem with the shortest estimate, if it is clearly shorter."""
+    own, estimate = verdict.variant, verdict.estimate
+    if estimate is None:
+        return
+    best: tuple[float, Variant, str] | None = None
+    for other in _comparable(workspace, own)[:_MOST_ESTIMATED]:
+        same = _launch_of(verdict, other, launch)
+        if same is None or not _launches(workspace, other):
+            continue
+        try:
+            found = workspace.estimate(other, same)
+        except UserError:
+            continue
+        if best is None or found.microseconds < best[0]:
+            best = found.microseconds, other, found.bound
+    if best is not None and estimate.microseconds > _FASTER * best[0]:
+        time, other, bound = best
+        changed = _changed(own, other)
+        values = ", ".join(f"{name}={format_value(value)}" for name, value in changed)
+        reason = (
+            f"{microseconds_text(time)} us by estimate, "
+            f"{estimate.microseconds / time:.2f}x faster, bound by {bound}"
+        )
+        yield Remedy(one_line(f"#{other.id} ({values})"), reason, "estimate", changed, other.id)
+
+
+def _launch_of(verdict: Verdict, other: Variant, launch: LaunchExpression | None) -> Launch | None:
+    """The launch of another variant for the same problem; None if it has none."""
+    if launch is not None:
+        try:
+            return launch.launch_of(other)
+        except UserError:
+            return None
+    if verdict.launch is None:
+        return None
+    text = problem_text(verdict.variant, verdict.launch)
+    return next((one for one in other.launches if problem_text(other, one) == text), None)
+
+
+def _comparable(workspace: Workspace, own: Variant) -> list[Variant]:
+    """The other variants of the same kernel, source and target, and for the same arguments."""
+    return [
+        other
+        for other in workspace.variants
+        if other.id != own.id
+        and other.kernel == own.kernel
+        and other.target == own.target
+        and other.failure is None
+        and _arguments(other) == _arguments(own)
+    ]
+
+
+def _arguments(variant: Variant) -> tuple[object, ...]:
+    return tuple(argument for argument in variant.specialization if argument.type != "constexpr")
+
+
+def _neighbors(
+    workspace: Workspace, own: Variant, accept: Callable[[Variant], bool]
+) -> Iterator[tuple[Variant, str]]:
+    """The acceptable variants that differ in a single value, and the name of that value."""
+    for other in _comparable(workspace, own):
+        changed = _changed(own, other)
+        if len(changed) == 1 and accept(other):
+            yield other, changed[0][0]
+
+
+def _changed(own: Variant, other: Variant) -> tuple[tuple[str, Value], ...]:
+    """The values of `other` that differ from those of `own`."""
+    before: Mapping[str, Value] = own.settings
+    return tuple((name, value) for name, value in other.settings.items() if before.get(name) != value)
+
+
+def _of_neighbor(other: Variant, name: str, reason: str) -> Remedy:
+    value = other.settings.get(name)
+    return Remedy(
+        one_line(f"{name}={format_value(value)}"), one_line(reason), "capture", ((name, value),), other.id
+    )
+
+
+def _launches(workspace: Workspace, variant: Variant) -> bool:
+    status = status_of(variant, workspace.facts(variant))
+    return status is None or status.ok
