@@ -17,6 +17,7 @@ from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.connection import sidecars
 from irscope.store.copy_variant import copied_blob, copied_passes
+from irscope.store.encoding import Blob
 from irscope.store.identity import identity, kernel_digest
 from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
