@@ -61,7 +61,7 @@ def write(lesson: Lesson, folder: Path, pictures: bool) -> None:
         path = Path(scratch) / f"{name}.irscope"
         compile_lesson(lesson, path)
         with Workspace(path) as workspace:
-            text = markdown(lesson, workspace)
+            text = markdown(lesson, workspace, folded=True)
             if pictures:
                 app = IrscopeApp(workspace, lesson=LessonPages(lesson, workspace))
                 svg = asyncio.run(picture(app, SIZE, ["full_stop"]))

@@ -3,7 +3,8 @@
 A lesson compiles its own capture, asks a question, shows the IR and then
 the answer: in the app, where . goes forward and , back; with --text, or without a terminal, as Markdown.
 Without LESSON the app opens with the list of lessons; without a terminal, the list is printed.
-Compiling executes the lesson's Python file, which is part of irscope.
+Compiling executes the lesson's Python file, which is part of irscope. With --exercise, the lesson's exercises
+are files of your own: edit them, and the same command says what is still missing.
 
 example: irscope learn 2
 """
@@ -19,11 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope import __version__
+from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
 
 if TYPE_CHECKING:
     from irscope.capturing.compile.sweep import Progress
     from irscope.capturing.messages import SweepRequest
+    from irscope.learn.exercises import Task
     from irscope.learn.lesson import Lesson, LessonSweep
     from irscope.tui.home_visits import Ended
 
@@ -39,14 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--check", action="store_true", help="check the lesson's claims against what was compiled here"
     )
+    how.add_argument(
+        "--exercise",
+        action="store_true",
+        help="write the lesson's exercises into this folder; with edited ones, say what is still missing",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the lesson's capture")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists the lessons or shows one; returns 1 if --check finds a wrong claim."""
+    """Lists the lessons or shows one; returns 1 if a claim is wrong or an exercise is not done."""
     from irscope.learn.lesson import find_lesson, lessons
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if args.exercise:
+        return _exercises(args)
     if args.lesson is None and terminal and not (args.text or args.check):
         from irscope.cli import home
         from irscope.tui.home_sections import Section
@@ -83,6 +93,50 @@ def show_lesson(name: str, output: Path | None = None, from_home: bool = False) 
     with Workspace(_compiled(lesson, output), writable=True) as workspace:
         start = Start(StateFolder(), from_home=from_home)
         return run_app(workspace, lesson=LessonPages(lesson, workspace), start=start)
+
+
+def _exercises(args: argparse.Namespace) -> int:
+    """Writes the exercises that this folder lacks, and judges the others; returns 1 if one is not done."""
+    from irscope.learn.exercises import tasks
+    from irscope.learn.lesson import find_lesson
+
+    if args.lesson is None or args.output is not None:
+        raise UserError("--exercise needs a lesson and takes no -o: irscope learn 3 --exercise")
+    code = 0
+    for task in tasks(find_lesson(args.lesson)):
+        path = Path(task.file)
+        if path.exists():
+            problems = _problems(task, path)
+            print(f"{task.file}: {'not done yet' if problems else 'done'}: {task.title}")
+            for problem in problems:
+                print(f"  {problem}")
+            if problems and path.read_text(encoding="utf-8") != task.content:
+                print(f"  hint: {' '.join(task.exercise.hint.split())}")
+            code = 1 if problems else code
+        else:
+            path.write_text(task.content, encoding="utf-8")
+            print(f"{task.file}: written: {task.title}")
+    print(f"edit a file, then check it: irscope learn {args.lesson} --exercise")
+    return code
+
+
+def _problems(task: Task, path: Path) -> list[str]:
+    """What an edited exercise lacks. Compiling it executes it."""
+    from irscope.learn.exercises import missing
+    from irscope.workspace import Workspace
+
+    parser = argparse.ArgumentParser()
+    options.add_compilation(parser)
+    given = parser.parse_args([], argparse.Namespace(output=None))
+    with tempfile.TemporaryDirectory() as folder:
+        capture = Path(folder, "exercise.irscope")
+        try:
+            request = options.sweep_request(given, str(path), quiet=True)
+            _compile(request, capture)
+        except UserError as error:
+            return [str(error)]
+        with Workspace(capture, writable=True) as workspace:
+            return missing(task.exercise, workspace)
 
 
 def _compiled(lesson: Lesson, output: Path | None) -> Path:

@@ -1,4 +1,7 @@
-"""Lessons, and how they are loaded: one TOML file each in lessons/, about a sample or a file next to it."""
+"""Lessons, and how they are loaded: one TOML file each in lessons/, about a sample or a file next to it.
+
+The kernels of their exercises are in exercise_files/.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +104,23 @@ class LessonStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Exercise:
+    """A file for the learner to edit. Its docstring is the task and has the command that compiles it.
+
+    `file` is in exercise_files/. The `goals` hold when the exercise is done, for variants `a` and `b`, which
+    may be the same; `hint` is Markdown.
+    """
+
+    file: Path
+    goals: tuple[Assertion, ...]
+    hint: str
+    a: str = "#1"
+    b: str = "#1"
+
+
+@dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson. `about` precedes the steps, `more` follows them."""
+    """A lesson. `about` precedes the steps, `more` and the exercises follow them."""
 
     number: int
     name: str
@@ -111,6 +129,7 @@ class Lesson:
     sweeps: tuple[LessonSweep, ...]
     steps: tuple[LessonStep, ...]
     more: str = ""
+    exercises: tuple[Exercise, ...] = ()
 
 
 def samples_folder() -> Path:
@@ -140,7 +159,8 @@ def _load(path: Path) -> Lesson:
     sample = table.pop("sample", "")
     sweeps = tuple(_sweep({"sample": sample} | sweep, lesson_file) for sweep in table.pop("sweep"))
     steps = tuple(_step(step) for step in table.pop("step"))
-    return Lesson(int(number), name, sweeps=sweeps, steps=steps, **table)
+    exercises = tuple(map(_exercise, table.pop("exercise", ())))
+    return Lesson(int(number), name, sweeps=sweeps, steps=steps, exercises=exercises, **table)
 
 
 def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
@@ -148,6 +168,11 @@ def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
     file = samples_folder() / sample if sample else lesson_file
     targets = {"targets": tuple(table["targets"])} if "targets" in table else {}
     return LessonSweep(file, **table | targets)
+
+
+def _exercise(table: dict[str, Any]) -> Exercise:
+    goals = tuple(Assertion(**goal) for goal in table.pop("goals"))
+    return Exercise(_FOLDER.with_name("exercise_files") / table.pop("file"), goals, **table)
 
 
 def _step(table: dict[str, Any]) -> LessonStep:

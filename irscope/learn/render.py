@@ -8,26 +8,66 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from irscope.learn.context import LessonContext, contexts_of, language_of
+from irscope.learn.exercises import tasks
 from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
-from irscope.workspace import Workspace
+from irscope.workspace import PYTHON, Workspace
 
 _PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
 _CODE_WIDTH = 140
 _PROSE_WIDTH = 110
 
 
-def markdown(lesson: Lesson, capture: Workspace) -> str:
-    """The whole lesson. Raises UserError if the capture lacks a variant."""
+def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
+    """The whole lesson; `folded` hides answers, hints and long kernels until the reader asks for them.
+
+    Raises UserError if the capture lacks a variant.
+    """
     parts = [f"# {lesson.number}. {lesson.title}", lesson.about.strip()]
+    shown: set[str] = set()
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
         parts += [
             f"## {step.title}",
+            *_new_kernels(step, (a, b), shown, folded),
             question(step, a, b).strip(),
-            f"**Answer.** {answer(step, a, b).strip()}",
         ]
-    return "\n\n".join([*parts, lesson.more.strip()]).rstrip() + "\n"
+        text = answer(step, a, b).strip()
+        parts.append(_fold("Answer", text) if folded else f"**Answer.** {text}")
+    parts += [lesson.more.strip(), exercises(lesson, hints=folded)]
+    return "\n\n".join(filter(None, parts)).rstrip() + "\n"
+
+
+def exercises(lesson: Lesson, hints: bool = False) -> str:
+    """The exercises of a lesson, and how to check them."""
+    parts = [
+        f"**Exercises.** `irscope learn {lesson.number} --exercise` writes these files; after an edit, it"
+    ]
+    parts[0] += " says what is still missing."
+    for task in tasks(lesson):
+        parts.append(f"`{task.file}`: **{task.title}.** {task.text}")
+        if hints:
+            parts.append(_fold("Hint", task.exercise.hint.strip()))
+    return "\n\n".join(parts) if lesson.exercises else ""
+
+
+def _new_kernels(
+    step: LessonStep, contexts: tuple[LessonContext, LessonContext], shown: set[str], folded: bool
+) -> Iterator[str]:
+    """The source of each kernel of a step that the lesson has not shown yet, unless the step quotes it."""
+    for name, context in zip("ab", contexts, strict=True):
+        source = context.variant.kernel.source
+        if source.name in shown:
+            continue
+        shown.add(source.name)
+        if not any(one.of == name and one.stage == PYTHON for one in (*step.shown, *step.excerpts)):
+            code = f"```python\n{source.text.strip()}\n```"
+            yield _fold(f"The kernel `{source.name}`", code) if folded else f"The kernel:\n\n{code}"
+
+
+def _fold(title: str, text: str) -> str:
+    """Markdown that a page shows when the reader opens it: on GitHub, and with MkDocs' md_in_html."""
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{text}\n\n</details>'
 
 
 def question(step: LessonStep, a: LessonContext, b: LessonContext) -> str:

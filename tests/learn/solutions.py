@@ -1,0 +1,103 @@
+"""A solution of each exercise: what a learner changes in its file."""
+
+from __future__ import annotations
+
+_LOAD = """x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))"""
+_ASSERT = '    tl.static_assert(BLOCK_SIZE >= 128, "a block needs at least 128 elements")\n'
+_LOOP = """total = tl.zeros((BLOCK_SIZE,), tl.float32)
+    for start in range(0, n_cols, BLOCK_SIZE):
+        total += tl.load(x_ptr + row * n_cols + start + cols, mask=start + cols < n_cols, other=0.0)
+    tl.store(out_ptr + row, tl.sum(total, axis=0))"""
+_COPY = """    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+"""
+_BLOCKS = """    for block in range(blocks):
+        offsets = (tl.program_id(0) * blocks + block) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+"""
+_PERSISTENT = """    for block in range(tl.program_id(0), tl.cdiv(n, BLOCK_SIZE), tl.num_programs(0)):
+        offsets = block * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+"""
+_POINTERS = """    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offsets = rows[:, None] * N + cols[None, :]
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+"""
+_DESCRIPTORS = """    row, col = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
+    out.store([row, col], x.load([row, col]))
+"""
+_STEP = """        keys = start + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + keys[None, :] * HEAD_DIM + dims[:, None])
+        scores = tl.dot(q, k) * scale
+        scores = tl.where(keys[None, :] <= rows[:, None], scores, float("-inf"))
+        new_largest = tl.maximum(largest, tl.max(scores, axis=1))
+        correction = tl.exp(largest - new_largest)
+        p = tl.exp(scores - new_largest[:, None])
+        total = total * correction + tl.sum(p, axis=1)
+        v = tl.load(v_ptr + keys[:, None] * HEAD_DIM + dims[None, :])
+        acc = acc * correction[:, None] + tl.dot(p.to(tl.float16), v)
+        largest = new_largest
+"""
+_ONE_LOOP = f"    for start in range(0, n, BLOCK_N):\n{_STEP}"
+_FREE = "".join(line for line in _STEP.splitlines(keepends=True) if "tl.where" not in line)
+_TWO_LOOPS = f"""    first = tl.program_id(0) * BLOCK_M
+    for start in range(0, first, BLOCK_N):
+{_FREE}    for start in range(first, first + BLOCK_M, BLOCK_N):
+{_STEP}"""
+
+SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "01a_multiply_and_add.py": (("x + y, mask", "2.0 * x + y, mask"),),
+    "01b_one_ttir.py": (("BLOCK_SIZE=512,1024", "BLOCK_SIZE=1024"), ("num_warps=4", "num_warps=4,8")),
+    "02a_two_elements.py": (("BLOCK_SIZE=1024", "BLOCK_SIZE=256"),),
+    "02b_one_layout.py": (("BLOCK_SIZE=128,256", "BLOCK_SIZE=1024,2048"),),
+    "03a_stride.py": (('i32:16, i32:16"', 'i32:16, 1"'),),
+    "03b_any_length.py": (("mask = offsets < n", "mask = offsets < n // 16 * 16"),),
+    "04a_spill.py": (("num_warps=4", "num_warps=16"),),
+    "04b_loop.py": (("BLOCK_SIZE=16384", "BLOCK_SIZE=1024"), (_LOAD, _LOOP)),
+    "05a_half.py": (("num_stages=4", "num_stages=2"),),
+    "05b_no_shared.py": (("num_warps=4", "num_warps=1"),),
+    "06a_pipeline.py": (("num_stages=1", "num_stages=3"),),
+    "06b_unroll.py": (("n_cols, BLOCK_SIZE)", "n_cols, BLOCK_SIZE, loop_unroll_factor=4)"),),
+    "07a_wgmma.py": (("BLOCK_M=32", "BLOCK_M=64"),),
+    "07b_tf32.py": (('"ieee"', '"tf32"'),),
+    "08a_compile.py": (
+        ("n, block_size)", "n, block_size: tl.constexpr)"),
+        (', i32:16, i32:16"', ', i32:16" --config block_size=1024'),
+    ),
+    "08b_run_time_blocks.py": (
+        ("n, BLOCK_SIZE", "n, blocks, BLOCK_SIZE"),
+        ('i32:16"', 'i32:16, i32"'),
+        (_COPY, _BLOCKS),
+    ),
+    "09a_any_length.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["n"])\n'),),
+    "09b_debug_flag.py": (('tl.device_print("block size", ', 'tl.static_print("block size", '),),
+    "10a_identical.py": (("in range(0, K, BLOCK_K)", "in tl.range(0, K, BLOCK_K, num_stages=3)"),),
+    "10b_launchable.py": (("num_stages=5", "num_stages=4"),),
+    "11a_two_loops.py": ((_ONE_LOOP, _TWO_LOOPS),),
+    "11b_shared.py": (("num_stages=4", "num_stages=2"),),
+    "12a_descriptor.py": ((_POINTERS, _DESCRIPTORS),),
+    "12b_persistent.py": ((_COPY, _PERSISTENT),),
+    "13a_assertion.py": (("    offsets =", f"{_ASSERT}    offsets ="),),
+    "13b_no_print.py": (
+        ('tl.device_print("offset", offsets)', 'if pid == 0:\n        tl.device_print("program", pid)'),
+    ),
+    "14a_gluon_width.py": (("[1], [32]", "[4], [32]"),),
+    "14b_gluon_order.py": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
+    "15a_hot_loop.py": (("num_warps=4", "num_warps=8"),),
+    "15b_two_blocks.py": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
+}
+
+
+def solved(name: str, text: str) -> str:
+    """The text of an exercise with its solution."""
+    for old, new in SOLUTIONS[name]:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
