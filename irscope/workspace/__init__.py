@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from irscope.workspace.checks import check as check
     from irscope.workspace.checks import read_rules as read_rules
     from irscope.workspace.comparison import Comparison as Comparison
+    from irscope.workspace.compiler_version import CompilerVersion as CompilerVersion
     from irscope.workspace.config_source import config_code as config_code
     from irscope.workspace.detail import Detail as Detail
     from irscope.workspace.detail import differs_materially as differs_materially
@@ -237,7 +238,6 @@ if TYPE_CHECKING:
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
     from irscope.workspace.version_names import version_name as version_name
-    from irscope.workspace.version_summary import CompilerVersion as CompilerVersion
     from irscope.workspace.version_summary import FactMovement as FactMovement
     from irscope.workspace.version_summary import VersionStep as VersionStep
     from irscope.workspace.version_summary import VersionSummary as VersionSummary
@@ -352,9 +352,8 @@ _EXPORTS = {
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
     "irscope.workspace.version_names": "version_name",
-    "irscope.workspace.version_summary": (
-        "CompilerVersion FactMovement VersionStep VersionSummary version_summaries"
-    ),
+    "irscope.workspace.compiler_version": "CompilerVersion",
+    "irscope.workspace.version_summary": "FactMovement VersionStep VersionSummary version_summaries",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),
