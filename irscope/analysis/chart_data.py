@@ -86,6 +86,7 @@ def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
     every.setdefault("arguments", lambda variant: ", ".join(map(str, variant.specialization)))
     every.setdefault("target", lambda variant: str(variant.target))
     every.setdefault("triton", lambda variant: variant.toolchain.versions.get("triton", "?"))
+    every.setdefault("ptxas", lambda variant: variant.environment.get("ptxas", "own"))
     rows = [{name: _text(axis(variant)) for name, axis in every.items()} for variant in variants]
     counts = distinct_values(rows)
     names = sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])

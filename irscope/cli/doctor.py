@@ -48,6 +48,7 @@ def _report() -> Iterator[str]:
     yield f"compile                           {_can_compile(found['triton'])}"
     sass = "yes" if nvdisasm else "no: needs nvdisasm, which triton includes"
     yield f"sass                              {sass}"
+    yield f"versions                          {_other_versions()}"
     if found_plugins := plugin_uses():
         yield ""
         yield "plug-ins"
@@ -67,6 +68,14 @@ def _can_compile(triton: str | None) -> str:
     if not triton.startswith(tuple(f"{version}." for version in _TRITON_VERSIONS)):
         return f"maybe: tested with triton {_TRITON_VERSIONS[0]} to {_TRITON_VERSIONS[-1]}, not with {triton}"
     return "yes, for every target, without a GPU"
+
+
+def _other_versions() -> str:
+    """The environments that irscope versions made."""
+    from irscope.versions.installed import installed_packages
+
+    found = [f"{package.tool} {package.version}" for package in installed_packages()]
+    return ", ".join(found) or "no other ones installed; irscope versions KERNEL makes them"
 
 
 def _gpu() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
 from irscope.model.tuning_config import Config, Value, parse_value
 
+# The files of Triton's library of jit functions: tl.sum, tl.cdiv, Gluon's.
+_OF_TRITON = re.compile(r"[/\\]triton[/\\](?:language|experimental)[/\\]")
 # Triton's metadata that a launch depends on.
 LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
@@ -36,6 +39,12 @@ class Kernel:
     source: SourceFunction
     helpers: tuple[SourceFunction, ...]
     parameters: tuple[str, ...]
+
+    @property
+    def own_functions(self) -> tuple[SourceFunction, ...]:
+        """The kernel and the helpers that are not Triton's own, which differ between versions of Triton."""
+        helpers = (each for each in self.helpers if not _OF_TRITON.search(each.file))
+        return self.source, *helpers
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.model import Value, format_value
 from irscope.model.text import one_line
@@ -13,14 +13,14 @@ from irscope.workspace import FactKind, FactValue, TableSection
 def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> Iterator[str]:
     """A line per variant under one heading; an unknown fact is empty. Yields lines."""
     entries = [entry for section in sections for entry in section.entries]
-    configs = list(dict.fromkeys(name for entry in entries for name in entry.variant.settings))
+    configs = list(dict.fromkeys(name for entry in entries for name in entry.chosen))
     writer = csv.writer(_Line(), lineterminator="\n")
     facts = [kind.name for kind in kinds]
     heading = ["id", "kernel", "target", "variant", *configs, *facts, "problem", "same_code_as"]
     yield writer.writerow(map(_cell, heading))
     for entry in entries:
         variant = entry.variant
-        values = variant.settings
+        values = entry.chosen
         row: list[FactValue] = [variant.id, variant.kernel.name, str(variant.target), entry.name]
         row += [_config(values, name) for name in configs]
         row += [entry.value(name) for name in facts]
@@ -35,7 +35,7 @@ class _Line:
         return line
 
 
-def _config(values: dict[str, Value], name: str) -> str | None:
+def _config(values: Mapping[str, Value], name: str) -> str | None:
     return format_value(values[name]) if name in values else None
 
 

@@ -1,6 +1,6 @@
 """Compiles the same variants under several versions into one capture.
 
-Triton 3.8.0: #1 to #10, Triton 3.9.0: #11 to #20     a version that does not know the kernel: 10 failures
+#1 BLOCK=64,triton=3.8.0   #2 BLOCK=64,triton=3.9.0   #3 BLOCK=128,triton=3.8.0   ...
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 
 from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, Sweep, lay_out, unfinished_variant
@@ -115,7 +116,7 @@ def compile_versions(
 ) -> VersionsProgress:
     """Compiles what the capture lacks of all plans; writes each variant as soon as it is done.
 
-    `seconds` is the time limit per variant. Ids follow the order of `planned`, then that of the plans.
+    `seconds` is the time limit per variant.
     """
     progress = VersionsProgress(total=sum(len(plan.jobs) for each in planned for plan in each.plans))
     layouts = _laid_out(planned, writer, command)
@@ -137,28 +138,40 @@ def compile_versions(
 
 @dataclass(frozen=True)
 class _Layout:
-    """The jobs that the capture lacks of an environment, each with the sweep of its kernel."""
+    """The jobs that the capture lacks of an environment, each with the sweep of its kernel and its id."""
 
     environment: Environment
     worker: Worker
     sweeps: Mapping[Job, Sweep]
     failures: Mapping[Job, str]
+    ids: Mapping[Job, int]
 
 
 def _laid_out(planned: Sequence[PlannedEnvironment], writer: CaptureWriter, command: str) -> list[_Layout]:
-    layouts, first = [], 1
-    for each in planned:
+    """Matches the plans with the capture. The versions of one config get consecutive ids."""
+    layouts, start = [], writer.next_id()
+    first = start
+    places: dict[tuple[int, Job], tuple[int, int, int]] = {}
+    for index, each in enumerate(planned):
         sweeps: dict[Job, Sweep] = {}
         failures: dict[Job, str] = {}
         for place, plan in enumerate(each.plans):
             sweep = lay_out(plan, writer, command, first)
             first = max([first, *(id_ + 1 for id_ in sweep.ids.values())])
             sweeps |= dict.fromkeys(sweep.ids, sweep)
+            order = {job: number for number, job in enumerate(plan.jobs)}
+            places |= {(index, job): (place, order[job], index) for job in sweep.ids}
             if place in each.problems:
                 failures |= dict.fromkeys(sweep.ids, each.problems[place])
-        layouts.append(_Layout(each.environment, each.worker, sweeps, failures))
-    writer.expect(sum(len(layout.sweeps) for layout in layouts))
-    return layouts
+        ids = {job: sweep.ids[job] for job, sweep in sweeps.items()}
+        layouts.append(_Layout(each.environment, each.worker, sweeps, failures, ids))
+    writer.expect(sum(id_ >= start for layout in layouts for id_ in layout.ids.values()))
+    new = sorted((key for key in places if layouts[key[0]].ids[key[1]] >= start), key=places.__getitem__)
+    chosen = dict(zip(new, count(start), strict=False))
+    return [
+        replace(layout, ids={job: chosen.get((index, job), id_) for job, id_ in layout.ids.items()})
+        for index, layout in enumerate(layouts)
+    ]
 
 
 def _failed(layout: _Layout, job: Job) -> NewVariant:
@@ -178,7 +191,7 @@ def _write(
     if launches := launches_of(job):
         new = replace(new, launches=launches)
     triton = sweep.toolchain.versions["triton"]
-    writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, sweep.ids[job])
+    writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, layout.ids[job])
     progress.done += 1
     progress.failed += new.failure is not None
 

@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from irscope.workspace.checks import check as check
     from irscope.workspace.checks import read_rules as read_rules
     from irscope.workspace.comparison import Comparison as Comparison
+    from irscope.workspace.compiler_version import CompilerVersion as CompilerVersion
     from irscope.workspace.config_source import config_code as config_code
     from irscope.workspace.detail import Detail as Detail
     from irscope.workspace.detail import differs_materially as differs_materially
@@ -253,7 +254,6 @@ if TYPE_CHECKING:
     from irscope.workspace.verdict import python_line as python_line
     from irscope.workspace.verdict_resources import Resource as Resource
     from irscope.workspace.version_names import version_name as version_name
-    from irscope.workspace.version_summary import CompilerVersion as CompilerVersion
     from irscope.workspace.version_summary import FactMovement as FactMovement
     from irscope.workspace.version_summary import VersionStep as VersionStep
     from irscope.workspace.version_summary import VersionSummary as VersionSummary
@@ -374,9 +374,8 @@ _EXPORTS = {
     "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point python_line",
     "irscope.workspace.verdict_resources": "Resource",
     "irscope.workspace.version_names": "version_name",
-    "irscope.workspace.version_summary": (
-        "CompilerVersion FactMovement VersionStep VersionSummary version_summaries"
-    ),
+    "irscope.workspace.compiler_version": "CompilerVersion",
+    "irscope.workspace.version_summary": "FactMovement VersionStep VersionSummary version_summaries",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
     ),

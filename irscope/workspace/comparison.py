@@ -20,6 +20,7 @@ from irscope.facts.fact import Fact
 from irscope.model import Variant, format_value
 from irscope.model.object_values import changed_parameters
 from irscope.model.text import one_line
+from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.kernel_scopes import mismatch
 from irscope.workspace.pair_estimates import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.texts import text_stages
@@ -94,8 +95,11 @@ class Comparison:
 
     @property
     def config_changes(self) -> list[tuple[str, str, str]]:
-        """(name, A's value, B's value) of each config value that differs; "" if one side lacks it."""
-        a, b = (variant.settings for variant in self.variants)
+        """(name, A's value, B's value) of each value that differs; "" if one side lacks it.
+
+        The values are those of the config, the compiler environment and Triton's version.
+        """
+        a, b = (chosen_values(variant) for variant in self.variants)
         names = dict.fromkeys([*a, *b])
         texts = [
             (name, *(format_value(side[name]) if name in side else "" for side in (a, b))) for name in names
@@ -108,7 +112,7 @@ class Comparison:
 
         Of layouts and other objects, the parameters that differ: `LAYOUT.order [1, 0] -> [0, 1]`.
         """
-        values = [variant.settings for variant in self.variants]
+        values = [chosen_values(variant) for variant in self.variants]
         texts = []
         for name, left, right in self.config_changes:
             parts = changed_parameters(*(side.get(name) for side in values))

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from irscope.model import Variant, format_value
 from irscope.model.varying import varying
+from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.in_progress import InProgress
 
@@ -18,7 +19,7 @@ def equal_text(variants: Sequence[Variant]) -> str:
 
     By their numbers if they do not differ in their configs.
     """
-    settings = [variant.settings for variant in variants]
+    settings = [chosen_values(variant) for variant in variants]
     parts = [
         f"{name}={joined((chosen[name] for chosen in settings if name in chosen), format_value)}"
         for name in varying(settings)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from irscope.backends import stages_for
 from irscope.frontends import TRITON, source_stages
-from irscope.model import Artifact, Kernel, Variant
+from irscope.model import Artifact, Kernel, SourceFunction, Variant
 from irscope.store.encoding import digest
 
 WAITING = "waiting"
@@ -103,11 +103,15 @@ class SourceAges:
 
     def __init__(self, kernels: Iterable[Kernel]) -> None:
         self._ids: dict[tuple[str, str], list[int]] = {}  # oldest first
+        # Kernels that differ only in functions of Triton's library have one source.
+        self._sources: dict[int, Kernel] = {}
+        self._first: dict[tuple[SourceFunction, ...], Kernel] = {}
         for _, kernel in sorted({kernel.id: kernel for kernel in kernels}.items()):
             self.renew(kernel)
 
     def renew(self, kernel: Kernel) -> None:
         """Makes `kernel` the current source among those of the same name and file."""
+        self._sources[kernel.id] = self._first.setdefault(kernel.own_functions, kernel)
         others = self._ids.get(_name_and_file(kernel), ())
         self._ids[_name_and_file(kernel)] = [*(id_ for id_ in others if id_ != kernel.id), kernel.id]
 
@@ -118,10 +122,13 @@ class SourceAges:
 
     def of(self, kernel: Kernel) -> str:
         """How many source edits ago it was current: `now`, `before`, `2 before`; "" if it is the only one."""
-        order = self._ids[_name_and_file(kernel)]
-        if len(order) < 2 or kernel.id not in order:
+        ids = self._ids[_name_and_file(kernel)]
+        if len(ids) < 2 or kernel.id not in ids:
             return ""
-        back = len(order) - 1 - order.index(kernel.id)
+        newest = list(dict.fromkeys(self._sources[id_].id for id_ in reversed(ids)))
+        if len(newest) < 2:
+            return ""
+        back = newest.index(self._sources[kernel.id].id)
         return f"{back} before" if back > 1 else "before" if back else "now"
 
 

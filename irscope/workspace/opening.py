@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
+from irscope.analysis.capture_diff import compare_pair
 from irscope.analysis.duplicates import are_duplicates
 from irscope.facts.fact import FactValue, value_of
 from irscope.facts.registry import (
@@ -24,6 +25,7 @@ from irscope.facts.registry import (
 )  # fmt: skip
 from irscope.model import Variant, format_value
 from irscope.model.varying import distinct_values
+from irscope.workspace.compiler_version import compiler_version
 from irscope.workspace.fact_table import FactTable
 
 # Steps are first ranked by how far these facts move, and only the first ones by their findings.
@@ -44,22 +46,58 @@ _Pair = tuple[Variant, Variant]
 def opening_pair(variants: Sequence[Variant], facts: FactTable) -> _Pair | None:
     """A and B to open with; None without variants. `facts` are those that are known.
 
+    If several versions of the compiler have the same config, the pair is one config under two of them, the
+    one that got worse most.
+
     They have the same kernel and target, can be launched, differ in as few config values as possible and
     have no equal machine code; among such pairs, this is the one with the most important finding, the
     first one if several have it. Without facts, the first variant and the nearest one to it.
     """
     compiled = [variant for variant in variants if variant.failure is None]
     usable = [v for v in compiled if v.id not in facts.with_problem] or compiled or list(variants)
+    if versions := list(islice(_version_steps(usable), _MOST_STEPS)):
+        return _worst_step(versions, facts) or _best_step(versions, usable, facts) or versions[0]
     if len(usable) < 2:
         others = [variant for variant in variants if variant not in usable]
         return (usable[0], (others or usable)[0]) if usable else None
     steps = islice(_steps([variant for variant in usable if variant.id in facts]), _MOST_STEPS)
-    moving = _moving_values(usable, facts)
-    ranked = sorted(steps, key=lambda pair: _movement(pair, moving), reverse=True)[:_EXAMINED]
+    return _best_step(steps, usable, facts) or _nearest(usable, facts)
+
+
+def _worst_step(steps: Iterable[_Pair], facts: FactTable) -> _Pair | None:
+    """The step in which facts got most worse; None if none did."""
+    known = facts.known
+    pairs = [
+        compare_pair(a, b, known[a.id], known[b.id]) for a, b in steps if a.id in facts and b.id in facts
+    ]
+    worst = max(pairs, key=lambda pair: pair.weight, default=None)
+    return (worst.a, worst.b) if worst is not None and worst.worse else None
+
+
+def _best_step(steps: Iterable[_Pair], variants: Sequence[Variant], facts: FactTable) -> _Pair | None:
+    """The step with the most important finding; None if no step has one, or its facts are not known."""
+    moving = _moving_values(variants, facts)
+    known = (pair for pair in steps if all(variant.id in facts for variant in pair))
+    ranked = sorted(known, key=lambda pair: _movement(pair, moving), reverse=True)[:_EXAMINED]
     best = max(ranked, key=lambda pair: _importance(pair, facts), default=None)
-    if best is not None and _importance(best, facts):
-        return best
-    return _nearest(usable, facts)
+    return best if best is not None and _importance(best, facts) else None
+
+
+def _version_steps(variants: Sequence[Variant]) -> Iterator[_Pair]:
+    """The pairs of one config under a version of the compiler and the next one."""
+    if len({compiler_version(variant) for variant in variants}) < 2:
+        return
+    groups: dict[Hashable, list[Variant]] = defaultdict(list)
+    sources: dict[int, Hashable] = {}
+    for variant in variants:
+        source = sources.setdefault(variant.kernel.id, hash(variant.kernel.own_functions))
+        config = frozenset((name, repr(value)) for name, value in variant.config.values)
+        groups[source, str(variant.target), variant.specialization, config].append(variant)
+    for group in groups.values():
+        ordered = sorted(group, key=compiler_version)
+        yield from (
+            pair for pair in pairwise(ordered) if compiler_version(pair[0]) != compiler_version(pair[1])
+        )
 
 
 def _steps(variants: Sequence[Variant]) -> Iterator[_Pair]:

@@ -30,7 +30,7 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
         kinds = with_estimates([entry], kinds_for(variant.target.backend))
         facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
         taken = {*row, *facts, "problem", "duplicate_of"}
-        for name, value in variant.settings.items():
+        for name, value in entry.chosen.items():
             row[f"config.{name}" if name in taken else name] = _plain(value)
         row |= facts
         row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}

@@ -32,7 +32,8 @@ class TableEntry:
 
     `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed or cannot
     launch ("" if it can); such a variant is never ranked. `duplicate_of` is the number of the first variant
-    with the same machine code; None for that variant itself, and if there is no other.
+    with the same machine code; None for that variant itself, and if there is no other. `triton` is the
+    version of Triton, None if all variants have the same.
     """
 
     variant: Variant
@@ -40,6 +41,13 @@ class TableEntry:
     facts: Mapping[str, Fact]
     problem: str = ""
     duplicate_of: int | None = None
+    triton: str | None = None
+
+    @property
+    def chosen(self) -> Mapping[str, Value]:
+        """The config values and the environment; Triton's version if it varies among the variants."""
+        own = self.variant.settings
+        return own if self.triton is None else {**own, "triton": self.triton}
 
     def value(self, name: str) -> FactValue:
         """The value of the fact called `name`; None if it is unknown."""
@@ -164,7 +172,7 @@ def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -
 
 def _identified(section: TableSection) -> bool:
     """Whether no two variants have the same config."""
-    seen = {tuple(entry.variant.settings.items()) for entry in section.entries}
+    seen = {tuple(entry.chosen.items()) for entry in section.entries}
     return len(seen) == len(section.entries)
 
 
@@ -174,7 +182,7 @@ def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
     absent = TableCell("")
     columns: dict[str, list[TableCell]] = {name: [] for name in config_names(section)}
     for entry in section.entries:
-        settings = entry.variant.settings
+        settings = entry.chosen
         for name, cells in columns.items():
             if name not in settings:
                 cells.append(absent)
@@ -209,8 +217,16 @@ def entries(
     """The entries of `variants`; `names` and `facts` are by variant id."""
     groups = duplicate_groups(variants, facts)
     duplicates = {later.id: first.id for first, *others in groups for later in others}
+    versions = {variant.toolchain.versions.get("triton", "") for variant in variants}
     return [
-        TableEntry(variant, names[variant.id], own, _problem(variant, own), duplicates.get(variant.id))
+        TableEntry(
+            variant,
+            names[variant.id],
+            own,
+            _problem(variant, own),
+            duplicates.get(variant.id),
+            variant.toolchain.versions.get("triton", "") if len(versions) > 1 else None,
+        )
         for variant in variants
         for own in [facts.get(variant.id, {})]
     ]
@@ -238,8 +254,8 @@ def sections(
 
 def config_names(section: TableSection) -> list[str]:
     """The config values and environment that vary within the section; all of them if none does."""
-    names = varying(entry.variant.settings for entry in section.entries)
-    return names or list(dict.fromkeys(name for entry in section.entries for name in entry.variant.settings))
+    names = varying(entry.chosen for entry in section.entries)
+    return names or list(dict.fromkeys(name for entry in section.entries for name in entry.chosen))
 
 
 def best(section: TableSection, kind: FactKind) -> FactValue:
@@ -356,7 +372,7 @@ def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
 
 def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKind]) -> None:
     known = [kind.name for kind in kinds]
-    known += [name for entry in entries for name in entry.variant.settings]
+    known += [name for entry in entries for name in entry.chosen]
     if sort not in known:
         raise UserError(f"cannot sort by '{sort}'; known names: {', '.join(dict.fromkeys(known))}")
 
@@ -367,7 +383,7 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
     kind = next((kind for kind in kinds if kind.name == sort), None)
 
     def key(entry: TableEntry) -> tuple[bool, bool, float, str]:
-        value: Value | Status = entry.value(kind.name) if kind else entry.variant.settings.get(sort)
+        value: Value | Status = entry.value(kind.name) if kind else entry.chosen.get(sort)
         number = float(value) if isinstance(value, int | float) else 0.0
         if kind and kind.better == "high":
             number = -number

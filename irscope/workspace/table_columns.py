@@ -248,7 +248,7 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
     found = [
         _per_variant("kernel", "kernel", lambda variant: variant.kernel.name),
         _per_variant("target", "target", lambda variant: str(variant.target)),
-        _per_variant("triton", "triton", lambda variant: variant.toolchain.versions.get("triton", "?")),
+        Column("triton", "triton", _tritons, joins=True),
         Column("source", "source", lambda some: [age(variant) for variant in some], joins=True),
         *(_setting(name, settings) for name in names),
     ]
@@ -257,6 +257,10 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
         arguments = dict.fromkeys(one.name for arguments in specializations for one in arguments)
         found += [_argument(name) for name in arguments if name not in names]
     return found
+
+
+def _tritons(variants: Sequence[Variant]) -> Sequence[ColumnValue]:
+    return [variant.toolchain.versions.get("triton", "?") for variant in variants]
 
 
 def _per_variant(title: str, name: str, text: Callable[[Variant], str]) -> Column:

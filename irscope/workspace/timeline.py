@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -15,6 +15,7 @@ from irscope.analysis.capture_matching import closest, match_variants
 from irscope.model import Variant
 from irscope.model.text import base_name
 from irscope.workspace.capture_comparison import change_text
+from irscope.workspace.compiler_version import compiler_version
 from irscope.workspace.version_names import file_names
 
 if TYPE_CHECKING:
@@ -150,11 +151,13 @@ def _by_capture(workspace: Workspace) -> list[tuple[Variant, ...]]:
 
 def _by_source(workspace: Workspace, variant: Variant) -> list[tuple[Variant, ...]]:
     """The variants of a kernel by source and Triton: the kernels of this name in a file of this name."""
-    groups: dict[tuple[int, str], list[Variant]] = {}
+    groups: dict[Hashable, list[Variant]] = {}
+    sources: dict[int, Hashable] = {}
     name, file = variant.kernel.name, base_name(variant.kernel.source.file)
     for each in workspace.variants:
         if each.kernel.name == name and base_name(each.kernel.source.file) == file:
-            groups.setdefault((each.kernel.id, _triton(each)), []).append(each)
+            functions = sources.setdefault(each.kernel.id, each.kernel.own_functions)
+            groups.setdefault((functions, compiler_version(each)), []).append(each)
     return [tuple(group) for group in groups.values()]
 
 
@@ -166,7 +169,7 @@ def _versions(
     files = file_names(workspace.captures)
     for index, group in enumerate(groups):
         own = [v for v in group if v.kernel.name == variant.kernel.name] or list(group)
-        tritons = ", ".join(dict.fromkeys(f"Triton {_triton(v)}" for v in own if _triton(v)))
+        tritons = ", ".join(dict.fromkeys(str(compiler_version(v)) for v in own if _triton(v)))
         source = f"source {_source_hash(own[0])}" if own else ""
         parts = [tritons, source]
         if several:
@@ -181,8 +184,7 @@ def _triton(variant: Variant) -> str:
 
 def _source_hash(variant: Variant) -> str:
     """Identifies the source of a kernel and the functions that it calls."""
-    kernel = variant.kernel
-    texts = (kernel.source.text, *(helper.text for helper in kernel.helpers))
+    texts = [function.text for function in variant.kernel.own_functions]
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:_HASH]
 
 

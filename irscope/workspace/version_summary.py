@@ -6,7 +6,6 @@ Triton 3.7.1 -> 3.8.0: Registers worse in 4 of 10 configs, 128 -> 168 in the wor
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,28 +17,11 @@ from irscope.diff.summary import first_structural
 from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.workspace.capture_comparison import change_text
+from irscope.workspace.compiler_version import CompilerVersion, compiler_version
 from irscope.workspace.workspace import Workspace
 
 # Parsing both sides of a stage takes 10 to 100 ms.
 _MOST_PARSED = 40
-PTXAS = "ptxas"
-
-
-@dataclass(frozen=True, order=True)
-class CompilerVersion:
-    """A version of Triton, and of ptxas if it is not Triton's own. Sorts by number."""
-
-    key: tuple[tuple[tuple[int, int, str], ...], ...]
-    triton: str
-    ptxas: str = ""
-
-    @property
-    def name(self) -> str:
-        """Triton's version: `Triton 3.8.0`."""
-        return f"Triton {self.triton}"
-
-    def __str__(self) -> str:
-        return f"{self.name}, ptxas {self.ptxas}" if self.ptxas else self.name
 
 
 @dataclass(frozen=True)
@@ -140,12 +122,6 @@ class VersionSummary:
     steps: tuple[VersionStep, ...]
 
 
-def compiler_version(variant: Variant) -> CompilerVersion:
-    """The version that compiled a variant."""
-    triton, ptxas = variant.toolchain.versions.get("triton", "?"), variant.environment.get(PTXAS, "")
-    return CompilerVersion((_order(triton), _order(ptxas)), triton, ptxas)
-
-
 def version_summaries(
     workspace: Workspace, kernel: str | None = None, target: str | None = None
 ) -> list[VersionSummary]:
@@ -225,10 +201,3 @@ def first_stage(workspace: Workspace, a: Variant, b: Variant) -> str:
         return next((name for name in stages if first_structural([workspace.diff(a, b, name)])), "")
     except UserError:
         return ""
-
-
-def _order(text: str) -> tuple[tuple[int, int, str], ...]:
-    """3.10.0 comes after 3.9.0, and 3.9.0 after 3.9.0rc1."""
-    parts = re.findall(r"\d+|[a-z]+", text)
-    order = [(1, int(part[:9]), "") if part.isdecimal() else (0, 0, part) for part in parts]
-    return (*order, (0, 1, "")) if order else ()

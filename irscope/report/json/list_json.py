@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.model import Variant
-from irscope.report.json.records import kernel_record, variant_record, variants_by_kernel
+from irscope.report.json.records import kernel_record, variant_record, variants_by_source
 from irscope.report.json.stream import Records
 
 SCHEMA = "irscope.list/1"
@@ -25,6 +25,6 @@ def list_document(variants: Sequence[Variant], names: Mapping[int, str], capture
 
     kernels = [
         {**kernel_record(kernel), "variants": Records(group, record)}
-        for kernel, group in variants_by_kernel(variants).items()
+        for kernel, group in variants_by_source(variants).items()
     ]
     return {"schema": SCHEMA, "capture": capture, "kernels": kernels}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.model import Kernel, Status, Value, Variant, format_value
+from irscope.model import Kernel, SourceFunction, Status, Value, Variant, format_value
 from irscope.model.origin import origin_to_json
 from irscope.report.json.stream import json_pieces
 
@@ -29,6 +29,15 @@ def variants_by_kernel(variants: Sequence[Variant]) -> dict[Kernel, list[Variant
     for variant in variants:
         groups.setdefault(variant.kernel, []).append(variant)
     return groups
+
+
+def variants_by_source(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:
+    """As `variants_by_kernel`; kernels that differ only in functions of Triton's library are one."""
+    sources: dict[tuple[SourceFunction, ...], Kernel] = {}
+    groups: dict[Kernel, list[Variant]] = {}
+    for kernel, group in variants_by_kernel(variants).items():
+        groups.setdefault(sources.setdefault(kernel.own_functions, kernel), []).extend(group)
+    return {kernel: sorted(group, key=lambda variant: variant.id) for kernel, group in groups.items()}
 
 
 def kernel_record(kernel: Kernel) -> dict[str, Any]:

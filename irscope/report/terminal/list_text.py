@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.model import Kernel, Variant
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.report.json.records import variants_by_kernel
+from irscope.report.json.records import variants_by_source
 
 # Distinct failures that a summary shows.
 _MOST_FAILURES = 5
@@ -22,7 +22,7 @@ def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int 
     """
     if not variants:
         yield "no variants\n"
-    for number, (kernel, group) in enumerate(variants_by_kernel(variants).items()):
+    for number, (kernel, group) in enumerate(variants_by_source(variants).items()):
         widths = [max(map(len, column)) for column in zip(*(_cells(v, names) for v in group), strict=True)]
         if number:
             yield "\n"

@@ -1,0 +1,47 @@
+"""The version of the compiler as a property of a variant: Triton's, and ptxas's if it is not Triton's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from irscope.model import Value, Variant
+
+# The name of the assembler's version in `Variant.environment`.
+PTXAS = "ptxas"
+
+
+@dataclass(frozen=True, order=True)
+class CompilerVersion:
+    """A version of Triton, and of ptxas if it is not Triton's own. Sorts by number."""
+
+    key: tuple[tuple[tuple[int, int, str], ...], ...]
+    triton: str
+    ptxas: str = ""
+
+    @property
+    def name(self) -> str:
+        """Triton's version: `Triton 3.8.0`."""
+        return f"Triton {self.triton}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, ptxas {self.ptxas}" if self.ptxas else self.name
+
+
+def compiler_version(variant: Variant) -> CompilerVersion:
+    """The version that compiled a variant."""
+    triton, ptxas = variant.toolchain.versions.get("triton", "?"), variant.environment.get(PTXAS, "")
+    return CompilerVersion((_order(triton), _order(ptxas)), triton, ptxas)
+
+
+def chosen_values(variant: Variant) -> dict[str, Value]:
+    """The settings of a variant and Triton's version: what can differ between two variants to compare."""
+    triton = variant.toolchain.versions.get("triton")
+    return {**variant.settings, **({} if triton is None else {"triton": triton})}
+
+
+def _order(text: str) -> tuple[tuple[int, int, str], ...]:
+    """3.10.0 comes after 3.9.0, and 3.9.0 after 3.9.0rc1."""
+    parts = re.findall(r"\d+|[a-z]+", text)
+    order = [(1, int(part[:9]), "") if part.isdecimal() else (0, 0, part) for part in parts]
+    return (*order, (0, 1, "")) if order else ()
