@@ -168,11 +168,8 @@ def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
     for end, cut, expected in ((pair.good, ours, 0.0), (pair.bad, theirs, 1.0)):
         found = mixed(pair, mixer.build(end.compiled, cut, end.side))
         if found.badness is None or abs(found.badness - expected) > _TOLERANCE:
-            value = found.text or found.problem
-            own = (
-                f"{end.side.label} makes {value} of its own {cut.inside or cut.stage}, not {end.reading.text}"
-            )
-            return f"{own}; what the swap says is not counted"
+            own = f"{end.side.label} does not get {end.reading.text} from its own {cut.inside or cut.stage}"
+            return f"not counted: {own} ({found.text or found.problem})"
     return ""
 
 

@@ -30,6 +30,8 @@ from irscope.store import CaptureReader, CaptureWriter
 from irscope.toolchain.child_process import python_command
 
 _COMMAND = "irscope bisect"
+# Failures that another attempt may not have: the process was ended, or could not start.
+_MAYBE_PASSING = ("exited", "timeout")
 # Part of every key: results of another version of irscope are made again.
 _FORMAT = f"1 {irscope.__version__}"
 
@@ -128,10 +130,19 @@ def compile_on(
 
     Raises UserError if the side cannot compile it, with the compiler's line.
     """
-    compiled = Compiled(compile_path(side, subject, kept, seconds, root))
+    compiled = opened(compile_path(side, subject, kept, seconds, root))
     if compiled.variant.failure is not None:
         failure = compiled.variant.failure
         raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
+    return compiled
+
+
+def opened(path: Path) -> Compiled:
+    """The variant in a capture, which is removed if the failure may be of the machine and not of the code."""
+    compiled = Compiled(path)
+    failure = compiled.variant.failure
+    if failure is not None and failure.kind in _MAYBE_PASSING:
+        path.unlink(missing_ok=True)
     return compiled
 
 

@@ -218,7 +218,7 @@ def _tests(cause: Cause) -> tuple[tuple[str, ...], ...]:
 
 
 def _mixed(cut: CutResult, result: Mixed) -> str:
-    return cut.problem or _text(result)
+    return cut.problem if result.problem == "not counted" else _text(result)
 
 
 def _text(result: Mixed) -> str:

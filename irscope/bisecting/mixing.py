@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from irscope.analysis.pass_history import PassStep
-from irscope.bisecting.compiling import Compiled, digest_of
+from irscope.bisecting.compiling import Compiled, digest_of, opened
 from irscope.bisecting.kept import KeptResults
 from irscope.bisecting.sides import Side
 from irscope.model import Failure, Variant
@@ -52,7 +52,7 @@ class Mixer:
         path = self.kept.path(key)
         if not path.exists():
             self.kept.put(key, partial(self._write, above, cut, side))
-        return Compiled(path)
+        return opened(path)
 
     def only_passes(self, above: Compiled, cut: Cut, side: Side) -> str | None:
         """The module that `side` makes of the cut's text with the passes not skipped; None: failed."""
