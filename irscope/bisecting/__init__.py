@@ -1,0 +1,1 @@
+"""Which version, layer and pass of the compiler, or which commit, made a kernel worse."""

@@ -1,0 +1,186 @@
+"""Which layer of the compiler makes a variant worse on one side than on the other.
+
+Each stage that one side made is built to the end by the other side, in both directions. A stage whose own
+side, given its text, does not reproduce its own value says nothing, and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+from irscope.backends import CUDA, backend_of
+from irscope.bisecting.chain import Located, locate
+from irscope.bisecting.compiling import Compiled
+from irscope.bisecting.criteria import Criterion, Reading
+from irscope.bisecting.mixing import Cut, Mixer
+from irscope.bisecting.sides import Side
+from irscope.model.text import clipped, one_line
+
+FRONT_END, MIDDLE, LLVM, PTXAS, ASSEMBLER = "front end", "middle", "LLVM", "ptxas", "assembler"
+SOURCE_CUT = "source"
+_MAX_PROBLEM = 200
+# A stage is left out if its own side makes of it a value that is this share of the change away from its own.
+_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One end of a bisection: the toolchain, the variant as it compiled it, and what was read from that."""
+
+    side: Side
+    compiled: Compiled
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two ends between which something got worse, and what is read from builds."""
+
+    good: Compilation
+    bad: Compilation
+    criterion: Criterion
+
+    def badness(self, reading: Reading | None) -> float | None:
+        """How bad a reading is: 0 like the good end, 1 like the bad one."""
+        return self.criterion.badness(reading, self.good.reading, self.bad.reading)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """What a mixed build gave: the value as text and its badness, or why there is none."""
+
+    text: str
+    badness: float | None
+    problem: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CutResult:
+    """A cut and both directions: the good side's text built by the bad side (`good_to_bad`), and the reverse.
+
+    `problem` says why neither counts: a side does not reproduce its own value from its own text.
+    """
+
+    name: str
+    good_to_bad: Mixed
+    bad_to_good: Mixed
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerResult:
+    """The layer at fault (None: unknown, see `located.reason`) and the evidence.
+
+    `steps` are the names of the steps between cuts ("ttgir -> llir"), `located` indexes them.
+    """
+
+    cuts: tuple[CutResult, ...]
+    steps: tuple[str, ...]
+    located: Located
+    layer: str | None
+
+    @property
+    def step(self) -> str:
+        """The step or steps at fault: "ttgir -> llir"; "" if unknown."""
+        span = self.located.span
+        if span is None:
+            return ""
+        first, last = self.steps[span.first], self.steps[span.last - 1]
+        return first if first == last else f"{first.partition(' -> ')[0]} -> {last.rpartition(' -> ')[2]}"
+
+
+def layer_of(stage: str, pair: Pair) -> str:
+    """The layer that makes a stage."""
+    backend = backend_of(pair.good.compiled.variant.target)
+    named = {"ttir": FRONT_END, "glir": FRONT_END, "source": FRONT_END, "ttgir": MIDDLE}
+    if stage == backend.binary:
+        return PTXAS if stage == CUDA.binary else ASSEMBLER
+    return named.get(stage, LLVM)
+
+
+def attribute(pair: Pair, mixer: Mixer, jobs: int, report: Callable[[str], None]) -> LayerResult:
+    """Builds every stage of each side with the other side and says which layer is at fault."""
+    stages = [stage for stage in pair.good.compiled.stages if stage in pair.bad.compiled.stages]
+    names = (SOURCE_CUT, *stages)
+    steps = tuple(f"{a} -> {b}" for a, b in pairwise(names))
+    with ThreadPoolExecutor(jobs) as threads:
+        inner = list(threads.map(lambda stage: _cut(pair, mixer, stage, report), stages[:-1]))
+    good, bad = pair.good.reading, pair.bad.reading
+    first = CutResult(SOURCE_CUT, Mixed(bad.text, 1.0), Mixed(good.text, 0.0))
+    last = CutResult(stages[-1], Mixed(good.text, 0.0), Mixed(bad.text, 1.0))
+    cuts = (first, *inner, last)
+    rows = [cut.good_to_bad.badness for cut in cuts], [cut.bad_to_good.badness for cut in cuts]
+    located = locate(*rows, steps)
+    if located.span is None:
+        located = _located_layer(rows, steps, stages, pair) or located
+    return LayerResult(cuts, steps, located, _layer(located, stages, pair))
+
+
+def _layer(located: Located, stages: Sequence[str], pair: Pair) -> str | None:
+    """The one layer of the steps that were located; None if there are several."""
+    if located.span is None:
+        return None
+    layers = {layer_of(stage, pair) for stage in stages[located.span.first : located.span.last]}
+    return layers.pop() if len(layers) == 1 else None
+
+
+def _located_layer(
+    rows: tuple[list[float | None], list[float | None]],
+    steps: Sequence[str],
+    stages: Sequence[str],
+    pair: Pair,
+) -> Located | None:
+    """Where the value changes if the steps of one layer count as one; None if that does not help."""
+    layers = [layer_of(stage, pair) for stage in stages]
+    inner = [index for index in range(1, len(layers)) if layers[index - 1] == layers[index]]
+    merged = [[None if index in inner else value for index, value in enumerate(row)] for row in rows]
+    located = locate(merged[0], merged[1], steps)
+    return located if inner and located.span is not None else None
+
+
+def layers_of(located: Located, stages: Sequence[str], pair: Pair) -> list[str]:
+    """The layers of the steps that were located, in order."""
+    span = located.span
+    chosen: Iterable[str] = () if span is None else stages[span.first : span.last]
+    return list(dict.fromkeys(layer_of(stage, pair) for stage in chosen))
+
+
+def _cut(pair: Pair, mixer: Mixer, stage: str, report: Callable[[str], None]) -> CutResult:
+    report(f"swapping {stage}")
+    good, bad = pair.good, pair.bad
+    ours, theirs = Cut(stage, good.compiled.text(stage)), Cut(stage, bad.compiled.text(stage))
+    if problem := control(pair, mixer, ours, theirs):
+        skipped = Mixed("", None, "not counted")
+        return CutResult(stage, skipped, skipped, problem)
+    return CutResult(
+        stage,
+        mixed(pair, mixer.build(good.compiled, ours, bad.side)),
+        mixed(pair, mixer.build(bad.compiled, theirs, good.side)),
+    )
+
+
+def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
+    """Why a cut does not count: a side does not get its own value from its own text; "" if both do."""
+    for end, cut, expected in ((pair.good, ours, 0.0), (pair.bad, theirs, 1.0)):
+        found = mixed(pair, mixer.build(end.compiled, cut, end.side))
+        if found.badness is None or abs(found.badness - expected) > _TOLERANCE:
+            own = f"{end.side.label} does not get {end.reading.text} from its own {cut.inside or cut.stage}"
+            return f"not counted: {own} ({found.text or found.problem})"
+    return ""
+
+
+def mixed(pair: Pair, compiled: Compiled) -> Mixed:
+    """What a mixed build gave."""
+    failure = compiled.variant.failure
+    if failure is not None:
+        return Mixed("", None, clipped(one_line(f"not accepted: {failure.summary}"), _MAX_PROBLEM))
+    reading = pair.criterion.read(compiled.facts)
+    if reading is None:
+        return Mixed("", None, "the fact is unknown")
+    badness = pair.badness(reading)
+    note = compiled.variant.output
+    return Mixed(reading.text, badness, "" if badness is not None else "like neither side", note)

@@ -1,0 +1,202 @@
+"""The first commit of a repository at which a kernel gets worse, found as `git bisect` does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from irscope.bisecting.attributing import Compilation
+from irscope.bisecting.compiling import Compiled, compile_on, compile_path, digest_of
+from irscope.bisecting.criteria import Criterion, Reading
+from irscope.bisecting.git import Commit, Repository, relative_path, split_git_range
+from irscope.bisecting.kept import KeptResults
+from irscope.bisecting.plans import choose, planned_subjects
+from irscope.bisecting.sides import Side
+from irscope.capturing.messages import SweepRequest
+from irscope.model import UserError
+from irscope.model.text import pluralize
+
+# A commit is bad if its value is nearer to that of the bad end.
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReading:
+    """A commit that was tested: what was read, or why it was skipped."""
+
+    commit: Commit
+    reading: Reading | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CommitSearch:
+    """The result: the tested commits in order, the first bad one, and the good one that it is compared with.
+
+    `candidates` are the commits of which one is the first bad one, if those between could not be compiled.
+    """
+
+    tested: tuple[CommitReading, ...]
+    first_bad: Commit | None
+    good: Compilation | None = None
+    bad: Compilation | None = None
+    good_commit: Commit | None = None
+    candidates: tuple[Commit, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """What to bisect: `range` is GOOD..BAD, `request` names the kernel's file in the user's tree."""
+
+    range: str
+    request: SweepRequest
+    variant: str | None
+    criterion: Criterion
+    seconds: float
+
+
+class CommitTester:
+    """Compiles the kernel at commits, in one worktree, which is made when the first commit needs it."""
+
+    def __init__(
+        self, repository: Repository, request: CommitRequest, kept: KeptResults, folder: Callable[[str], Path]
+    ) -> None:
+        self._repository, self._request, self._kept, self._folder = repository, request, kept, folder
+        self._path = relative_path(repository, request.request.file)
+
+    def compile(self, sha: str, side: Side) -> Compiled:
+        """The kernel at a commit. Raises UserError if it does not compile there."""
+        key = digest_of(
+            "commit", self._repository.tree(sha), str(self._path), side.identity, self._settings()
+        )
+        path = self._kept.path(key, ".json")
+        if not path.exists() or not self._is_whole(path):
+            self._kept.put(key, partial(self._compile, sha, side), ".json")
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if "problem" in document:
+            raise UserError(document["problem"])
+        return Compiled(Path(document["capture"]))
+
+    def read(self, sha: str, side: Side) -> tuple[Compilation | None, CommitReading]:
+        """What is read at a commit."""
+        commit = self._repository.commit(sha)
+        try:
+            compiled = self.compile(sha, side)
+        except UserError as error:
+            return None, CommitReading(commit, None, str(error))
+        reading = self._request.criterion.read(compiled.facts)
+        if reading is None:
+            return None, CommitReading(commit, None, "the fact is unknown there")
+        return Compilation(side, compiled, reading), CommitReading(commit, reading)
+
+    def _is_whole(self, path: Path) -> bool:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return "problem" in document or Path(document["capture"]).exists()
+
+    def _settings(self) -> str:
+        request = self._request.request
+        axes: Mapping[str, object] = request.axes
+        return repr(
+            (
+                request.kernel,
+                request.signature,
+                request.constants,
+                axes,
+                request.targets,
+                self._request.variant,
+            )
+        )
+
+    def _compile(self, sha: str, side: Side, path: Path) -> None:
+        """Writes where the result is kept, or why the commit does not compile."""
+        folder = self._folder(sha)
+        document: dict[str, str] = {}
+        try:
+            if not (folder / self._path).is_file():
+                raise UserError(f"{self._path} is not there")
+            request = replace(self._request.request, file=folder / self._path)
+            seconds = self._request.seconds
+            subjects = planned_subjects(side, request, self._kept, seconds, folder)
+            subject, _ = choose(subjects, self._request.variant)
+            compile_on(side, subject, self._kept, seconds, folder)
+            document["capture"] = str(compile_path(side, subject, self._kept, seconds, folder))
+        except UserError as error:
+            document["problem"] = str(error).replace(f"{folder}/", "")
+        path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def search_commits(
+    tester: CommitTester,
+    repository: Repository,
+    request: CommitRequest,
+    side: Side,
+    report: Callable[[str], None],
+) -> CommitSearch:
+    """The first bad commit with one toolchain: one whose value is nearer to the bad end's.
+
+    Raises UserError if an end does not compile.
+    """
+    good, bad = map(repository.resolve, split_git_range(request.range))
+    repository.check_ancestor(good, bad)
+    log = _Log(tester, repository, side, report)
+    first, last = log.must_test(good), log.must_test(bad)
+    if not request.criterion.is_worse(first.reading, last.reading):
+        return CommitSearch(tuple(log.tested.values()), None, first, last, reason="it did not get worse")
+    goods: list[str] = [good]
+    while True:
+        candidates = repository.candidates(goods, bad)
+        sha = next((sha for sha in candidates if sha != bad and sha not in log.tested), None)
+        if sha is None:
+            break
+        report(f"{pluralize(len(candidates), 'commit')} left")
+        end = log.test(sha)
+        if end is None:
+            continue
+        badness = request.criterion.badness(end.reading, first.reading, last.reading)
+        is_bad = badness > _HALF if badness is not None else end.reading.value != first.reading.value
+        if is_bad:
+            bad = sha
+        else:
+            goods.append(sha)
+    base = next(sha for sha in (*repository.parents(bad), *reversed(goods)) if log.test(sha) is not None)
+    one = len(candidates) == 1
+    return CommitSearch(
+        tuple(log.tested.values()),
+        repository.commit(bad) if one else None,
+        log.found[base],
+        log.found[bad],
+        repository.commit(base),
+        () if one else tuple(map(repository.commit, candidates)),
+        "" if one else "the commits between them do not compile",
+    )
+
+
+class _Log:
+    """The commits that were tested, in order."""
+
+    def __init__(
+        self, tester: CommitTester, repository: Repository, side: Side, report: Callable[[str], None]
+    ) -> None:
+        self._tester, self._repository, self._side, self._report = tester, repository, side, report
+        self.tested: dict[str, CommitReading] = {}
+        self.found: dict[str, Compilation] = {}
+
+    def test(self, sha: str) -> Compilation | None:
+        """The kernel at a commit; None if it does not compile there."""
+        if sha not in self.tested:
+            self._report(f"commit {self._repository.commit(sha).short}")
+            compilation, self.tested[sha] = self._tester.read(sha, self._side)
+            if compilation is not None:
+                self.found[sha] = compilation
+        return self.found.get(sha)
+
+    def must_test(self, sha: str) -> Compilation:
+        """The kernel at a commit. Raises UserError if it does not compile there."""
+        found = self.test(sha)
+        if found is None:
+            raise UserError(f"commit {self._repository.commit(sha).short}: {self.tested[sha].problem}")
+        return found

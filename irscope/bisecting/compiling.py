@@ -1,0 +1,200 @@
+"""Compiles one variant with the Triton of a side, in a process of that side's Python, and keeps the result.
+
+Results are captures of one variant in the user's cache folder, named after everything that they depend on, so
+that a second bisection compiles nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import IO
+
+import irscope
+from irscope.analysis.pass_history import Documents, PassStep, documents, steps
+from irscope.bisecting.kept import KeptResults
+from irscope.bisecting.sides import Side
+from irscope.bisecting.source_state import source_state
+from irscope.capturing.compile.pool import Process, Stop, Worker, run_jobs
+from irscope.capturing.messages import Plan, SweepRequest, WhatIfRequest
+from irscope.facts.fact import Fact
+from irscope.facts.measure import measure
+from irscope.model import Argument, Config, Target, UserError, Variant
+from irscope.store import CaptureReader, CaptureWriter
+from irscope.toolchain.child_process import python_command
+
+_COMMAND = "irscope bisect"
+# Failures that another attempt may not have: the process was ended, or could not start.
+_MAYBE_PASSING = ("exited", "timeout")
+# Part of every key: results of another version of irscope are made again.
+_FORMAT = f"1 {irscope.__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The variant that is bisected: a kernel of a file with one specialization, config and target."""
+
+    file: Path
+    kernel: str
+    target: Target
+    specialization: tuple[Argument, ...]
+    config: Config
+
+    def request(self) -> WhatIfRequest:
+        """The request to compile it, with its passes."""
+        of = self.file, self.kernel, self.target, self.specialization, self.config
+        return WhatIfRequest(*of, axes={}, passes=True)
+
+
+class Compiled:
+    """A variant as a side compiled it: its stages, passes and facts, read from a capture when asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = CaptureReader(path)
+        (self.variant,) = self._reader.variants()
+        self.documents: Documents = documents(self._reader.content)
+
+    @cached_property
+    def facts(self) -> Mapping[str, Fact]:
+        """Its facts by name."""
+        return measure(self.variant, self.read)
+
+    @cached_property
+    def steps(self) -> list[PassStep]:
+        """Its passes in order."""
+        return steps(self._reader.passes(self.variant))
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Its stages in the order in which they were made; without those of a front end."""
+        return pipeline(self.variant)
+
+    def read(self, stage: str) -> bytes | None:
+        """The content of a stage; None if it has none."""
+        return self._reader.read(self.variant, stage)
+
+    def text(self, stage: str) -> str:
+        """The text of a stage; "" if it has none."""
+        return (self.read(stage) or b"").decode("utf-8", "replace")
+
+    def module_text(self, step: PassStep) -> str | None:
+        """The module after a pass; None if the pass left none."""
+        if step.after is None:
+            return None
+        return self._reader.content(step.after.artifact).decode("utf-8", "replace")
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of Triton, ptxas, Python, torch and irscope."""
+        return self.variant.toolchain.versions
+
+
+def pipeline(variant: Variant) -> tuple[str, ...]:
+    """The stages of a variant that Triton's backend makes one from the other, in order."""
+    from irscope.backends import is_source_stage, stages_of
+
+    own = [
+        stage for stage in stages_of(variant) if not is_source_stage(stage.name) and not stage.derived_from
+    ]
+    return tuple(stage.name for stage in own if stage.name in variant.artifacts)
+
+
+def plan_on(side: Side, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
+    """The plan of a request, made with a side's Triton. Raises UserError."""
+    worker = Worker(partial(spawn, side))
+    try:
+        return worker.plan(request, Stop(), seconds)
+    finally:
+        worker.stop()
+
+
+def digest_of(*parts: str) -> str:
+    """The key of a result that depends on all of these."""
+    digest = hashlib.sha256()
+    for part in (_FORMAT, *parts):
+        digest.update(part.encode("utf-8", "replace"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def compile_on(
+    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
+) -> Compiled:
+    """The variant as a side compiles it; `root` is the folder that imports of the file may start in.
+
+    Raises UserError if the side cannot compile it, with the compiler's line.
+    """
+    compiled = opened(compile_path(side, subject, kept, seconds, root))
+    if compiled.variant.failure is not None:
+        failure = compiled.variant.failure
+        raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
+    return compiled
+
+
+def opened(path: Path) -> Compiled:
+    """The variant in a capture, which is removed if the failure may be of the machine and not of the code."""
+    compiled = Compiled(path)
+    failure = compiled.variant.failure
+    if failure is not None and failure.kind in _MAYBE_PASSING:
+        path.unlink(missing_ok=True)
+    return compiled
+
+
+def compile_path(
+    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
+) -> Path:
+    """The capture with the variant as a side compiles it. Raises UserError if it cannot be planned there."""
+    key = digest_of(
+        "compile",
+        side.identity,
+        source_state(subject.file, root),
+        subject.kernel,
+        str(subject.target),
+        repr(subject.specialization),
+        repr(sorted(subject.config.values, key=lambda pair: pair[0])),
+    )
+    path = kept.path(key)
+    return path if path.exists() else kept.put(key, partial(_compile, side, subject, seconds))
+
+
+def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
+    """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
+    workers = [Worker(partial(spawn, side))]
+    try:
+        plan = workers[0].plan(subject.request(), Stop(), seconds)
+        job = plan.jobs[0]
+        ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
+    finally:
+        for worker in workers:
+            worker.stop()
+    if outcome.failure is not None and outcome.failure.kind == "timeout":
+        raise UserError(f"{subject.kernel}: {outcome.failure.summary} (--timeout)")
+    from irscope.capturing.compile.sweep import unfinished_variant
+
+    with CaptureWriter.create(path, force=True) as writer:
+        toolchain = writer.add_toolchain(plan.versions, _COMMAND)
+        kernel = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
+        new = outcome.added_to(unfinished_variant(job))
+        writer.add_variant(kernel, toolchain, plan.versions["triton"], new)
+
+
+def spawn(side: Side, pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
+    """Starts a worker of the pool in a side's Python, with its environment variables."""
+    descriptors = [pipe.fileno(), lifeline.fileno()]
+    command = python_command("irscope.capturing.compile.worker", *map(str, descriptors))
+    command[0] = str(side.python)
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=printed,
+        pass_fds=descriptors,
+        start_new_session=True,
+        env={**os.environ, **side.all_variables, "PYTHONDONTWRITEBYTECODE": "1"},
+    )

@@ -1,0 +1,192 @@
+"""Find which version of the compiler, or which commit, made a kernel worse, and which layer and pass did it.
+
+The kernel is compiled with each version of --triton. Between the last good and the first bad one, each stage
+of either is built to the end by the other: the front end, the middle (TTGIR, pass by pass), LLVM or ptxas is
+at fault if both directions say so. If they do not, or a stage is not accepted, the layer is unknown, and the
+report says what is known. A version is a release, or the path of a Python, of a virtual environment or of a
+folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary worktree.
+No GPU is needed. The exit code is 1 if nothing got worse.
+
+example: irscope bisect matmul.py::matmul --guess --triton 3.7.1..3.9.0 --fact registers
+  irscope bisect sweep.irscope --variant "#3" --triton 3.8.0..3.9.0 --check "spills == 0"
+  irscope bisect matmul.py::matmul --guess --git v1.0..HEAD --fact registers --format markdown -o issue.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irscope.cli import options
+from irscope.model import UserError
+from irscope.model.files import write_output
+
+if TYPE_CHECKING:
+    from irscope.bisecting.bisection import Bisection, Bisector
+    from irscope.bisecting.compiling import Subject
+    from irscope.bisecting.sides import Side, SideOptions
+
+NAME = "bisect"
+SUMMARY = "find the version, layer, pass or commit that made a kernel worse"
+
+_ROWS = 40
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares what to bisect, over what, and what got worse."""
+    parser.add_argument(
+        "kernel", metavar="FILE.py::KERNEL|CAPTURE", help="the @triton.jit function, or a capture with it"
+    )
+    parser.add_argument("--variant", metavar="V", help="which variant: #3, or any part of its name")
+    what = parser.add_argument_group("what got worse")
+    what.add_argument("--fact", metavar="NAME", help="registers, spills, shared, instructions, ...")
+    what.add_argument("--check", metavar="EXPR", help='what a good variant meets, for example "spills == 0"')
+    _add_axes(parser)
+    compilation = parser.add_argument_group("compiling FILE.py::KERNEL")
+    compilation.add_argument("--guess", action="store_true", help="guess missing types and constexprs")
+    options.add_compilation(compilation)
+    options.add_format(parser, "text", "json", "markdown")
+    parser.add_argument("--rows", metavar="N", type=options.count, default=_ROWS, help="lines of a diff (40)")
+    options.add_width(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+
+
+def _add_axes(parser: argparse.ArgumentParser) -> None:
+    axes = parser.add_argument_group("over what")
+    axes.add_argument(
+        "--triton",
+        metavar="GOOD..BAD",
+        help="two versions and the releases between them, or a list V1,V2,...; a version may be a path",
+    )
+    axes.add_argument(
+        "--git",
+        metavar="GOOD..BAD",
+        help="commits of the repository that FILE.py is in; first these, then versions",
+    )
+    axes.add_argument(
+        "--ptxas", metavar="GOOD..BAD", help="a ptxas per end, or one for both: a version or a path"
+    )
+    for end in ("good", "bad"):
+        axes.add_argument(
+            f"--env-{end}",
+            metavar="NAME=VALUE",
+            action="append",
+            default=[],
+            help=f"an environment variable of the {end} end; can be repeated",
+        )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Bisects and prints the report; returns 1 if nothing got worse."""
+    from irscope.bisecting.bisection import Bisector
+    from irscope.bisecting.criteria import criterion_of
+
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    criterion = criterion_of(args.fact, args.check)
+    with _progress() as report:
+        bisector = Bisector(criterion, args.jobs or 2, args.timeout, report)
+        found = _bisect(args, bisector, report)
+    _write(args, found)
+    worse = found.cause is not None or found.source_cause is not None
+    return 0 if worse else 1
+
+
+def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str], None]) -> Bisection:
+    from irscope.bisecting.sides import make_sides, parse_versions
+
+    given = _side_options(args)
+    versions = parse_versions(args.triton, given)
+    if args.git is None and len(versions) < 2:
+        raise UserError("specify --triton GOOD..BAD or --git GOOD..BAD, or two different --ptxas or --env")
+    sides = list(make_sides(versions, given, report))
+    if args.git is not None:
+        from irscope.bisecting.commits import CommitRequest
+
+        request = options.sweep_request(args, args.kernel)
+        commits = CommitRequest(args.git, request, args.variant, bisector.criterion, args.timeout)
+        return bisector.commits(commits, sides, versions)
+    subject, name = _subject(args, sides, bisector)
+    return bisector.versions(sides, versions, subject, name)
+
+
+def _subject(
+    args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
+) -> tuple[Subject, str]:
+    """The variant to bisect and its name: of a capture, or as the first version plans it."""
+    from irscope.bisecting.plans import choose, planned_subjects
+
+    if "::" not in args.kernel and Path(args.kernel).suffix == ".irscope":
+        return _captured(Path(args.kernel), args.variant)
+    request = options.sweep_request(args, args.kernel)
+    side = next((side for side in sides if not isinstance(side, UserError)), None)
+    if side is None:
+        raise UserError("; ".join(str(side) for side in sides))
+    return choose(planned_subjects(side, request, bisector.kept, args.timeout), args.variant)
+
+
+def _captured(path: Path, name: str | None) -> tuple[Subject, str]:
+    """A variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
+    from irscope.bisecting.compiling import Subject
+    from irscope.workspace import Workspace
+    from irscope.workspace.what_if import source_state
+
+    with Workspace(path) as workspace:
+        if name is None and len(workspace.variants) != 1:
+            raise UserError(f"{path} has {len(workspace.variants)} variants; name one with --variant")
+        variant = workspace.variants[0] if name is None else workspace.variant(name)
+        short = workspace.names[variant.id]
+    file = Path(variant.kernel.source.file)
+    state = source_state(file, variant.kernel)
+    if state != f"{variant.kernel.name} in it is as captured":
+        raise UserError(f"{file}: {state}; give FILE.py::{variant.kernel.name} instead of {path}")
+    return Subject(file, variant.kernel.name, variant.target, variant.specialization, variant.config), short
+
+
+def _side_options(args: argparse.Namespace) -> SideOptions:
+    from irscope.bisecting.sides import SideOptions, split_range
+
+    ptxas = (split_range(args.ptxas) or (args.ptxas, args.ptxas)) if args.ptxas else (None, None)
+    good, bad = (tuple(options.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad))
+    return SideOptions(ptxas[0], ptxas[1], good, bad)
+
+
+def _write(args: argparse.Namespace, found: Bisection) -> None:
+    if args.format == "json":
+        from irscope.report.json.bisect_json import bisect_document
+        from irscope.report.json.stream import json_pieces
+
+        text = "".join(json_pieces(bisect_document(found, args.rows))) + "\n"
+    elif args.format == "markdown":
+        from irscope.report.markdown.bisect_markdown import bisect_markdown
+
+        text = "".join(f"{line}\n" for line in bisect_markdown(found, args.rows))
+    else:
+        from irscope.report.terminal.bisect_text import bisect_text
+
+        shown = args.output is None
+        width = options.width_of(args) if shown else args.width
+        lines = bisect_text(found, args.rows, width, *([options.paint()] if shown else []))
+        text = "".join(f"{line}\n" for line in lines)
+    if args.output is None:
+        sys.stdout.write(text)
+        return
+    write_output(args.output, text.encode("utf-8", "replace"), args.force)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Prints what is being done: on the last line of a terminal, or a line each in a log."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: print(f"irscope: {text}", file=sys.stderr, flush=True)
+        return
+    with console.status("") as status:
+        yield lambda text: status.update(text.replace("[", r"\["))
