@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from irscope.cli.what_if import OwnCapture, WhatIfCompiler
     from irscope.tui.home_visits import Ended
     from irscope.tui.live_connection import Publish, VariantCompiler
+    from irscope.workspace.edits import StageEdit
     from irscope.workspace.what_if import WhatIf
 
 NAME = "tui"
@@ -141,6 +142,10 @@ class _CaptureCompiler:
         """Compiles the variants of a what-if."""
         self._made[0].begin(what_if, publish)
 
+    def edit(self, edit: StageEdit, publish: Publish) -> None:
+        """Builds a variant from an edited stage."""
+        self._made[0].edit(edit, publish)
+
     def finish(self) -> str:
         """Stops; the lines that say where the variants are, "" if there are none."""
         if "_made" not in vars(self):
@@ -171,7 +176,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     finally:
         empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        remaining = f", {sweep.what_ifs} with +" if sweep.what_ifs else ""
+        remaining = f", {sweep.what_ifs} more in the app" if sweep.what_ifs else ""
         remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from irscope.capturing.compile.pool import Stop, Stopped, Worker, run_jobs
@@ -24,6 +24,7 @@ from irscope.capturing.compile.sweep import (
     unfinished_variant,
 )
 from irscope.capturing.messages import Plan, WhatIfRequest
+from irscope.cli.edit_builds import build_edit
 from irscope.model import Kernel, Toolchain, UserError
 from irscope.model.text import pluralize
 from irscope.tui.live_connection import Publish
@@ -34,6 +35,7 @@ from irscope.workspace.what_if import WhatIf
 if TYPE_CHECKING:
     from irscope.store import NewVariant
     from irscope.toolchain.job import Job
+    from irscope.workspace.edits import StageEdit
 
 # Writes a variant into a capture that is open for writing.
 Write = Callable[[CaptureWriter], None]
@@ -98,7 +100,7 @@ class OwnCapture:
             pass
         name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
         return (
-            f"{name}: {pluralize(self.variants, 'variant')} compiled with +; {of} was not changed\n"
+            f"{name}: {pluralize(self.variants, 'variant')} compiled in the app; {of} was not changed\n"
             f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
         )
 
@@ -114,6 +116,7 @@ class WhatIfCompiler:
         self._seconds = seconds
         self.trusted = trusted
         self._stop = Stop()
+        self._ended = Event()
         self._spare: Worker | None = None
         self._threads: list[Thread] = []
 
@@ -131,9 +134,15 @@ class WhatIfCompiler:
         self._threads.append(thread)
         thread.start()
 
+    def edit(self, edit: StageEdit, publish: Publish) -> None:
+        """Builds in a new thread, which the end of the app does not wait for: nothing is stored after it."""
+        arguments = edit, self._storage, self._seconds, publish, self._ended
+        Thread(target=build_edit, args=arguments, name="irscope-edit", daemon=True).start()
+
     def stop(self) -> None:
         """Stops what is being compiled; what is compiled is stored."""
         self._stop.set()
+        self._ended.set()
         for thread in self._threads:
             thread.join()
         if self._spare is not None:

@@ -113,11 +113,12 @@ PANELS = KeyGroup(
 )
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
 WHAT_IF = key("plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+")
+EDIT_STAGE = key("A", "edit_stage", "Edit the stage of B in $EDITOR and build it; the result is B", "edit")
 ON_SAVE = key("R", "toggle_recompile", "Compile when the source is saved, or only with r")
 HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
 # In a capture that was opened from the home screen.
 RETURN = key("q", "return_home", "Back to the home screen, if you came from there", "back")
-APP = KeyGroup("The app", (WHAT_IF, RECOMPILE, ON_SAVE, HOME, RETURN, HELP, SUSPEND, QUIT))
+APP = KeyGroup("The app", (WHAT_IF, EDIT_STAGE, RECOMPILE, ON_SAVE, HOME, RETURN, HELP, SUSPEND, QUIT))
 # The bindings of the app itself, which every screen has.
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 

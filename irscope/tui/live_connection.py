@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from irscope.workspace.edits import StageEdit
     from irscope.workspace.live import Event
     from irscope.workspace.what_if import WhatIf
 
@@ -51,6 +52,12 @@ class VariantCompiler(Protocol):
         """Compiles the variants of a what-if, which executes its file; returns at once.
 
         Calls `publish` with Added or NotAdded, then with the events of each variant.
+        """
+
+    def edit(self, edit: StageEdit, publish: Publish) -> None:
+        """Builds a variant from an edited stage, which executes no file; returns at once.
+
+        Calls `publish` with Added and VariantFinished, or with EditRejected or NotAdded.
         """
 
 

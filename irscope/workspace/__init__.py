@@ -134,6 +134,8 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import reads_differently as reads_differently
     from irscope.workspace.diff_rows import row_sides as row_sides
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
+    from irscope.workspace.edits import StageEdit as StageEdit
+    from irscope.workspace.edits import can_build_from as can_build_from
     from irscope.workspace.edits import edit_names as edit_names
     from irscope.workspace.edits import original_of as original_of
     from irscope.workspace.equal_variants import equal_text as equal_text
@@ -329,7 +331,7 @@ _EXPORTS = {
         "reads_differently row_sides source_line_counts"
     ),
     "irscope.workspace.config_source": "config_code",
-    "irscope.workspace.edits": "edit_names original_of",
+    "irscope.workspace.edits": "StageEdit can_build_from edit_names original_of",
     "irscope.workspace.equal_variants": "equal_text",
     "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
     "irscope.workspace.fact_table": "FactTable",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from irscope.model import Kernel, Variant
 
 if TYPE_CHECKING:
+    from irscope.workspace.edits import StageEdit
     from irscope.workspace.workspace import Workspace
 
 
@@ -70,6 +71,15 @@ class NotAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class EditRejected:
+    """The compiler rejected an edited stage; `problems` are its messages, `line` (from 1) the first one's."""
+
+    edit: StageEdit
+    problems: tuple[str, ...]
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unchanged:
     """There is nothing to compile that the last plan did not have; `message` says so."""
 
@@ -93,7 +103,18 @@ class Ended:
     """The compilation is over."""
 
 
-Event = Planned | Started | StageMade | VariantFinished | Added | NotAdded | Unchanged | Refused | Ended
+Event = (
+    Planned
+    | Started
+    | StageMade
+    | VariantFinished
+    | Added
+    | NotAdded
+    | EditRejected
+    | Unchanged
+    | Refused
+    | Ended
+)
 
 
 @dataclass
@@ -102,8 +123,8 @@ class LiveUpdates:
 
     `rows`: variants were added or removed. `changed`: the ids of variants that have more to show. `planned`
     is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `added` is
-    the last answer to a what-if; `what_ifs` counts the answers. `notes` and `problems` are messages for the
-    user.
+    the last answer to a what-if, `rejected` the last rejected edit; `what_ifs` counts the answers. `notes`
+    and `problems` are messages for the user.
     """
 
     rows: bool = False
@@ -112,6 +133,7 @@ class LiveUpdates:
     answered: bool = False
     ended: bool = False
     added: Added | None = None
+    rejected: EditRejected | None = None
     what_ifs: int = 0
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -121,7 +143,11 @@ def apply_events(workspace: Workspace, events: Iterable[Event]) -> LiveUpdates:
     """Applies events to the workspace, in order."""
     updates = LiveUpdates()
     for event in events:
-        _apply(workspace, event, updates)
+        if isinstance(event, EditRejected):
+            updates.rejected = event
+            updates.what_ifs += 1
+        else:
+            _apply(workspace, event, updates)
     return updates
 
 

@@ -85,7 +85,7 @@ def test_a_capture_that_was_opened_is_not_changed(
         assert failures[0] is None
         assert failures[1] is not None and "power of 2" in failures[1].message
     compiler.stop()
-    assert "2 variants compiled with +" in own.finish()
+    assert "2 variants compiled in the app" in own.finish()
     assert capture.read_bytes() == before
     assert sorted(path.suffix for path in own.path.parent.iterdir()) == [".irscope"], "one file, no log"
     with Workspace(own.path) as kept:

@@ -395,6 +395,7 @@ ASK = {
 }
 APP = {
     "what_if": Trial(messages, right=lambda _, notes: "Nothing can be compiled here" in notes),
+    "edit_stage": Trial(messages, right=lambda _, notes: "Nothing can be built here" in notes),
     "toggle_recompile": Trial(messages, right=lambda _, notes: "Only irscope tui FILE.py" in notes),
     "recompile": Trial(messages, right=lambda _, notes: "Nothing new in" in notes),
     "help": Trial(screen, right=becomes(HelpScreen)),

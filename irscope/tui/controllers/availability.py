@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.workspace import PYTHON
+from irscope.workspace import PYTHON, can_build_from
 
 _SAME = "A and B are the same variant; make another one B in the table"
 
@@ -29,6 +29,8 @@ def unavailable(screen: MainScreen, action: str, parameters: tuple[object, ...])
             reason = "No launches were recorded; irscope pick --launch estimates one that you write"
         case ("open", ("passes",)) if not pair.has_passes:
             reason = "No passes were recorded; compile with --passes"
+        case ("edit_stage", _) if not can_build_from(screen.stage):
+            reason = f"Nothing can be built from {screen.stage}: choose ttir, ttgir, llir or the assembly"
         case ("stage", (int() as number,)) if number > len(pair.stages):
             reason = f"There are only {len(pair.stages)} stages"
     return reason

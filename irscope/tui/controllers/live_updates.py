@@ -13,6 +13,7 @@ from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace import LiveUpdates, apply_events
+from irscope.workspace.live import EditRejected
 
 # A problem may take longer to read than a note.
 _PROBLEM_SECONDS = 20.0
@@ -33,6 +34,8 @@ class LiveController:
         self._what_ifs = 0
         # Called with B after an edit of the source if the new plan does not have its config.
         self.compile_again: Callable[[Variant], None] = lambda variant: None
+        # Called if the compiler rejected an edited stage.
+        self.edit_rejected: Callable[[EditRejected], None] = lambda rejected: None
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
@@ -101,6 +104,8 @@ class LiveController:
             self._stages.refresh_pair()
         if updates.planned is not None and self._is_outdated(before, updates.planned.kernel):
             self.compile_again(before)
+        if updates.rejected is not None:
+            self.edit_rejected(updates.rejected)
         for note in updates.notes:
             screen.notify(note, markup=False)
         for problem in updates.problems:

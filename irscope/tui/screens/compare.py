@@ -17,6 +17,7 @@ from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
 from irscope.tui.controllers.availability import unavailable
+from irscope.tui.controllers.edit_stage import EditStageController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.growth import GrowthController
@@ -116,6 +117,7 @@ class CompareScreen(Screen[None]):
             self._recompile,
             self._timeline,
             WhatIfController(self, self._live, compiler),
+            EditStageController(self, self._live, compiler),
         )
         panels = (self._source_panel, self._findings)
         self._session = SessionController(self, self._stages, self._filter, panels, states, fresh)
