@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
     from irscope.workspace.finding_table import finding_rows as finding_rows
+    from irscope.workspace.first_difference import first_differences as first_differences
     from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.kernel_scopes import Scope as Scope
@@ -312,6 +313,7 @@ _EXPORTS = {
     "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
+    "irscope.workspace.first_difference": "first_differences",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
     "irscope.workspace.opening": "opening_pair",
     "irscope.workspace.table_columns": (
