@@ -181,8 +181,8 @@ def main() -> None:
     try:
         rates: dict[int, list[float]] = {1: [], 2: []}
         for turn in range(args.rounds):
-            for workers in (1, 2):
-                rates[workers].append(throughput(folder, workers, args.variants))
+            for workers, found in rates.items():
+                found.append(throughput(folder, workers, args.variants))
             load = os.getloadavg()[0]
             one, two = rates[1][turn], rates[2][turn]
             print(f"round {turn + 1}: 1 worker {one:.0f}/min, 2 workers {two:.0f}/min, {two / one:.2f}x"

@@ -32,3 +32,11 @@ def cycles_not_collected() -> Iterator[None]:
             _pausing -= 1
             if _pausing == 0 and _was_enabled:
                 gc.enable()
+
+
+def keep_from_search() -> None:
+    """Leaves all objects that exist now out of later searches, for good: they are kept to the program's end.
+
+    A search visits the 500,000 objects of 10,000 variants in 60 ms, which is a pause in the app.
+    """
+    gc.freeze()

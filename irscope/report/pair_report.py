@@ -24,7 +24,7 @@ class PairReport:
 
     def __post_init__(self) -> None:
         # Reports are formatted after the capture is closed.
-        _ = self.comparison.findings, self.comparison.duplicate
+        _ = self.comparison.findings, self.comparison.duplicate, self.comparison.workspace.names
 
 
 def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:

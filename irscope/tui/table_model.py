@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 
 from irscope.model import Variant
+from irscope.model.no_cycles import keep_from_search
 from irscope.workspace import (
     ESTIMATE_KINDS,
     UNMEASURED,
@@ -21,6 +22,7 @@ from irscope.workspace import (
     columns,
     constants_text,
     equal_text,
+    first_differences,
     kinds_for,
     matching,
     rows,
@@ -34,6 +36,8 @@ from irscope.workspace import (
 MAX_CELL = 40
 # So many folded groups determine the width of a column.
 _MEASURED_GROUPS = 20
+# Of more variants, Python's search for cycles would be a pause that users notice.
+_MANY = 1000
 
 
 class TableModel:
@@ -70,6 +74,8 @@ class TableModel:
         if not any(variant in self.scope for variant in self.all):
             self.scope = Scope()
         self.refresh()
+        if len(self.all) > _MANY:
+            keep_from_search()
 
     def replace(self, workspace: Workspace, ids: Collection[int]) -> None:
         """Takes variants that changed."""
@@ -96,6 +102,7 @@ class TableModel:
             workspace.in_progress,
             partial(version_name, workspace),
             lambda: self.a,
+            partial(first_differences, workspace),
         )
         self._longest.clear()
         self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]

@@ -148,6 +148,7 @@ if TYPE_CHECKING:
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
     from irscope.workspace.finding_table import finding_rows as finding_rows
+    from irscope.workspace.first_difference import first_differences as first_differences
     from irscope.workspace.gate import GateResult as GateResult
     from irscope.workspace.gate import Violation as Violation
     from irscope.workspace.gate import gate_captures as gate_captures
@@ -336,6 +337,7 @@ _EXPORTS = {
     "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
+    "irscope.workspace.first_difference": "first_differences",
     "irscope.workspace.gate": "GateResult Violation gate_captures gate_pair",
     "irscope.workspace.kernel_files": "kernel_place relative_file",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
 from irscope.backends import is_source_stage, stages_of
 from irscope.model import Variant
 from irscope.workspace.texts import PYTHON
 
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
 SAME = "nothing"
+
+
+# Of fewer variants, the artifacts are read one by one.
+_MANY = 50
 
 
 def first_difference(a: Variant | None, b: Variant) -> str:
@@ -15,15 +26,48 @@ def first_difference(a: Variant | None, b: Variant) -> str:
     "python" if they are compilations of different sources. "" if B is A itself or failed, or if there is
     no A. The difference can be in shapes only; `Comparison.first_difference` looks into the texts.
     """
-    if a is None or a.id == b.id or b.failure is not None:
+    if a is None:
+        return ""
+    if (known := _without_stages(a, b)) is not None:
+        return known
+    artifacts, others = a.artifacts, b.artifacts  # those of a large capture are read now
+    equal = {name for name, one in artifacts.items() if name in others and others[name].digest == one.digest}
+    return _first_unequal(a, b, artifacts.keys() | others.keys(), equal)
+
+
+def first_differences(workspace: Workspace, a: Variant | None, variants: Sequence[Variant]) -> list[str]:
+    """The `first_difference` of A and each of the variants; 10,000 of a large capture take 0.1 s."""
+    stages = workspace.equal_stages(a) if a is not None and len(variants) > _MANY else {}
+    if a is None or not stages:
+        return [first_difference(a, variant) for variant in variants]
+    own = set(stages.get(a.id, ("", ""))[0].split(","))
+    answers: dict[tuple[object, ...], str] = {}  # few variants differ in which stages are equal
+    found = []
+    for variant in variants:
+        answer = _without_stages(a, variant) if variant.id in stages else first_difference(a, variant)
+        if answer is None:
+            names, equal = stages[variant.id]
+            key = variant.kernel.id, variant.target, names, equal
+            if key not in answers:
+                every = own | set(names.split(","))
+                answers[key] = _first_unequal(a, variant, every, set(equal.split(",")))
+            answer = answers[key]
+        found.append(answer)
+    return found
+
+
+def _without_stages(a: Variant, b: Variant) -> str | None:
+    """The answer if it does not depend on the stages; None if it does."""
+    if a.id == b.id or b.failure is not None:
         return ""
     if a.kernel.id != b.kernel.id and a.kernel.source.text != b.kernel.source.text:
         return PYTHON
-    artifacts, others = a.artifacts, b.artifacts  # those of a large capture are read now
+    return None
+
+
+def _first_unequal(a: Variant, b: Variant, stages: AbstractSet[str], equal: AbstractSet[str]) -> str:
+    """The first of the `stages` that either has which is not in `equal`."""
     for stage in dict.fromkeys((*stages_of(a), *stages_of(b))):
-        ours, theirs = artifacts.get(stage.name), others.get(stage.name)
-        if is_source_stage(stage.name) or (ours is None and theirs is None):
-            continue
-        if ours is None or theirs is None or ours.digest != theirs.digest:
+        if not is_source_stage(stage.name) and stage.name in stages and stage.name not in equal:
             return stage.name
     return SAME

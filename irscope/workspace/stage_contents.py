@@ -146,6 +146,17 @@ class StageContents:
             found = {id_: self._reader.variant(id_) for id_ in ids}
         return {id_: variant for id_, variant in found.items() if variant is not None}
 
+    def equal_stages(self, variant: Variant) -> dict[int, tuple[str, str]]:
+        """The stages of the variants in a large file, and those with the content that `variant` has, by id.
+
+        Empty if the artifacts of all variants are in memory. Raises UserError if the file is damaged.
+        """
+        if not self.large or variant.id in self._homes:
+            return {}
+        with self._lock:
+            found = {id_: (stages, equal) for id_, stages, equal in self._reader.equal_stages(variant.id)}
+        return {id_: names for id_, names in found.items() if id_ not in self._homes}
+
     def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
         """The facts that the file stores for `variants`, by variant id and name; without evidence.
 

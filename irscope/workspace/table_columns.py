@@ -125,6 +125,10 @@ class ColumnSummary:
         return "best" if value == best else "worst" if value == worst else ""
 
 
+def _one_by_one(a: Variant, variants: Sequence[Variant]) -> list[str]:
+    return [first_difference(a, variant) for variant in variants]
+
+
 def columns(
     variants: Sequence[Variant],
     kinds: Sequence[FactKind],
@@ -132,22 +136,24 @@ def columns(
     in_progress: InProgress,
     age: Callable[[Variant], str] = lambda _: "",
     a: Callable[[], Variant | None] = lambda: None,
+    differences: Callable[[Variant, Sequence[Variant]], Sequence[str]] = _one_by_one,
 ) -> list[Column]:
     """The columns for `variants`, most telling first: number, what was chosen, facts, state.
 
     `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which file
-    has it; `a` is the variant that the others are compared with.
+    has it; `a` is the variant that the others are compared with, and `differences` the first stage in which
+    each differs from it.
     """
-    differences: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
+    known: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
 
-    def differs(variant: Variant) -> str:
+    def differs(some: Sequence[Variant]) -> list[str]:
         first = a()
         if first is None:
-            return ""
-        pair = first.id, variant.id
-        if pair not in differences:
-            differences[pair] = first_difference(first, variant)
-        return differences[pair]
+            return [""] * len(some)
+        unknown = [variant for variant in some if (first.id, variant.id) not in known]
+        for variant, stage in zip(unknown, differences(first, unknown), strict=True):
+            known[first.id, variant.id] = stage
+        return [known[first.id, variant.id] for variant in some]
 
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]
@@ -157,7 +163,7 @@ def columns(
         Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),
         *(_fact(kind, facts) for kind in before),
-        _per_variant("Differs in", DIFFERS, differs),
+        Column("Differs in", DIFFERS, differs),
         _per_variant("state", STATE, lambda variant: state(variant, facts, in_progress)),
         *(_fact(kind, facts) for kind in (*after, *rest)),
     ]

@@ -146,6 +146,14 @@ class Workspace(StageReader):
 
         return Comparison(self, a, b)
 
+    def equal_stages(self, variant: Variant) -> Mapping[int, tuple[str, str]]:
+        """The stages of the variants of a large capture, and those with the content that `variant` has.
+
+        By id, names separated by commas; empty if all artifacts are in memory. Raises UserError if the file
+        is damaged.
+        """
+        return self._contents.equal_stages(variant)
+
     # Facts.
 
     def is_outdated(self, variant: Variant) -> bool:

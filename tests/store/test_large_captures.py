@@ -16,9 +16,14 @@ from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
 from irscope.model.varying import distinct_values, varying
 from irscope.report.json.stream import Records, json_pieces, json_text
+from irscope.report.pair_report import pair_report
+from irscope.report.terminal.diff_text import DiffOptions, diff_text
+from irscope.report.terminal.styles import Paint
 from irscope.store import CaptureReader, CaptureWriter, reader
 from irscope.store.stored_variant import StoredVariant
 from irscope.workspace import Workspace
+from irscope.workspace import first_difference as first_difference_module
+from irscope.workspace.first_difference import first_difference, first_differences
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.irscope"))
 
@@ -136,3 +141,21 @@ def test_what_varies_is_what_has_several_values():
     ]
     assert varying(rows) == [key for key, number in distinct_values(rows).items() if number > 1] == ["b", "d"]
     assert varying([]) == varying([{"a": 1}]) == []
+
+
+@pytest.mark.usefixtures("all_are_large")
+def test_the_stage_in_which_many_variants_differ_is_that_of_one_by_one(capture, monkeypatch):
+    monkeypatch.setattr(first_difference_module, "_MANY", 0)
+    with Workspace(capture) as workspace:
+        for a in workspace.variants:
+            found = first_differences(workspace, a, workspace.variants)
+            assert found == [first_difference(a, variant) for variant in workspace.variants]
+
+
+@pytest.mark.usefixtures("all_are_large")
+def test_a_pair_of_a_large_capture_is_printed_after_it_was_closed(capture):
+    with Workspace(capture) as workspace:
+        a, *_, b = workspace.variants
+        report = pair_report(workspace.compare(a, b), "none")
+    lines = list(diff_text(report, DiffOptions(None, 3, 10, False), Paint(False, False)))
+    assert lines[0].startswith(f"A  #{a.id} ")

@@ -220,7 +220,8 @@ class VariantTable(LineView):
         self._pair = (a.id, b.id)
         self.model.a = a
         if self.model.sort and self.model.sort[0] == "differs":
-            self.fit()
+            with _Kept(self):
+                self.model.arrange()
         self.refresh()
 
     def neighbor(self, variant: int, step: int, without: int) -> Variant | None:
