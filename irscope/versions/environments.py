@@ -1,0 +1,119 @@
+"""Environments: an interpreter with a certain version of Triton, and maybe another ptxas.
+
+prepare("3.7.1").python          an interpreter that imports Triton 3.7.1, and all else as this one does
+prepare("3.9.0", ptxas="12.9")   the same with ptxas 12.9 in place of Triton's own
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from irscope.toolchain.run_tool import run_tool
+from irscope.versions.interpreters import interpreter
+from irscope.versions.packages import Report, Requirement, VersionUnavailable, package_folder
+from irscope.versions.ptxas import find_ptxas, ptxas_release
+
+__all__ = ["Environment", "VersionUnavailable", "own_triton", "prepare"]
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-.+]?[a-zA-Z0-9.+]+)?")
+_ASSIGNED = re.compile(r"__version__\s*=\s*['\"]([^'\"]+)['\"]")
+_OLDEST = (3, 6)
+_IMPORT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A toolchain that a child process can compile with.
+
+    `triton` is its version and `package` the folder that has the package `triton`; `python` imports it.
+    `ptxas` replaces Triton's own assembler, None: it does not; `ptxas_version` is its version (13.3.33), ""
+    for Triton's own. `own` is true if `python` is the running interpreter.
+    """
+
+    triton: str
+    python: Path
+    package: Path
+    ptxas: Path | None = None
+    ptxas_version: str = ""
+    own: bool = False
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables to set in a child process: Triton runs the assemblers they name."""
+        if self.ptxas is None:
+            return {}
+        path = str(self.ptxas)
+        return {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
+
+    @property
+    def name(self) -> str:
+        """A short name: `3.8.0`, or `3.8.0+ptxas12.9.86`."""
+        return f"{self.triton}+ptxas{self.ptxas_version}" if self.ptxas_version else self.triton
+
+
+def prepare(version: str, ptxas: str | Path | None = None, report: Report = lambda _: None) -> Environment:
+    """The environment with a version of Triton, which is made if there is none yet.
+
+    `version` may also be a folder that has the package `triton` (built from source). `ptxas` is a path or a
+    version. `report` is called with a line before a download. Raises VersionUnavailable.
+    """
+    assembler = None if ptxas is None else find_ptxas(str(ptxas), report)
+    release = "" if assembler is None else ptxas_release(assembler)
+    if "/" in version:
+        package = Path(version).expanduser().resolve()
+        found = _version_in(package)
+        python = interpreter("folder", package)
+        return Environment(found, python, package, assembler, release)
+    if not _VERSION.fullmatch(version):
+        raise VersionUnavailable(f"triton {version}: not a version such as 3.8.0, nor a folder")
+    own = own_triton()
+    if own is not None and own[0] == version:
+        return Environment(version, Path(sys.executable), own[1], assembler, release, own=True)
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST:
+        raise VersionUnavailable(f"triton {version}: irscope compiles with Triton 3.6 and later")
+    requirement = Requirement(f"triton=={version}", "triton/_C/libtriton.so")
+    package = package_folder(requirement, lambda folder: _check_import(folder, version), report)
+    return Environment(version, interpreter(version, package), package, assembler, release)
+
+
+def own_triton() -> tuple[str, Path] | None:
+    """The version of Triton that the running interpreter imports, and the folder it is in; None: none."""
+    spec = util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        version = _version_in(Path(spec.origin).parents[1])
+    return version, Path(spec.origin).parents[1]
+
+
+def _version_in(folder: Path) -> str:
+    """The version of the package `triton` in a folder. Raises VersionUnavailable if there is none."""
+    try:
+        text = (folder / "triton" / "__init__.py").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise VersionUnavailable(f"{folder}: has no package triton; name the folder it is in") from error
+    match = _ASSIGNED.search(text)
+    if match is None:
+        raise VersionUnavailable(f"{folder}/triton: has no __version__")
+    return match[1]
+
+
+def _check_import(folder: Path, version: str) -> None:
+    """Raises VersionUnavailable if the Triton in a folder cannot be imported here."""
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import triton; print(triton.__version__)"
+    try:
+        done = run_tool([sys.executable, "-c", script, str(folder)], seconds=_IMPORT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        problem = f"importing it takes more than {_IMPORT_SECONDS:g} s"
+        raise VersionUnavailable(f"triton {version}: installed, but {problem}") from error
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit {done.returncode}"]
+        raise VersionUnavailable(f"triton {version}: installed, but it cannot be imported here: {lines[-1]}")
