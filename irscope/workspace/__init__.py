@@ -244,6 +244,12 @@ if TYPE_CHECKING:
     from irscope.workspace.timeline import Timeline as Timeline
     from irscope.workspace.timeline import TimelineStep as TimelineStep
     from irscope.workspace.timeline import Version as Version
+    from irscope.workspace.trends import TRENDS as TRENDS
+    from irscope.workspace.trends import KernelTrend as KernelTrend
+    from irscope.workspace.trends import Trends as Trends
+    from irscope.workspace.trends import TrendSeries as TrendSeries
+    from irscope.workspace.trends import TrendStep as TrendStep
+    from irscope.workspace.trends import read_trends as read_trends
     from irscope.workspace.value_matching import ValuePair as ValuePair
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
@@ -374,6 +380,7 @@ _EXPORTS = {
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
+    "irscope.workspace.trends": "KernelTrend TRENDS Trends TrendSeries TrendStep read_trends",
     "irscope.workspace.timeline": "Timeline TimelineStep Version",
     "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point python_line",
     "irscope.workspace.verdict_resources": "Resource",

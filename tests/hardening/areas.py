@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.hardening import (
     captures,
+    history_files,
     import_sources,
     launches,
     lint_files,
@@ -49,6 +50,7 @@ AREAS = (
     Area("diffs", texts.diffed, 0.14, 20),
     Area("lint", lint_files.linted, 0.04, 10),
     Area("warm files", warm_files.read, 0.005, 40),
+    Area("history files", history_files.read, 0.003, 40),
     Area("launch counts", launches.counted, 0.002, 6),
     Area("worker faults", worker_faults.survived, 0.0002, 1),
     Area("parent kills", parent_kills.killed, 0.0001, 1),

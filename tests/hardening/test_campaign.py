@@ -33,6 +33,7 @@ CALLED = {
     "diffs": "tests.hardening.texts.diff_stage",
     "lint": "irscope.workspace.linting._lint_source",
     "warm files": "tests.hardening.warm_files._damaged",
+    "history files": "tests.hardening.history_files.damaged",
     "launch counts": "tests.hardening.launches.count_launch",
     "worker faults": "tests.hardening.worker_faults.planned",
     "parent kills": "tests.hardening.parent_kills.kill",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from importlib.resources import files
 
 from irscope import __version__
@@ -18,16 +19,7 @@ from irscope.workspace import TableSection
 
 def report_html(report: CaptureReport) -> str:
     """The page. Text of the capture is escaped; script and style are the files next to this module."""
-    style, script = _own("report.css"), joined([_own("diff.js"), _own("report.js")])
-    head = [
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{report.title}: irscope report"),
-        element("style", style),
-    ]
+    style, script = own_file("report.css"), joined([own_file("diff.js"), own_file("report.js")])
     pairs = list(enumerate(report.pairs, 1))
     body = [
         _header(report),
@@ -41,13 +33,31 @@ def report_html(report: CaptureReport) -> str:
         ),
         _footer(report),
         *(data for number, pair in pairs for data in pair_data(pair, number)),
-        element("script", script),
     ]
-    page = element("html", element("head", *head), element("body", *body), lang="en")
+    return page_html(f"{report.title}: irscope report", style, script, body)
+
+
+def page_html(title: str, style: Html, script: Html, body: Iterable[Html]) -> str:
+    """A whole page that may run only this script and load nothing."""
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", style),
+    ]
+    page = element(
+        "html",
+        element("head", *head),
+        element("body", *body, element("script", script)),
+        lang="en",
+    )
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _own(name: str) -> Html:
+def own_file(name: str) -> Html:
     """A file of this package, unescaped."""
     return Html((files(__package__) / name).read_text(encoding="utf-8"))
 
