@@ -2,8 +2,8 @@
 
     python docs/agent_outputs.py
 
-A block of JSON with `tool` and `arguments` is a call; a block of text after it is the text of its answer. All calls
-of the page are made in order, of one server.
+A block of JSON with `tool` and `arguments` is a call; a block of text after it is the text of its answer. All
+calls of the page are made in order, of one server.
 """
 
 from __future__ import annotations

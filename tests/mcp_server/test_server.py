@@ -1,4 +1,4 @@
-"""`irscope mcp` with the client of the official SDK: over stdio and HTTP, what agents do and what goes wrong."""
+"""`irscope mcp` with the official SDK's client: over stdio and HTTP, what agents do and what goes wrong."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_limits_on_time_and_memory_stop_user_code_only(tmp_path: Path, tri
         assert "takes more than 10 s" in await agent.error("compile", source=endless)
         assert time.monotonic() - start < 60
         # Without the statement that fails, the file is imported: a kernel needs no buffer.
-        text, data = await agent.call("compile", source=hungry, configs={"BLOCK": 64})
+        _, data = await agent.call("compile", source=hungry, configs={"BLOCK": 64})
         assert data["verdict"]["launchable"] is True
         assert "exit code 3" in await agent.error("compile", source=gone)
         await agent.call("compile", source=ADD, configs={"BLOCK": 128})
@@ -150,9 +150,10 @@ async def test_http_needs_the_token_and_a_name_of_this_machine(over_http: tuple[
         assert (await http.post(url, json=body, headers=rebound)).status_code == 421
         foreign = {**good, "Origin": "http://evil.example"}
         assert (await http.post(url, json=body, headers=foreign)).status_code == 403
-    async with httpx2.AsyncClient(headers={"Authorization": token}, timeout=60) as http:
-        async with Client(streamable_http_client(url, http_client=http)) as client:
-            agent = Agent(client)
-            text, data = await agent.call("compile", source=ADD, configs={"BLOCK": [64, 128]})
-            assert data["rows"][0][0] == 1
-            assert text.endswith("next: verdict of one, compare of two")
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": token}, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        text, data = await Agent(client).call("compile", source=ADD, configs={"BLOCK": [64, 128]})
+        assert data["rows"][0][0] == 1
+        assert text.endswith("next: verdict of one, compare of two")
