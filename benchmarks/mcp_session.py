@@ -6,7 +6,8 @@ Drives a real server over stdio with the SDK's client, as an agent would, with e
 prints the tokens of the text and of the structured content (irscope's estimate from above; those of a real
 tokenizer too, if a file of the `tokenizers` package is named), the seconds until the answer, what of it the
 worker took to import and compile, and the processor time of the server and the tools that it ran (nvdisasm),
-which a busy machine changes less. Asked: a session (compile, see the spill, change the config, compare) under
+which a busy machine changes less; of a call that ends the worker of an earlier source, whose time is not to be
+counted, only the server's own (marked *). Asked: a session (compile, see the spill, change the config, compare) under
 6,000 tokens, and every tool under 1 s beyond compile time.
 """
 
@@ -42,14 +43,18 @@ class Session:
     def __init__(self, agent: Agent, count: Callable[[str], int] | None) -> None:
         self.agent, self.count = agent, count
         self.slowest = 0.0
+        self.source: str | None = None
         self.real = 0
         self.server = _children()
 
     async def call(self, tool: str, label: str = "", **arguments: Any) -> dict[str, Any]:
         """Calls a tool and prints what it took."""
-        start, before = time.monotonic(), _processor_seconds(self.server)
+        source = arguments.get("source") or arguments.get("file")
+        other = tool == "compile" and source != self.source
+        self.source = source if tool == "compile" else self.source
+        start, before = time.monotonic(), _processor_seconds(self.server, not other)
         text, data, is_error = await self.agent.answer(tool, arguments)
-        wall, used = time.monotonic() - start, _processor_seconds(self.server) - before
+        wall, used = time.monotonic() - start, _processor_seconds(self.server, not other) - before
         compiled = data.get("seconds", 0.0)
         if not is_error:
             self.slowest = max(self.slowest, used)
@@ -59,7 +64,7 @@ class Session:
         outcome = f"  error: {data['error'][:70]}" if is_error else ""
         print(
             f"{tool:9} {label:34} {both[0]:5} + {both[1]:5}{real}  {wall:6.2f} s, compile {compiled:5.2f}, "
-            f"beyond {max(0.0, wall - compiled):5.2f}, processor {used:5.2f}{outcome}",
+            f"beyond {max(0.0, wall - compiled):5.2f}, processor {used:5.2f}{'*' if other else ''}{outcome}",
             flush=True,
         )
         return data
@@ -136,12 +141,12 @@ def _children() -> list[int]:
     return [int(word) for word in path.read_text().split()] if path.exists() else []
 
 
-def _processor_seconds(processes: list[int]) -> float:
-    """Processor time of processes and of their children that have ended; not of workers, which still run."""
+def _processor_seconds(processes: list[int], children: bool) -> float:
+    """Processor time of processes, and of their children that have ended; not of workers, which still run."""
     total = 0
     for process in processes:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
-        total += sum(map(int, fields[11:15]))
+        total += sum(map(int, fields[11 : 15 if children else 13]))
     return total / os.sysconf("SC_CLK_TCK")
 
 
