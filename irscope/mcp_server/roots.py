@@ -32,6 +32,7 @@ class Roots:
         shown = one_line(name)
         try:
             path = (self.folders[0] / name).resolve()
+            is_file = path.is_file()
         except (OSError, ValueError, RuntimeError):
             raise UserError(f"{shown}: no such file") from None
         if not any(path.is_relative_to(folder) for folder in self.folders):
@@ -39,6 +40,6 @@ class Roots:
             raise UserError(
                 f"{shown}: outside of the folders that this server may read ({allowed}); see --root"
             )
-        if not path.is_file():
+        if not is_file:
             raise UserError(f"{shown}: no such file")
         return path

@@ -40,9 +40,9 @@ _FASTER, _MOST_ESTIMATED = 1.05, 24
 def remedies(
     workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None, registers: Registers
 ) -> list[Remedy]:
-    """The most convincing remedies first, at most three; none if the variant failed to compile."""
+    """The most convincing remedies first, at most three."""
     if verdict.variant.failure is not None:
-        return []
+        return list(_timeout(verdict.variant))
     found: dict[str, Remedy] = {}
     for find in (_duplicate, _launch, partial(_spills, registers=registers), _pipeline, _lint):
         for remedy in find(workspace, verdict):
@@ -51,6 +51,14 @@ def remedies(
         for remedy in _faster(workspace, verdict, launch):
             found.setdefault(remedy.action, remedy)
     return list(found.values())[:MOST_REMEDIES]
+
+
+def _timeout(own: Variant) -> Iterator[Remedy]:
+    """A variant that took too long to compile; other failures need another source."""
+    warps = own.config.get(_WARPS)
+    if own.failure is not None and own.failure.kind == "timeout" and isinstance(warps, int):
+        reason = "if each thread holds thousands of elements, LLVM and ptxas take minutes"
+        yield Remedy(f"{_WARPS}={warps * 4}", reason, "rule", ((_WARPS, warps * 4),))
 
 
 def _duplicate(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:

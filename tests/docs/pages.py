@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "llms.txt", *(ROOT / "docs").rglob("*.md")]
+)
 
 _BLOCK = re.compile(r"((?:^ *<!--[^\n]*-->\n)*)^( *)```console\n(.*?)^ *```$", re.M | re.S)
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)

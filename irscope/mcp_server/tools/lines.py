@@ -10,7 +10,7 @@ from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
-from irscope.model.text import display_line, one_line
+from irscope.model.text import clipped, display_line, one_line
 from irscope.workspace import (
     Workspace,
     assembly_stage,
@@ -22,6 +22,8 @@ from irscope.workspace import (
 )
 
 _MOST_KINDS, _MOST_CLASSES = 4, 8
+# Of an operation with its types, or a wgmma with its 128 registers; the stage has all of it.
+_MOST_CHARACTERS = 240
 
 
 def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
@@ -80,7 +82,8 @@ def _runs(stage: str, lines: Sequence[str], chosen: Sequence[int]) -> Iterator[I
         shown = found[:1] if len(found) > 2 and opcode else found
         for index in shown:
             more = f"  (x{len(found)}, to line {found[-1] + 1})" if len(shown) < len(found) else ""
-            text = f"{stage} {index + 1}: {' '.join(lines[index].split())}{more}"
+            line = clipped(" ".join(lines[index].split()), _MOST_CHARACTERS)
+            text = f"{stage} {index + 1}: {line}{more}"
             yield Item(text, text)
 
 

@@ -1,0 +1,143 @@
+"""`irscope verdict`: what matters about kernels that are compiled here, and what to try about them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from irscope.cli.main import main
+from irscope.model import UserError
+from irscope.workspace import Verdict, Workspace
+
+KERNELS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def squares(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(y_ptr + i, x / tl.sum(x * x, axis=0), mask=i < n)
+
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr, PRECISION: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    place = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        a = tl.load(a_ptr + place + k * BLOCK)
+        b = tl.load(b_ptr + place + k * BLOCK)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+    tl.store(c_ptr + place, acc)
+
+
+@triton.jit
+def wrong(x_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, missing_name)
+"""
+SWEEPS = (
+    ("squares", "*fp32:16, *fp32:16, i32", ["BLOCK=4096", "num_warps=4", "maxnreg=24"]),
+    ("squares", "*fp32:16, *fp32:16, i32", ["BLOCK=4096", "num_warps=4"]),
+    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='ieee'", "num_stages=1"]),
+    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='tf32'", "num_stages=12"]),
+    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='tf32'", "num_stages=3"]),
+    ("wrong", "*fp32:16", ["BLOCK=64"]),
+)
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
+    """#1 spills, #2 does not; #3 uses no tensor cores, #4 cannot launch, #5 can; #6 fails to compile."""
+    folder = tmp_path_factory.mktemp("verdict")
+    (folder / "kernels.py").write_text(KERNELS)
+    path = folder / "all.irscope"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
+        for kernel, signature, values in SWEEPS:
+            words = [word for value in values for word in ("--config", value)]
+            more = ["--resume"] if path.exists() else []
+            name = f"{folder / 'kernels.py'}::{kernel}"
+            code = main(
+                ["compile", name, "--signature", signature, *words, "-j", "1", "-o", str(path), *more]
+            )
+            assert code == (kernel == "wrong")
+    return path
+
+
+def verdict_on(capture: Path, number: int, against: int | None = None, launch: str | None = None) -> Verdict:
+    with Workspace(capture) as workspace:
+        other = None if against is None else workspace.by_id(against)
+        return workspace.verdict(workspace.by_id(number), other, launch)
+
+
+def test_a_spill_has_its_line_and_the_variant_that_does_not_spill(capture: Path) -> None:
+    found = verdict_on(capture, 1)
+    assert found.launchable
+    resources = {resource.name: resource for resource in found.resources}
+    assert resources["registers"].used <= 24
+    assert resources["stack (spills)"].used > 0
+    assert found.points[0].kind == "spills"
+    assert found.points[0].line in range(6, 10)
+    assert [remedy.action for remedy in found.remedies][:1] == ["without maxnreg"]
+    assert not any(point.kind == "spills" for point in verdict_on(capture, 2).points)
+
+
+def test_a_pair_says_what_changed(capture: Path) -> None:
+    pair = verdict_on(capture, 2, against=1).pair
+    assert pair is not None
+    assert pair.change == "maxnreg 24 -> unset"
+    assert pair.points[0].text.startswith("A spills, B does not")
+    assert not pair.duplicate
+
+
+def test_a_product_without_tensor_cores_says_why(capture: Path) -> None:
+    found = verdict_on(capture, 3)
+    texts = {point.kind: point for point in found.points}
+    assert texts["matrix"].text.startswith("tl.dot of line 20 uses no tensor cores (FMA)")
+    assert 'input_precision="ieee"' in texts["matrix"].text
+    assert texts["matrix"].line == 20
+
+
+def test_a_variant_that_cannot_launch_names_one_that_can(capture: Path) -> None:
+    found = verdict_on(capture, 4)
+    assert found.launchable is False
+    assert "bytes of shared memory, limit 232,448" in found.problem
+    assert found.remedies[0].config == (("num_stages", 3),)
+    assert (found.remedies[0].basis, found.remedies[0].variant) == ("capture", 5)
+
+
+def test_a_failure_has_the_compilers_line(capture: Path) -> None:
+    found = verdict_on(capture, 6)
+    assert found.launchable is False
+    assert found.problem == "failed: CompilationError: NameError('missing_name is not defined')"
+    assert [(point.line, point.text) for point in found.points] == [
+        (27, "in tl.store(x_ptr + i, missing_name)")
+    ]
+    assert not found.remedies
+
+
+def test_the_bound_needs_a_launch(capture: Path) -> None:
+    assert verdict_on(capture, 2).bound.startswith("not estimated: no launch is known")
+    found = verdict_on(capture, 2, launch="grid=(cdiv(n, BLOCK),), n=1048577")
+    assert "estimated on NVIDIA H100" in found.bound
+    assert found.estimate is not None
+    with pytest.raises(UserError, match="give the value of n"):
+        verdict_on(capture, 2, launch="grid=(64,)")
+
+
+def test_the_command_prints_text_and_json(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verdict", str(capture), "#2", "--against", "#1"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("#2 ")
+    assert "B, compared with A = #1" in text
+    assert main(["verdict", str(capture), "--format", "json"]) == 1  # two of them cannot launch
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "irscope.verdict/1"
+    assert [one["launchable"] for one in document["verdicts"]] == [True, True, True, False, True, False]
+    assert document["verdicts"][0]["resources"]["registers"][0] <= 24
+    assert main(["verdict", str(capture), "#1", "--kernel", "squares"]) == 2
