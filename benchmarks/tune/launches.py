@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.tune.measure import GROUPS, spaces
+from benchmarks.tune.measure import GROUPS, TEST_GROUPS, spaces
 from benchmarks.tune.spaces import Config, Shape, Space
 
 
@@ -74,8 +74,8 @@ def main() -> None:
     parser.add_argument("--configs", type=int, help="the first so many configs of each kernel")
     parser.add_argument("--list", type=Path, help="write the launches to this file instead of launching")
     options = parser.parse_args()
-    groups = [name for name in options.only if name in GROUPS] or GROUPS
-    kernels = [name for name in options.only if name not in GROUPS]
+    groups = [name for name in options.only if name in GROUPS + TEST_GROUPS] or GROUPS + TEST_GROUPS
+    kernels = [name for name in options.only if name not in GROUPS + TEST_GROUPS]
     chosen = [space for space in spaces(groups) if not kernels or space.name in kernels]
     if options.list:
         lines = (json.dumps(line) for space in chosen for line in listed(space))

@@ -25,6 +25,8 @@ from typing import Any
 from benchmarks.tune.spaces import Config, Shape, Space
 
 GROUPS = ("matmuls", "attentions", "rows", "streams")
+# Kernels that were measured after the constants had been fitted.
+TEST_GROUPS = ("others",)
 _WARMUP, _REPEAT = 2, 10  # ms
 
 
@@ -86,7 +88,9 @@ def _measure(space: Space, shape: Shape, deadline: float) -> list[dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures how long each config takes on a GPU.")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of kernels")
+    parser.add_argument(
+        "--only", nargs="+", choices=GROUPS + TEST_GROUPS, default=GROUPS, help="groups of kernels"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()

@@ -44,6 +44,9 @@ CONSTANTS = (
     Constant("barrier per warp", 2, 0, 16, "cycles", "the same, for each warp that must arrive"),
     Constant("tail", 0.8, 0.0, 1.0, "", "how much of a partly filled last wave costs as a full one"),
     Constant("dram", 0.9, 0.6, 1.0, "of peak", "the bandwidth of DRAM that streaming reaches"),
+    Constant(
+        "dram spread", 0.02, 0.0, 0.1, "", "slower DRAM per doubling of the bytes that a wave reads from"
+    ),
     Constant("l2", 0.8, 0.3, 1.3, "of rate", "the bandwidth of L2 that multiprocessors reach together"),
     Constant("l1 line", 0.5, 0.05, 4.0, "cycles", "a line of 128 bytes that a request touches in L1"),
     Constant("store sector", 0.5, 0.05, 4.0, "cycles", "32 bytes that are stored to global memory"),
@@ -56,6 +59,7 @@ CONSTANTS = (
     Constant("special", 2.0, 1.0, 6.0, "cycles", "a special function or conversion of a warp"),
     Constant("mma", 1.6, 1.2, 2.5, "x", "mma.sync against the peak rate of the tensor cores"),
     Constant("wgmma", 1.3, 1.0, 2.0, "x", "wgmma against the peak rate of the tensor cores"),
+    Constant("exposed", 0.7, 0.0, 1.5, "", "the part of a first load that no computing overlaps with"),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
 DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from irscope.estimating.device_rates import DeviceRates
 from irscope.estimating.terms import (
     ATOMICS,
+    EXPOSED,
     FETCH,
     ISSUE,
     L2,
@@ -26,9 +27,13 @@ from irscope.estimating.terms import (
     STORES,
     TENSOR,
 )
-from irscope.estimating.work import AGAIN, REPLAYED
+from irscope.estimating.work import AGAIN, FAR, REPLAYED
 
 Values: TypeAlias = NDArray[np.float64]
+# The bytes of DRAM that can be open: 5 stacks x 32 pseudo-channels x 64 banks x 1 KiB (JEDEC JESD238, HBM3).
+OPEN_ROWS = 10 * 2.0**20
+# What the programs of one multiprocessor share.
+_LOCAL = (TENSOR, SHARED, STORES, ISSUE, FETCH, SPECIAL, SPILLS)
 Numbers = Mapping[str, Values]
 
 
@@ -64,14 +69,13 @@ def replayed(x: Numbers, memory: Values) -> Values:
 def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     """The bytes that DRAM delivers more than once, because L2 cannot keep them until they are read again.
 
-    A program reads bytes again after a distance, in which all programs that run with it read as much; the
-    next wave of programs reads again what the one before has read.
+    A program reads bytes again after a distance, in which all programs that run with it read, too, in part
+    the same; the next wave of programs reads again what the one before has read.
     """
     kept = reuse * device.l2_bytes
-    together = np.minimum(x["programs"], x["resident"] * device.multiprocessors)
-    lost: Values = np.zeros_like(together)
-    for bits in AGAIN:
-        lost = lost + x[f"again {bits}"] / (1 + (kept / (together * 2.0**bits)) ** 4)
+    lost: Values = np.zeros_like(x["programs"])
+    for bits in FAR:
+        lost = lost + x[f"far {bits}"] / (1 + (kept / 2.0**bits) ** 4)
     between = x["wave bytes"] - x["unique bytes"]
     result: Values = lost + between / (1 + (kept / np.maximum(1.0, x["wave footprint"])) ** 4)
     fits = x["unique bytes"] + x["stored bytes"] < kept
@@ -97,6 +101,12 @@ def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
 
 
+def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
+    """How many times as long DRAM takes if a wave reads from so much: it finds fewer of its rows open."""
+    result: Values = 1 + c["dram spread"] * np.log2(1 + x["wave footprint"] / OPEN_ROWS)
+    return result
+
+
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
     """The microseconds of each term, by name."""
     clock = device.clock * 1e3
@@ -113,10 +123,10 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
     group = np.maximum(x["wgmma"] * c["wgmma"], x["wgmma operands"])
     missed = np.maximum(0.0, 1 - c["code cache"] * 1024 / (x["size"] * 16)) ** 2
     lines = (x["load lines"] + x["copy lines"]) * c["l1 line"]
-    return {
+    times = {
         LATENCY: chain * (wave + x["longest"] - 1) / clock,
         TENSOR: (group + x["mma"] * c["mma"]) * per_sm,
-        MEMORY: dram_bytes(x, device, c["l2 reuse"]) / (device.memory * c["dram"] * 1e3),
+        MEMORY: dram_bytes(x, device, c["l2 reuse"]) * dram_spread(x, c) / (device.memory * c["dram"] * 1e3),
         L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
         * per_sm,
@@ -128,12 +138,24 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
         SPILLS: (x["local loads"] + x["local stores"]) * c["spill"] * per_sm,
         ATOMICS: x["atomic sectors"] * c["atomic"] * per_sm,
     }
+    return times | {EXPOSED: _exposed(times, x, device, c)}
+
+
+def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+    """What memory and computing cannot hide of each other, since all programs of a wave do the same at once.
+
+    A program that loads once computes when all others compute, too. Further waves, or iterations of a loop
+    that loads, overlap.
+    """
+    rounds = x["rounds"] * np.maximum(1.0, x["programs"] / (x["resident"] * device.multiprocessors))
+    computing = _norm([times[name] for name in _LOCAL], c["power"])
+    return np.minimum(times[MEMORY], computing) * c["exposed"] / rounds
 
 
 def total_time(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
     """Overhead plus the p-norm of latency and of the p-norm of all other terms."""
-    others = _norm([time for name, time in times.items() if name != LATENCY], c["power"])
-    return c["overhead"] + _norm([times[LATENCY], others], c["latency power"])
+    others = _norm([time for name, time in times.items() if name not in (LATENCY, EXPOSED)], c["power"])
+    return c["overhead"] + times[EXPOSED] + _norm([times[LATENCY], others], c["latency power"])
 
 
 def _norm(times: Sequence[Values], power: float) -> Values:

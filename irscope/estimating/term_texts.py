@@ -7,9 +7,18 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from irscope.estimating.device_rates import DeviceRates
-from irscope.estimating.model import dram_bytes, l2_bytes, memory_latency, programs_per_sm, replayed, waves
+from irscope.estimating.model import (
+    dram_bytes,
+    dram_spread,
+    l2_bytes,
+    memory_latency,
+    programs_per_sm,
+    replayed,
+    waves,
+)
 from irscope.estimating.terms import (
     ATOMICS,
+    EXPOSED,
     FETCH,
     ISSUE,
     L2,
@@ -70,7 +79,10 @@ def _memory(x: Numbers, device: DeviceRates, c: Numbers) -> str:
     text = f"{x['unique bytes'] / 1e6:,.1f} MB loaded + {x['stored bytes'] / 1e6:,.1f} MB stored"
     if again > 0.01 * total:
         text += f" + {again / 1e6:,.1f} MB loaded again, too late for L2"
-    return f"{text}, at {c['dram']:.0%} of {device.memory:,.0f} GB/s"
+    arrays = {name: np.float64(value) for name, value in x.items()}
+    reached = c["dram"] / float(dram_spread(arrays, c))
+    spread = f", read from {x['wave footprint'] / 1e6:,.1f} MB at once"
+    return f"{text}{spread}, at {reached:.0%} of {device.memory:,.0f} GB/s"
 
 
 def _l2(x: Numbers, device: DeviceRates, c: Numbers) -> str:
@@ -121,6 +133,14 @@ def _atomics(x: Numbers, device: DeviceRates, c: Numbers) -> str:
     return _per_sm(f"{x['atomic sectors']:,.0f} sectors of atomics x {c['atomic']:.2f} cycles", x, device, c)
 
 
+def _exposed(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+    waves_of = max(1.0, x["programs"] / (x["resident"] * device.multiprocessors))
+    return (
+        f"{c['exposed']:.0%} of the lesser of memory and computing, by {waves_of:.2f} waves x "
+        f"{x['rounds']:.1f} times that a program loads"
+    )
+
+
 _TEXTS: Mapping[str, _Text] = {
     LATENCY: _latency,
     TENSOR: _tensor,
@@ -134,4 +154,5 @@ _TEXTS: Mapping[str, _Text] = {
     ATOMICS: _atomics,
     FETCH: _fetch,
     PROGRAMS: _programs,
+    EXPOSED: _exposed,
 }

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
+from math import log2, prod
 
 import numpy as np
 
 from irscope.backends import CUDA
 from irscope.estimating.counting.counts import count_launch, prepared_program
 from irscope.estimating.counting.launch_counts import LaunchCounts
+from irscope.estimating.counting.wavefronts import SECTOR
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
 from irscope.estimating.sass_encoding import OPCODES, MachineInstructions, machine_instructions
@@ -22,7 +23,11 @@ from irscope.model.no_cycles import cycles_not_collected
 
 # Distances in bytes, as powers of two, after which a program may access the same bytes again.
 AGAIN = range(10, 34)
+# Distances in bytes of all programs that run at once, as powers of two.
+FAR = range(20, 36)
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+# mma.sync reaches 62 % of the rate of wgmma on Hopper (W. Luo et al., 2024, table 7).
+_SYNCHRONOUS = 1.6
 _OPERAND_BYTES = 32  # a matrix instruction multiplies 32 bytes of each row of A, in all types
 # Memory latencies (cycles) at which a launch is replayed; between them, latency is interpolated.
 REPLAYED = (300.0, 700.0, 1200.0)
@@ -32,6 +37,7 @@ _L2_WIDTH = 40.0
 _FMA = frozenset([0x020, 0x021, 0x023, 0x024, 0x025, 0x027, 0x030, 0x031, 0x032, 0x035, 0x02A])
 _MEMORY = ("LD", "ST", "RED", "ATOM", "SHFL")
 _XU = frozenset(code for code, name in OPCODES.items() if name in ("MUFU", "F2I", "I2F", "F2F"))
+_GROUP_PRODUCTS = [code for code, name in OPCODES.items() if name.endswith("GMMA")]
 _DOUBLE = frozenset(code for code, name in OPCODES.items() if name in ("DFMA", "DADD", "DMUL"))
 
 
@@ -70,6 +76,7 @@ def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) 
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")
     counts = count_launch(variant, launch, ptx)
     text = ptx.split("\n")
+    code = _with_products(code, text)
     runs = machine_runs(code, _line_times(counts, ptx, len(text)))
     numbers = {
         "programs": float(counts.programs),
@@ -85,6 +92,21 @@ def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) 
     numbers |= _traffic(counts, resident.blocks, multiprocessors)
     numbers |= _latency(code, runs, counts, text)
     return Work(numbers, counts)
+
+
+def _with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
+    """The machine code with the PTX lines of its warp-group matrix instructions.
+
+    ptxas gives those the line of what precedes them, the computation of a descriptor for instance.
+    """
+    products = np.array([at for at, line in enumerate(ptx) if "wgmma.mma_async" in line], np.int64)
+    own = np.flatnonzero(np.isin(code.opcode, _GROUP_PRODUCTS) & (code.ptx_line >= 0))
+    if not len(products) or not len(own):
+        return code
+    following = np.minimum(np.searchsorted(products, code.ptx_line[own]), len(products) - 1)
+    lines = code.ptx_line.copy()
+    lines[own] = products[following]
+    return replace(code, ptx_line=lines)
 
 
 def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
@@ -177,31 +199,59 @@ def _memory(counts: LaunchCounts) -> dict[str, float]:
     numbers |= dict.fromkeys(("shared wavefronts", "tensor loads", "tensor stores", "ordered atomics"), 0.0)
     numbers |= {f"shared {name} wavefronts": 0.0 for name in names}
     numbers |= found
+    numbers["rounds"] = _rounds(counts)
     return numbers
+
+
+def _rounds(counts: LaunchCounts) -> float:
+    """How many times a program loads: once if it has no loop around its loads, else about its iterations."""
+    loaded = once = 0.0
+    for access in counts.accesses:
+        if access.space == "global" and access.name in ("load", "copy") and access.warps:
+            loaded += access.sectors
+            once += access.sectors / max(1.0, access.warps / counts.warps)
+    for copy in counts.copies:
+        if not copy.stores and copy.copies:
+            loaded += copy.bytes / SECTOR
+            once += copy.block_bytes / SECTOR
+    return max(1.0, loaded / once) if once else 1.0
 
 
 def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dict[str, float]:
     """The bytes of the launch by where they come from, with all programs of a wave at once.
 
-    `again B` are bytes that a program accesses again after 2**B other bytes.
+    `again B` are bytes that a program accesses again after 2**B other bytes. `far B` are bytes that programs
+    access again after all of a wave have accessed 2**B different bytes; what they share is fetched once.
     """
     programs = float(counts.programs)
     wave = min(programs, resident * multiprocessors)
     found = dict.fromkeys(
         ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes"), 0.0
     )
-    found |= {f"again {bits}": 0.0 for bits in AGAIN}
+    found |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
+    alone = sum(tensor.bytes for tensor in counts.traffic) * wave
+    apart = sum(tensor.unique_bytes(wave) for tensor in counts.traffic) / alone if alone else 1.0
     for tensor in counts.traffic:
         different = tensor.unique_bytes(programs)
         together = tensor.unique_bytes(wave)
+        own = together / (tensor.bytes * wave) if tensor.bytes else 1.0
         found["wave footprint"] += together
-        if tensor.direction == "read":
+        if tensor.direction == "read" and tensor.several and tensor.tensor_bytes:
+            found["unique bytes"] += different
+            found["wave bytes"] += different
+            found["touched bytes"] += tensor.touched * programs
+            # Random places are accessed again after as much as they are spread over.
+            bits = min(max(round(log2(tensor.window_bytes(wave))), FAR[0]), FAR[-1])
+            found[f"far {bits}"] += max(0.0, tensor.different_bytes(programs) - different)
+        elif tensor.direction == "read":
             found["unique bytes"] += different
             found["wave bytes"] += max(different, together * programs / wave)
             found["touched bytes"] += tensor.touched * programs
             for distance, size in tensor.again.items():
                 bits = min(max(distance.bit_length() - 1, AGAIN[0]), AGAIN[-1])
                 found[f"again {bits}"] += size * programs
+                bits = min(max(round(log2(distance * wave * apart)), FAR[0]), FAR[-1])
+                found[f"far {bits}"] += size * programs * own
         else:
             found["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
     return found
@@ -247,7 +297,10 @@ def _latency(
         name = OPCODES.get(opcode, "")
         line = int(code.ptx_line[at])
         if name.endswith("MMA") and 0 <= line < len(ptx):
-            cycles[at] = _cycles(ptx[line]) * counts.warps / (4 if "GMMA" in name else 1)
+            if "GMMA" in name:
+                cycles[at] = max(_cycles(ptx[line]), _fed(ptx[line])) * counts.warps / 4
+            else:
+                cycles[at] = _cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
     commits = sum("wgmma.commit_group" in line for line in ptx)
     products = sum("wgmma.mma_async" in line for line in ptx)
     transfers, wavefronts = _port_cycles(code, counts)

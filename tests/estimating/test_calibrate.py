@@ -12,7 +12,7 @@ from irscope.estimating.constants import CONSTANTS, DEFAULTS, Fit, fit_of, read_
 from irscope.estimating.device_rates import DEVICES, H100
 from irscope.estimating.measuring_order import measuring_order
 from irscope.estimating.model import term_times, total_time
-from irscope.estimating.work import AGAIN, REPLAYED
+from irscope.estimating.work import AGAIN, FAR, REPLAYED
 from irscope.model import UserError
 
 _NAMES = (
@@ -29,7 +29,8 @@ def _streaming(programs: int, bytes_each: int, resident: int) -> dict[str, float
         "programs": float(programs), "warps": 4.0, "resident": float(resident), "longest": 1.0, "size": 500.0,
         "l1 bytes": 2e5, "instructions": bytes_each / 100, "unique bytes": size, "touched bytes": size,
         "wave bytes": size, "wave footprint": min(size, 132.0 * resident * bytes_each),
-        "load sectors": bytes_each / 32, **{f"again {bits}": 0.0 for bits in AGAIN},
+        "load sectors": bytes_each / 32, "rounds": 1.0,
+        **{f"again {bits}": 0.0 for bits in AGAIN}, **{f"far {bits}": 0.0 for bits in FAR},
         **{f"latency {memory:.0f}": memory + 100 for memory in REPLAYED},
     }  # fmt: skip
 

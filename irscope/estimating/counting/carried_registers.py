@@ -25,14 +25,17 @@ def carried_registers(program: PtxProgram, steps: Steps) -> Mapping[int, Sequenc
 
 
 def data_registers(steps: Steps) -> frozenset[int]:
-    """The registers whose values depend on what is loaded from global memory."""
+    """The registers whose values depend on what is loaded from global memory, by shared memory, too."""
     found: set[int] = set()
-    everything = [step for block in steps.blocks for step in block if step.results]
-    before = -1
+    everything = [step for block in steps.blocks for step in block if step.results or step.access]
+    before, through = -1, False
     while before != len(found):
         before = len(found)
         for step in everything:
-            loaded = step.access is not None and step.access.space is Space.GLOBAL
+            access = step.access
+            if access is not None and access.space is Space.SHARED:
+                through = through or not found.isdisjoint(access.data)
+            loaded = access is not None and (access.space is Space.GLOBAL or through)
             if loaded or not found.isdisjoint(step.sources):
                 found.update(step.results)
     return frozenset(found)

@@ -27,7 +27,7 @@ from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts,
 from irscope.estimating.counting.memory_traffic import Accessed, TensorTraffic, memory_traffic
 from irscope.estimating.counting.program_starts import ProgramStarts
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARPS
+from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARPS, Touch
 from irscope.estimating.counting.sampled_programs import other_programs, sampled_programs
 from irscope.estimating.counting.steps import Space, Steps
 from irscope.estimating.counting.translate import constant, steps_of
@@ -44,6 +44,7 @@ _MOST_WARPS = 64
 _LONGEST = 2_500_000
 # Programs that are compared if several warps of each are interpreted.
 _FEWER = 256
+_MOST_MISSING = 0.02
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
 _MOST_PREPARED = 32
 
@@ -119,18 +120,40 @@ def _count(
     interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
     interpreter.execute()
     counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
-    return replace(counts, traffic=_traffic(prepared, interpreter, arguments, grid, sampled[0], block))
+    touches, own = interpreter.touches, _examined(prepared, interpreter)
+    if own:
+        values = _values(prepared.steps, program, arguments, grid, sampled[own : own + 1], block, block)
+        alone = Interpreter(program, prepared.steps, values, arguments, 1, block)
+        alone.execute()
+        touches = alone.touches
+    traffic = _traffic(prepared, interpreter, touches, own, arguments, grid, sampled[own], block)
+    return replace(counts, traffic=traffic)
+
+
+def _examined(prepared: PreparedProgram, interpreter: Interpreter) -> int:
+    """The sampled program whose memory accesses are examined: the first that makes all that matter.
+
+    That is the first one, unless masks keep it from accesses that are more than 2 % of all programs'.
+    """
+    directions = [access.space is Space.GLOBAL for access in prepared.steps.accesses]
+    made = interpreter.run.accesses[directions, SECTORS]
+    if not made.size or not made.sum():
+        return 0
+    missing = made[made[:, 0] == 0].sum() / made.sum()
+    return int(made.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
 
 
 def _traffic(
     prepared: PreparedProgram,
     interpreter: Interpreter,
+    touches: Sequence[Touch],
+    own: int,
     arguments: LaunchArguments,
     grid: tuple[int, int, int],
     program: tuple[int, int, int],
     block: int,
 ) -> tuple[TensorTraffic, ...]:
-    """The memory traffic of the first sampled program, and what it shares with others."""
+    """The memory traffic of one sampled program, with these touches, and what it shares with others."""
     warps = block // WARP if prepared.steps.specialized else 1
     others = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
     ids = [
@@ -142,15 +165,16 @@ def _traffic(
     run, accessed = interpreter.run, []
     for at, access in enumerate(prepared.steps.accesses):
         sectors = run.accesses[at, SECTORS]
-        accessed.append(_accessed(_DIRECTIONS[access.name], sectors, access.address in prepared.scattered))
+        scattered = access.address in prepared.scattered
+        accessed.append(_accessed(_DIRECTIONS[access.name], sectors, own, scattered))
     for at, copy in enumerate(prepared.steps.copies):
         direction, copies = "write" if copy.stores else "read", run.copies[at]
-        accessed.append(_accessed(direction, copies))
-    return memory_traffic(interpreter.touches, accessed, arguments, starts.starts, others, prod(grid))
+        accessed.append(_accessed(direction, copies, own))
+    return memory_traffic(touches, accessed, arguments, starts.starts, others, prod(grid))
 
 
-def _accessed(direction: str, sectors: NDArray[np.int64], scattered: bool = False) -> Accessed:
-    return Accessed(direction, float(sectors.mean()), float(sectors[0]), float(sectors.max()), scattered)
+def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> Accessed:
+    return Accessed(direction, float(sectors.mean()), float(sectors[own]), float(sectors.max()), scattered)
 
 
 def _number_of_warps(variant: Variant) -> int:

@@ -9,7 +9,7 @@ halos. Of programs of different lengths that share all, the longest decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from irscope.estimating.counting.footprints import DISTANCES, Footprint, footprints
 from irscope.estimating.counting.lanes import Array
-from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments
+from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments, Tensor
 from irscope.estimating.counting.requests import Touch
 from irscope.estimating.counting.sampled_programs import Others
 from irscope.estimating.counting.wavefronts import SECTOR, Integers, Mask
@@ -26,6 +26,8 @@ from irscope.estimating.counting.wavefronts import SECTOR, Integers, Mask
 # Sectors of a program whose sharing is examined; programs that must share for it to be no accident.
 _EXAMINED = 48
 _FEWEST_HITS = 3
+# Executions of an access that are compared.
+_MOST_PLACES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,9 @@ class TensorTraffic:
     `again` are the bytes of those that it had accessed before, by how many bytes (of all tensors) it accessed
     in between: a power of two, rounded down. `sharing` says by number of consecutive programs which share of
     their bytes is different (1: nothing is shared). `tensor_bytes` is the size of the tensor, if recorded.
-    `scattered` says that addresses depend on data: programs share by accident too.
+    `scattered` says that addresses depend on data: programs share by accident too. `columns` says by number
+    of consecutive programs which share of the tensor's rows they access, whatever the rows. `several` says
+    that a program accesses several places that data decides, not a block at one.
     """
 
     name: str
@@ -48,19 +52,30 @@ class TensorTraffic:
     sharing: tuple[tuple[int, float], ...] = ((1, 1.0),)
     tensor_bytes: int | None = None
     scattered: bool = False
+    columns: tuple[tuple[int, float], ...] = ((1, 1.0),)
+    several: bool = False
 
     def unique_bytes(self, programs: float) -> float:
         """The different bytes that so many consecutive programs access."""
-        sizes = [np.log2(size) for size, _ in self.sharing]
-        shares = [share for _, share in self.sharing]
-        share = float(np.interp(np.log2(max(programs, 1.0)), sizes, shares))
-        found = max(self.bytes, share * self.bytes * programs)
+        found = self.different_bytes(programs)
         if not self.tensor_bytes:
             return found
         if self.scattered:
             # Random places: the chance that none of them is a given one.
-            return self.tensor_bytes * (1 - exp(-found / self.tensor_bytes))
+            window = self.window_bytes(programs)
+            return window * (1 - exp(-found / window))
         return min(found, self.tensor_bytes)
+
+    def different_bytes(self, programs: float) -> float:
+        """The same without what programs share by accident, or because the tensor is no larger."""
+        sizes = [np.log2(size) for size, _ in self.sharing]
+        share = float(np.interp(np.log2(max(programs, 1.0)), sizes, [share for _, share in self.sharing]))
+        return max(self.bytes, share * self.bytes * programs)
+
+    def window_bytes(self, programs: float) -> float:
+        """The bytes of the tensor among which the accesses of so many consecutive programs are scattered."""
+        sizes, shares = zip(*self.columns, strict=True)
+        return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
 
     def again_beyond(self, distance: float) -> float:
         """The bytes per program that it accesses again after more than `distance` bytes."""
@@ -100,20 +115,57 @@ def memory_traffic(
     keys: dict[tuple[int, str, bytes], int] = {}
     groups = [-1] * len(accessed)
     shifts: list[Integers | None] = []
+    several: set[tuple[int, str, bytes]] = set()
+    places = _places(touches, accessed)
     for number, tensor in tensors.items():
         start = starts.get(number)
         shift = None if start is None or len(start) < len(others.numbers) else _shift(start, others.own)
-        key = tensor, accessed[number].direction, b"" if shift is None else shift.tobytes()
+        # Random places: each of a program's own ones moves differently; the first represents all.
+        apart = shift is not None and not accessed[number].scattered
+        key = tensor, accessed[number].direction, shift.tobytes() if apart and shift is not None else b""
         if key not in keys:
             keys[key] = len(keys)
             shifts.append(shift)
+        first, size = shifts[keys[key]], _row_bytes(arguments.tensors.get(tensor))
+        moved = not apart and shift is not None and first is not None and not np.array_equal(shift, first)
+        if moved or (size and _irregular(places.get(number, ()), size)):
+            several.add(key)
         groups[number] = keys[key]
     found = footprints(touches, groups)
     return tuple(
-        _traffic(key, found[group], shifts[group], groups, group, accessed, arguments, others, programs)
+        _traffic(
+            key, found[group], shifts[group], groups, group, accessed, arguments, others, programs, several
+        )
         for key, group in keys.items()
         if group in found
     )
+
+
+def _places(touches: Sequence[Touch], accessed: Sequence[Accessed]) -> dict[int, list[Integers]]:
+    """By access whose addresses depend on data: the addresses of its first executions."""
+    found: dict[int, list[Integers]] = {}
+    for touch in touches:
+        if accessed[touch.access].scattered and len(found.setdefault(touch.access, [])) < _MOST_PLACES:
+            row = touch.addresses[0]
+            found[touch.access].append(row if touch.active is None else row[touch.active[0]])
+    return found
+
+
+def _row_bytes(tensor: Tensor | None) -> int:
+    """The distance of the rows of a tensor of several dimensions; 0 if there are none."""
+    size = tensor.strides[0] * tensor.size if tensor is not None and len(tensor.strides) > 1 else 0
+    return size if size >= SECTOR else 0
+
+
+def _irregular(places: Sequence[Integers], row: int) -> bool:
+    """Whether a program's addresses are in rows at various distances, within an execution or between them."""
+    if not len(places):
+        return False
+    within = np.diff(np.unique(places[0] // row))
+    if len(within):
+        return len(np.unique(within)) > 1 or within[0] > 1
+    between = np.diff([int(own[0]) for own in places if len(own)])
+    return bool((np.abs(between) >= 2 * row).any())
 
 
 def _shift(start: Array, own: int) -> Integers:
@@ -132,6 +184,7 @@ def _traffic(
     arguments: LaunchArguments,
     others: Others,
     programs: int,
+    several: Container[tuple[int, str, bytes]],
 ) -> TensorTraffic:
     tensor = arguments.tensors.get(key[0])
     members = [accessed[number] for number, other in enumerate(groups) if other == group]
@@ -140,6 +193,7 @@ def _traffic(
     mean = sum(member.mean for member in members)
     scale = mean / first if first else 1.0
     longest = sum(member.largest for member in members) / mean if mean else 1.0
+    scattered = any(member.scattered for member in members)
     again = {
         1 << at: float(count) * SECTOR * scale
         for at, count in enumerate(footprint.again[:DISTANCES])
@@ -151,14 +205,41 @@ def _traffic(
         bytes=footprint.bytes * scale,
         touched=footprint.touched * SECTOR * scale,
         again=again,
-        sharing=_sharing(footprint.sectors, shift, others, programs, longest),
+        sharing=_sharing(footprint.sectors, shift, others, programs, longest, scattered),
         tensor_bytes=tensor.bytes if tensor else None,
-        scattered=any(member.scattered for member in members),
+        scattered=scattered,
+        columns=(
+            _columns(footprint.sectors, shift, others, tensor, programs)
+            if tensor and key in several
+            else ((1, 1.0),)
+        ),
+        several=key in several,
     )
 
 
+def _columns(
+    sectors: Integers, shift: Integers | None, others: Others, tensor: Tensor, programs: int
+) -> tuple[tuple[int, float], ...]:
+    """By number of consecutive programs: the share of the rows of a tensor that they access."""
+    row = _row_bytes(tensor)
+    if not row or shift is None:
+        return ((1, 1.0),)
+    own = len(np.unique((sectors << 5) % row)) * SECTOR / row
+    distance = np.abs(others.numbers - others.numbers[others.own])
+    near, found, size = int(others.around.sum()), [(1, own)], 2
+    while size < near:
+        found.append((size, own * len(np.unique(shift[distance * 2 < size] % row))))
+        size *= 2
+    return (*found, (max(size, programs), own * len(np.unique(shift % row))))
+
+
 def _sharing(
-    sectors: Integers, shift: Integers | None, others: Others, programs: int, longest: float
+    sectors: Integers,
+    shift: Integers | None,
+    others: Others,
+    programs: int,
+    longest: float,
+    scattered: bool,
 ) -> tuple[tuple[int, float], ...]:
     """The share of different bytes by number of consecutive programs, from the sharing of some sectors."""
     if shift is None or programs <= 1:
@@ -168,6 +249,9 @@ def _sharing(
     wanted = ((examined[:, None] << 5) + 16 - different[None, :]) >> 5
     places = np.minimum(np.searchsorted(sectors, wanted), len(sectors) - 1)
     accesses = (sectors[places] == wanted)[:, which.ravel()]
+    if scattered:
+        # Programs have the same indices or others; what others share is an accident.
+        accesses &= accesses.mean(axis=0) > 0.5
     distance = np.abs(others.numbers - others.numbers[others.own])
     near = int(others.around.sum())
     around = accesses[:, others.around].sum(axis=1).astype(np.float64)

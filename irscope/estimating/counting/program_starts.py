@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.interpreter import Interpreter
-from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.lanes import Array, Value, storage
 from irscope.estimating.counting.launch_arguments import LaunchArguments
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.steps import Access, Exit, Space, Step, Steps
@@ -33,6 +33,7 @@ class ProgramStarts(Interpreter):
         super().__init__(program, steps, values, arguments, programs, warps)
         self._loops.tracing = False
         self.starts: dict[int, Array] = {}
+        self._stored_last: list[Value] = []
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
         return np.zeros(self.programs, np.int64)
@@ -56,10 +57,20 @@ class ProgramStarts(Interpreter):
                 self._note(number, address, active)
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
-        """Other threads store to shared memory."""
+        """What other threads store to shared memory is not known: it is taken to be what this one stored.
+
+        Programs that store the same then load the same, as those that gather by the same indices do.
+        """
         if access.space is Space.SHARED and self.threads == 1:
-            return [None] * len(step.results)
+            known = [value for value in self._stored_last if value is not None]
+            kind = storage(access.register)
+            return [known[at % len(known)].astype(kind) if known else None for at in range(len(step.results))]
         return super()._loaded(step, access, active)
+
+    def _store(self, access: Access, active: Mask | None) -> None:
+        if access.space is Space.SHARED and self.threads == 1:
+            self._stored_last = [self.registers[at] for at in access.data]
+        super()._store(access, active)
 
     def _note(self, number: int, address: Array, active: Mask | None) -> None:
         """Notes the address of each program's first active thread."""
