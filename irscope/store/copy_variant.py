@@ -29,3 +29,9 @@ def copied_passes(writer: CaptureWriter, capture: CaptureReader, variant: Varian
         )
         for each in capture.passes(variant)
     )
+
+
+def copied_attachments(writer: CaptureWriter, capture: CaptureReader, variant: Variant) -> dict[str, Blob]:
+    """What a variant of `capture` has that is not a stage. Raises UserError if something is damaged."""
+    found = capture.attached(variant)
+    return {name: copied_blob(writer, capture, artifact) for name, artifact in found.items()}

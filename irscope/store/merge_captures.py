@@ -16,7 +16,7 @@ from typing import Any
 from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
 from irscope.store.connection import sidecars
-from irscope.store.copy_variant import copied_blob, copied_passes
+from irscope.store.copy_variant import copied_attachments, copied_blob, copied_passes
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, kernel_digest
 from irscope.store.output_lock import OutputLock
@@ -190,11 +190,8 @@ def _write_variant(
 
 def _attachments(writer: CaptureWriter, item: _Joined) -> dict[str, Blob]:
     """The attachments of all records; of two with one name, the first."""
-    found: dict[str, Blob] = {}
-    for capture, variant in item.records:
-        for name, artifact in capture.attached(variant).items():
-            found.setdefault(name, copied_blob(writer, capture, artifact))
-    return found
+    copied = (copied_attachments(writer, capture, variant) for capture, variant in item.records)
+    return reduce(lambda found, others: others | found, copied, {})
 
 
 def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from irscope.capturing.messages import Plan
 from irscope.model import UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.store.copy_variant import copied_blob, copied_passes
+from irscope.store.copy_variant import copied_attachments, copied_blob, copied_passes
 from irscope.store.identity import cache_key_digest
 from irscope.toolchain.job import Job
 
@@ -85,6 +85,7 @@ class Baseline:
             config=job.config,
             artifacts={name: copied_blob(writer, self._capture, artifact) for name, artifact in stages},
             passes=copied_passes(writer, self._capture, variant),
+            attachments=copied_attachments(writer, self._capture, variant),
             **{name: getattr(variant, name) for name in _KEPT},
         )
 
