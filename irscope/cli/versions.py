@@ -17,7 +17,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from irscope.model import Launch
     from irscope.toolchain.job import Job
     from irscope.versions.requests import Request
-    from irscope.versions.sweep import LaunchesOf, VersionsProgress
+    from irscope.versions.sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
 
 NAME = "versions"
 SUMMARY = "compile under several versions of Triton and say which one made what worse"
@@ -72,7 +72,11 @@ def run(args: argparse.Namespace) -> int:
         return _compile_kernel(args)
     if args.triton or args.ptxas:
         return _compile_capture(args, capture)
-    return _summarize(args, capture, [])
+    if not _summarize(args, capture, []):
+        raise UserError(
+            f"{capture}: no kernel in it has several versions; --triton 3.8.0,3.9.0 compiles its variants"
+        )
+    return 0
 
 
 def _is_capture(path: Path) -> bool:
@@ -139,7 +143,7 @@ def _compile(
     if not environments:
         raise UserError("none of the versions can be had")
     with planned_environments(request, environments, args.jobs, args.timeout) as planned:
-        _say(dict.fromkeys(note for each in planned for plan in each.plans for note in plan.notes))
+        _say(_notes(planned))
         path = args.output or Path(f"{stem or planned[0].plans[0].source.name}-versions{_SUFFIX}")
         begin(path)
         with options.open_writer(args, path) as writer, counting_bar("variants") as bar:
@@ -153,7 +157,8 @@ def _compile(
                 launches_of,
             )
     _print_result(args, path, progress, time.monotonic() - start)
-    return max(_summarize(args, path, problems), int(bool(problems or progress.failed)))
+    _summarize(args, path, problems)
+    return int(bool(problems or progress.failed))
 
 
 def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:
@@ -173,8 +178,8 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
         options.print_failures(path)
 
 
-def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> int:
-    """Prints which version made what worse. Raises UserError if the capture has one version."""
+def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
+    """Prints which version made what worse; returns whether any kernel has several versions."""
     from irscope.report.json.versions_json import versions_document
     from irscope.report.terminal.versions_text import versions_text
     from irscope.workspace import Workspace, version_summaries
@@ -184,13 +189,9 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> int
         summaries = version_summaries(workspace, args.kernel, target)
         if args.format == "json":
             options.print_json(versions_document(summaries, str(path), problems))
-        elif summaries:
-            sys.stdout.writelines(f"{line}\n" for line in versions_text(summaries, options.paint()))
         else:
-            raise UserError(
-                f"{path}: no kernel in it has several versions; --triton 3.8.0,3.9.0 compiles its variants"
-            )
-    return 0
+            sys.stdout.writelines(f"{line}\n" for line in versions_text(summaries, options.paint()))
+    return bool(summaries)
 
 
 def _environments(args: argparse.Namespace) -> int:
@@ -206,6 +207,16 @@ def _environments(args: argparse.Namespace) -> int:
     if not packages:
         print("no environments are installed; irscope versions KERNEL makes them")
     return 0
+
+
+def _notes(planned: list[PlannedEnvironment]) -> Iterator[str]:
+    """The notes of all plans; those that not all versions have begin with the version."""
+    notes: dict[str, list[str]] = {}
+    for each in planned:
+        for note in dict.fromkeys(note for plan in each.plans for note in plan.notes):
+            notes.setdefault(note, []).append(each.environment.name)
+    for note, versions in notes.items():
+        yield note if len(versions) == len(planned) else f"Triton {', '.join(versions)}: {note}"
 
 
 def _say(lines: Iterable[str]) -> None:

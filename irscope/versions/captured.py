@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +11,7 @@ from irscope.model import Kernel, Launch, Target, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.store import CaptureReader
 from irscope.toolchain.job import Job
-from irscope.versions.requests import CaptureRequest
+from irscope.versions.requests import PTXAS, CaptureRequest
 
 _MAX_LISTED = 3
 
@@ -47,12 +48,21 @@ def captured_request(
 
 
 def left_out(path: Path, request: CaptureRequest, kernel: str | None) -> Iterator[str]:
-    """A line per kernel whose file is gone or has another source now."""
+    """A line per kernel whose file is gone or has another source now, and for what the environment lacks."""
     with CaptureReader(path) as reader:
         found = dict.fromkeys(variant.kernel for variant in reader.variants())
     wanted = [each for each in found if fnmatchcase(each.name, kernel or "*")]
     if gone := [each for each in wanted if not Path(each.source.file).is_file()]:
         yield f"not compiled: {_gone(dict.fromkeys(gone))}"
+    environments = dict.fromkeys(
+        f"{name}={value}"
+        for variants in request.kernels.values()
+        for variant in variants
+        for name, value in variant.environment.items()
+        if name != PTXAS and os.environ.get(name) != value
+    )
+    if environments:
+        yield f"some variants were compiled with {', '.join(environments)}, which is not set now"
     for each, file in request.files.items():
         text = file.read_text(encoding="utf-8", errors="replace")
         if each.source.text.strip() not in text:

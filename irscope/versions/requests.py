@@ -103,15 +103,15 @@ def _probe(variant: Variant, file: Path) -> WhatIfRequest:
 
 
 def in_environment(plan: Plan, environment: Environment) -> Plan:
-    """The plan with the assembler's version in the compiler environment of its jobs."""
+    """The plan with the assembler's version in the compiler environment of its jobs.
+
+    Jobs for targets without ptxas are left out if it is not Triton's own.
+    """
     if not environment.ptxas_version:
         return plan
     mark = (ENVIRONMENT + PTXAS, environment.ptxas_version)
-    jobs = tuple(
-        replace(job, environment=(*job.environment, mark)) if uses_ptxas(job.target) else job
-        for job in plan.jobs
-    )
-    return replace(plan, jobs=jobs)
+    jobs = [replace(job, environment=(*job.environment, mark)) for job in plan.jobs if uses_ptxas(job.target)]
+    return replace(plan, jobs=tuple(jobs))
 
 
 def uses_ptxas(target: Target) -> bool:

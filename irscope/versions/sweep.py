@@ -77,7 +77,10 @@ def planned_environments(
         every = [plan for plans in found.values() for plan in plans]
         if not any(isinstance(plan, Plan) for plan in every):
             raise next(error for error in every if isinstance(error, UserError))
-        yield [_planned(each, found, workers[each]) for each in environments]
+        planned_each = [_planned(each, found, workers[each]) for each in environments]
+        if not any(plan.jobs for each in planned_each for plan in each.plans):
+            raise UserError("nothing to compile: no target uses ptxas; add own to --ptxas")
+        yield planned_each
     finally:
         for worker in workers.values():
             worker.stop()
