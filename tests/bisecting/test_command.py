@@ -1,0 +1,167 @@
+"""irscope bisect with the installed Triton, and with copies of it that were changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from irscope.versions.environments import own_triton
+
+from irscope.cli.main import main
+from tests.bisecting.test_git import git
+
+pytest.importorskip("triton")
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+ADD = [f"{SAMPLES}/vector_add.py::add_kernel", "--guess", "--config", "BLOCK_SIZE=1024"]
+KERNEL = """
+import triton
+import triton.language as tl
+from helpers import scale
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr = 1024):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, scale(tl.load(x_ptr + i, mask=i < n)), mask=i < n)
+"""
+HELPERS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x):
+    return x * 2.0
+"""
+
+
+def bisect(*words):
+    return main(["bisect", *map(str, words)])
+
+
+def without_pass(folder: Path, line: str) -> Path:
+    """A copy of the installed Triton (links, but for one file) without a line of the NVIDIA backend."""
+    copy = folder / "edited" / "triton"
+    shutil.copytree(own_triton()[1] / "triton", copy, copy_function=os.symlink)
+    file = copy / "backends" / "nvidia" / "compiler.py"
+    text = file.read_text()
+    assert line in text
+    file.unlink()
+    file.write_text(text.replace(line, "pass"))
+    return copy.parent
+
+
+@pytest.mark.slow
+def test_a_skipped_pass_is_named_with_its_evidence(tmp_path, capsys):
+    edited = without_pass(tmp_path, "passes.ttgpuir.add_coalesce(pm)")
+    words = [*ADD, "--triton", f"{own_triton()[0]},{edited}", "--fact", "load_width"]
+    assert bisect(*words, "--format", "json") == 0
+    cause = json.loads(capsys.readouterr().out)["cause"]
+    assert cause["bad"] == str(edited)
+    assert cause["values"] == [16, 2]
+    assert (cause["layer"], cause["step"]) == ("middle", "ttir -> ttgir")
+    assert cause["pass"]["name"] == "tritongpu-coalesce"
+    assert cause["pass"]["options"][1] == "not run"
+    swaps = {
+        cut["stage"]: (cut["good_to_bad"]["value"], cut["bad_to_good"]["value"]) for cut in cause["swaps"]
+    }
+    assert swaps["ttir"] == ("2", "16")
+    assert swaps["ttgir"] == ("16", "2")
+    assert any("tl.load" in line["text"] for line in cause["changes"]["python"])
+
+    report = tmp_path / "issue.md"
+    assert bisect(*words, "--format", "markdown", "-o", report) == 0
+    assert "everything from the cache" in report.read_text()
+    assert "| ttgir | 16 | 2 |" in report.read_text()
+    assert "tritongpu-coalesce" in report.read_text()
+
+
+@pytest.mark.slow
+def test_a_flag_of_llvm_is_attributed_to_llvm(capsys):
+    assert bisect(*ADD, "--env-bad", "DISABLE_LLVM_OPT=1", "--fact", "instructions") == 0
+    text = capsys.readouterr().out
+    assert "Layer: LLVM" in text
+    assert "DISABLE_LLVM_OPT=1 is the first bad one" in text
+
+
+def test_nothing_worse_is_said_and_has_its_exit_code(capsys):
+    assert bisect(*ADD, "--env-bad", "UNUSED=1", "--check", "n_spills == 0") == 1
+    assert "did not get worse" in capsys.readouterr().out
+
+
+BROKEN = KERNEL.replace("scale(tl", "scale((tl")
+MORE = HELPERS.replace("x * 2.0", "tl.exp(x) * tl.sin(x)")
+
+
+def make_project(folder, *commits):
+    """A repository with a commit per (message, text of the kernel, text of its helpers)."""
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    for message, kernel, helpers in commits:
+        (folder / "kernel.py").write_text(kernel)
+        (folder / "helpers.py").write_text(helpers)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", message)
+    return folder
+
+
+def over_commits(project, count, capsys):
+    """What is found over the last commits of a project, whose files and worktrees must stay as they are."""
+    (project / "kernel.py").write_text("edited, not committed\n")
+    before = git(project, "status", "--porcelain"), git(project, "worktree", "list")
+    words = [project / "kernel.py::scale_kernel", "--signature", "*fp32:16,*fp32:16,i32"]
+    words += ["--git", f"HEAD~{count}..HEAD", "--fact", "instructions", "--format", "json"]
+    assert bisect(*words) == 0
+    assert (git(project, "status", "--porcelain"), git(project, "worktree", "list")) == before
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_the_first_bad_commit_and_its_edit_are_named(tmp_path, capsys):
+    project = make_project(
+        tmp_path / "project",
+        ("Add a kernel", KERNEL, HELPERS),
+        ("Break it", BROKEN, HELPERS),
+        ("Mend it", KERNEL, HELPERS),
+        ("Scale by more", KERNEL, MORE),
+        ("Note", KERNEL + "# note\n", MORE),
+    )
+    found = over_commits(project, 4, capsys)
+    assert found["commits"]["first_bad"]["subject"] == "Scale by more"
+    assert found["commits"]["good"]["subject"] == "Mend it"
+    (edit,) = found["source"]["edits"]
+    assert (edit["function"], edit["file"]) == ("scale", "helpers.py")
+    assert "tl.exp(x)" in edit["text"]
+
+
+@pytest.mark.slow
+def test_commits_that_do_not_compile_leave_candidates(tmp_path, capsys):
+    project = make_project(
+        tmp_path / "project",
+        ("Add a kernel", KERNEL, HELPERS),
+        ("Break it", BROKEN, HELPERS),
+        ("Scale by more", KERNEL, MORE),
+    )
+    found = over_commits(project, 2, capsys)
+    assert found["commits"]["first_bad"] is None
+    assert {commit["subject"] for commit in found["commits"]["candidates"]} == {"Break it", "Scale by more"}
+    assert [one["problem"] is None for one in found["commits"]["tested"]] == [True, True, False]
+    assert any("unknown, one of" in line for line in found["conclusion"])
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--fact", "registers"], "--triton GOOD..BAD or --git GOOD..BAD"),
+        (["--fact", "speed", "--triton", "3.8.0..3.9.0"], "no fact 'speed'"),
+        (["--triton", "3.8.0..3.9.0"], "either --fact or --check"),
+        (["--fact", "registers", "--triton", "/nowhere,/nowhere"], "/nowhere: neither a Python"),
+        (["--fact", "registers", "--git", "HEAD"], "write GOOD..BAD"),
+    ],
+)
+def test_wrong_use_is_one_line(words, problem, capsys):
+    assert bisect(*ADD, *words) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert problem in error
