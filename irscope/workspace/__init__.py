@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.toolchain.llvm_passes import LlvmPass as LlvmPass
     from irscope.toolchain.python_files import module_file as module_file
     from irscope.workspace.calibration import Calibration as Calibration
     from irscope.workspace.calibration import calibrate_captures as calibrate_captures
@@ -165,6 +166,8 @@ if TYPE_CHECKING:
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
+    from irscope.workspace.llvm_passes import LlvmReport as LlvmReport
+    from irscope.workspace.llvm_passes import llvm_report as llvm_report
     from irscope.workspace.opening import opening_pair as opening_pair
     from irscope.workspace.pass_comparison import PassChange as PassChange
     from irscope.workspace.pass_comparison import PassComparison as PassComparison
@@ -332,6 +335,8 @@ _EXPORTS = {
     "irscope.workspace.value_matching": "ValuePair",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.in_progress": "InProgress",
+    "irscope.toolchain.llvm_passes": "LlvmPass",
+    "irscope.workspace.llvm_passes": "LlvmReport llvm_report",
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
