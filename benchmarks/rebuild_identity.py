@@ -149,7 +149,7 @@ def _compile_first(name: str, targets: list[Target], capture: Path) -> None:
 def _rebuilds(reader: CaptureReader, variant: Variant) -> dict[str, tuple[str, str]]:
     """Per stage, whether the rebuild is "equal", "differs" or was "rejected", and why.
 
-    "assembler": the assembly is equal, but ptxas gave another binary for it, as ptxas-blackwell does at random.
+    "assembler": the assembly is equal, but the assembler gave another binary, as ptxas-blackwell can.
 
     Lower stages come first: what the compiler sets up for a higher one must not help them.
     """
