@@ -34,6 +34,9 @@ _PROPERTIES = (
     r"(\d+) bytes spill stores, (\d+) bytes spill loads"
 )
 _WARNING = r"(?m)^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$"
+# What ptxas -v puts before each line, and the lines that name the function that the next ones are about.
+_PREFIX = re.compile(r"^ptxas[\w-]* *info *: *")
+_FUNCTION = r"(?:Function properties for|Compiling entry function) '?([\w$.]+)'?(?: for '\w+')?"
 
 
 def _volta(blocks: int, warps: int, shared_kib: int) -> Device:
@@ -183,6 +186,19 @@ def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> 
 def ptxas_warnings(log: str | None) -> tuple[str, ...]:
     """The performance warnings of ptxas without duplicates, in the order of the log."""
     return tuple(dict.fromkeys(match[1].strip() for match in re.finditer(_WARNING, log or "")))
+
+
+def ptxas_functions(log: str | None) -> tuple[tuple[str, str], ...]:
+    """The functions in the log of `ptxas -v` with what it says of each: "Used 64 registers, ..."."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in (log or "").splitlines():
+        text = _PREFIX.sub("", line).strip()
+        if match := re.fullmatch(_FUNCTION, text):
+            name = match[1]
+        elif name and ("stack frame" in text or text.startswith("Used ")):
+            found.setdefault(name, []).append(text)
+    return tuple((function, "; ".join(texts)) for function, texts in found.items())
 
 
 def _instruction_set() -> InstructionSet:

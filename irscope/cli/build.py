@@ -77,6 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--any-triton", action="store_true", help="build also with another Triton than the original's"
     )
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="launch both on this machine's GPU with made-up arguments; compare results and time",
+    )
+    parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        help="the launch for --run (default: recorded): 'grid=(64,), x=float32[4096]'",
+    )
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="default: 300")
     alone = parser.add_argument_group("without a capture")
     alone.add_argument("--target", metavar="TARGET", help="for example cuda:90 (default: the stage's own)")
@@ -122,6 +132,8 @@ def _build_edit(args: argparse.Namespace) -> int:
     _print_diagnostics(built.diagnostics)
     with Workspace(args.capture) as workspace:
         _print_comparison(args, workspace, original.id, id_)
+        if args.run:
+            _run_both(args, workspace, original.id, id_)
     return 0
 
 
@@ -242,6 +254,20 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
     shown = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
     lines = diff_text(report, shown, options.paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
+    """Launches both and prints how they compare. Raises UserError if there is no launch or no GPU."""
+    from irscope.capturing.edits.launch import compare_launches
+    from irscope.workspace import parse_launch
+
+    a, b = workspace.by_id(original), workspace.by_id(edit)
+    if args.launch is None and not a.launches:
+        raise UserError(f"--run: #{a.id} was not launched; give --launch, such as 'grid=(64,), N=4096'")
+    launch = a.launches[0] if args.launch is None else parse_launch(args.launch).launch_of(a)
+    found = compare_launches(a, b, launch, workspace.read, args.timeout)
+    file = sys.stderr if args.format == "json" else sys.stdout
+    print("\n".join(["", "Run", *(f"  {line}" for line in found.lines)]), file=file)
 
 
 def _print_rejected(error: RebuildError) -> None:

@@ -3,6 +3,8 @@
 The capture must have been made with --passes. A pass is named by its number in the list or by its name.
 With two variants, the passes are side by side, below the first after which the two differ in more than
 shapes; --show then compares the two modules after the pass, instead of the modules before and after it.
+--llvm lists the passes inside LLVM instead, by how many instructions each added or removed, with the time of
+those of the code generator, and what ptxas -v says; it needs no --passes.
 
 example: irscope passes matmul.irscope '#1' '#2' --changed
 """
@@ -13,6 +15,7 @@ import argparse
 import sys
 
 from irscope.cli import options
+from irscope.model import UserError
 from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
 
 NAME = "passes"
@@ -36,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="STAGE:LINE",
         help="list the passes that created or changed the operation in that line of a stage",
     )
+    what.add_argument(
+        "--llvm",
+        action="store_true",
+        help="LLVM's own passes and ptxas's statistics, for which the TTGIR is compiled again",
+    )
     options.add_format(parser, "text", "json")
     options.add_context(parser)
     options.add_width(parser)
@@ -45,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints the report. Raises UserError if the variant does not exist or its passes were not recorded."""
     from irscope.report.terminal.passes_text import operation_text
 
+    if args.llvm:
+        return _print_llvm(args)
     with Workspace(args.capture) as workspace:
         a = workspace.variant(args.a)
         pair = workspace.compare(a, a if args.b is None else workspace.variant(args.b))
@@ -55,6 +65,25 @@ def run(args: argparse.Namespace) -> int:
             _print_changes(pair, args)
         else:
             _print_list(pair, args)
+    return 0
+
+
+def _print_llvm(args: argparse.Namespace) -> int:
+    """Prints LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
+    from irscope.report.terminal.llvm_text import llvm_text
+    from irscope.workspace import llvm_report
+
+    if args.b is not None or args.name != "*" or args.line is not None:
+        raise UserError("--llvm applies to one variant, without --name and --line")
+    with Workspace(args.capture) as workspace:
+        report = llvm_report(workspace, workspace.variant(args.a), args.changed)
+    if args.format == "json":
+        from irscope.report.json.llvm_json import llvm_document
+
+        options.print_json(llvm_document(report, str(args.capture)))
+    else:
+        lines = llvm_text(report, options.width_of(args), options.paint())
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from irscope.backends import backend_of, stage_named
 from irscope.languages.mlir.locations import strip_location
@@ -93,18 +93,70 @@ def rebuild(
     until: str | None = None,
     gluon: bool = False,
     seconds: float = 600.0,
+    read_errors: Callable[[IO[str]], None] | None = None,
 ) -> Rebuilt:
     """Makes the stages below `stage` (down to `until`) from its text.
 
     `options` are options of Triton's backend (num_warps, num_stages, maxnreg...): a variant's metadata has
     them, and others there are ignored. `metadata` is that of the original; stages that are not made again
     leave it as it is. `environment` are variables for the compiler. `python` is one that has Triton, by
-    default this one; `ptxas` replaces both that Triton has. Raises RebuildError.
+    default this one; `ptxas` replaces both that Triton has. `read_errors` gets all that the compiler
+    printed on fd 2, open for reading. Raises RebuildError.
     """
+    request = _request(stage, target, options, metadata, edits or PassEdits(), until, gluon)
+    child = _Child(request, environment or {}, python or Path(sys.executable), ptxas, seconds, read_errors)
+    try:
+        return child.rebuild(text)
+    except RebuildError as error:
+        raise _with_lines(error, child, text) from error
+
+
+def rebuild_each(
+    texts: Mapping[str, str],
+    target: Target,
+    options: Mapping[str, Any],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    gluon: bool = False,
+    seconds: float = 600.0,
+) -> dict[str, Rebuilt | RebuildError]:
+    """Rebuilds from several stages of a kernel, each as `rebuild` does, in one child process.
+
+    That saves loading Triton for each. If LLVM ends the process, the stages after that have no result.
+    """
+    with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+        places = {stage: Path(folder, stage) for stage in texts}
+        for stage, place in places.items():
+            place.mkdir()
+            request = _request(stage, target, options, metadata, PassEdits(), None, gluon)
+            _write_request(place, request, texts[stage])
+        _, *rest = python_command("irscope.toolchain.rebuild_child", *map(str, places.values()))
+        variables = _variables({}, None, Path(folder))
+        status = _run([sys.executable, *rest], Path(folder), variables, seconds)
+        return {stage: _each_outcome(place, stage, status) for stage, place in places.items()}
+
+
+def _each_outcome(place: Path, stage: str, status: int | None) -> Rebuilt | RebuildError:
+    done = _read_result(place)
+    try:
+        return _outcome(place, stage, status if not done or done.get("error") else 0)
+    except RebuildError as error:
+        return error
+
+
+def _request(
+    stage: str,
+    target: Target,
+    options: Mapping[str, Any],
+    metadata: Mapping[str, Any] | None,
+    edits: PassEdits,
+    until: str | None,
+    gluon: bool,
+) -> dict[str, Any]:
+    """What the child reads; raises UserError for a stage that nothing can be built from."""
     if stage_named(stage).binary:
         raise UserError(f"{stage} is machine code: nothing is built from it; give a stage above it")
-    edits = edits or PassEdits()
-    request = {
+    return {
         "stage": stage,
         "target": [target.backend, backend_of(target).triton_arch(target.arch), target.warp_size],
         "options": dict(options),
@@ -115,11 +167,11 @@ def rebuild(
         "gluon": gluon,
         "log_stage": backend_of(target).log_stage,
     }
-    child = _Child(request, environment or {}, python or Path(sys.executable), ptxas, seconds)
-    try:
-        return child.rebuild(text)
-    except RebuildError as error:
-        raise _with_lines(error, child, text) from error
+
+
+def _write_request(place: Path, request: Mapping[str, Any], text: str) -> None:
+    (place / f"input.{request['stage']}").write_text(text)
+    (place / REQUEST).write_text(json.dumps(request, default=str))
 
 
 def _with_lines(error: RebuildError, child: _Child, text: str) -> RebuildError:
@@ -145,17 +197,20 @@ class _Child:
     python: Path
     ptxas: Path | None
     seconds: float
+    read_errors: Callable[[IO[str]], None] | None = None
 
     def rebuild(self, text: str) -> Rebuilt:
         """Rebuilds from `text` once. Raises RebuildError."""
         stage = self.request["stage"]
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
             place = Path(folder)
-            (place / f"input.{stage}").write_text(text)
-            (place / REQUEST).write_text(json.dumps(self.request, default=str))
+            _write_request(place, self.request, text)
             _, *rest = python_command("irscope.toolchain.rebuild_child", folder)
             variables = _variables(self.environment, self.ptxas, place)
             status = _run([str(self.python), *rest], place, variables, self.seconds)
+            if self.read_errors is not None:
+                with (place / "errors").open(encoding="utf-8", errors="replace") as errors:
+                    self.read_errors(errors)
             return _outcome(place, stage, status)
 
 

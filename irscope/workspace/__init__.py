@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from irscope.store.writer import holds_nothing as holds_nothing
     from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.toolchain.llvm_passes import LlvmPass as LlvmPass
     from irscope.toolchain.python_files import module_file as module_file
     from irscope.workspace.calibration import Calibration as Calibration
     from irscope.workspace.calibration import calibrate_captures as calibrate_captures
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
     from irscope.workspace.kernel_scopes import mismatch as mismatch
     from irscope.workspace.kernel_scopes import scope_counts as scope_counts
     from irscope.workspace.kernel_scopes import scope_of as scope_of
+    from irscope.workspace.launch_expression import parse_launch as parse_launch
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.line_differences import LineChange as LineChange
     from irscope.workspace.line_differences import content_span as content_span
@@ -173,6 +175,8 @@ if TYPE_CHECKING:
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
+    from irscope.workspace.llvm_passes import LlvmReport as LlvmReport
+    from irscope.workspace.llvm_passes import llvm_report as llvm_report
     from irscope.workspace.opening import opening_pair as opening_pair
     from irscope.workspace.pass_comparison import PassChange as PassChange
     from irscope.workspace.pass_comparison import PassComparison as PassComparison
@@ -361,6 +365,9 @@ _EXPORTS = {
     "irscope.workspace.value_matching": "ValuePair",
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.in_progress": "InProgress",
+    "irscope.toolchain.llvm_passes": "LlvmPass",
+    "irscope.workspace.llvm_passes": "LlvmReport llvm_report",
+    "irscope.workspace.launch_expression": "parse_launch",
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",

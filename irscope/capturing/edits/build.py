@@ -203,6 +203,9 @@ def _doubt(original: Variant, read: ReadStage, unedited: Rebuilt | RebuildError)
         return f"the original has no {binary} to compare with"
     if _code(before) == _code(after):
         return ""
+    assembly = backend_of(original.target).assembly
+    if read(assembly) in (unedited.artifacts.get(assembly), unedited.artifacts.get(binary)):
+        return f"the assembler gives another {binary} each time for the same {assembly}"
     return f"rebuilding the unedited stage gives another {binary} than the original's"
 
 

@@ -1,0 +1,138 @@
+"""The process that launches an edit in place of its original on the GPU, and compares results and times.
+
+It is started with a folder: `launch.json` and the files of both kernels are its input, `launched.json` its
+result. Both kernels get copies of the same synthetic arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+REQUEST, RESULT = "launch.json", "launched.json"
+# Each kernel is launched in turns, so that both see the same clock rates.
+_ROUNDS, _LAUNCHES = 20, 10
+_SEED = 0
+
+
+def main(folder: str) -> int:
+    """Launches both kernels as `launch.json` says; returns 0 if that was possible."""
+    place = Path(folder)
+    request = json.loads((place / REQUEST).read_text())
+    try:
+        result = _compare(place, request)
+    except Exception as error:  # noqa: BLE001 - whatever Triton, torch or the driver raises is the result
+        result = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+    (place / RESULT).write_text(json.dumps(result))
+    return int("error" in result)
+
+
+def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    kernels = [_kernel(place / side, request) for side in ("a", "b")]
+    first = _arguments(request)
+    results = []
+    for kernel in kernels:
+        arguments = [value.clone() if isinstance(value, torch.Tensor) else value for value in first]
+        kernel[tuple(request["grid"])](*arguments)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        results.append(arguments)
+    launches = [
+        _launch(kernel, request, arguments) for kernel, arguments in zip(kernels, results, strict=True)
+    ]
+    names = [argument["name"] for argument in request["arguments"]]
+    return {
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "",
+        "differences": _differences(names, *results),
+        "written": [
+            name for name, old, new in zip(names, first, results[0], strict=True) if _differ(old, new)
+        ],
+        "microseconds": _times(launches) if torch.cuda.is_available() else [],
+    }
+
+
+def _kernel(files: Path, request: dict[str, Any]) -> Any:
+    """A compiled kernel of Triton's from its binary and metadata."""
+    from triton.compiler import CompiledKernel
+
+    signature = {argument["name"]: argument["type"] for argument in request["arguments"]}
+    function = SimpleNamespace(arg_names=list(signature), launch_metadata=None)
+    source = SimpleNamespace(signature=signature, constants={}, fn=function, attrs={})
+    group = {path.name: str(path) for path in files.iterdir()}
+    return CompiledKernel(source, group, files.name)
+
+
+def _arguments(request: dict[str, Any]) -> list[Any]:
+    import torch
+
+    torch.manual_seed(_SEED)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return [_argument(argument, device) for argument in request["arguments"]]
+
+
+def _argument(argument: dict[str, Any], device: str) -> Any:
+    """A tensor of random numbers with the recorded shape and strides; zeros if it is of integers."""
+    import torch
+
+    if argument["tensor"] is None:
+        return argument["value"]
+    dtype, shape, strides = argument["tensor"]
+    tensor = torch.empty_strided(shape, strides, dtype=getattr(torch, dtype), device=device)
+    if not tensor.is_floating_point():
+        return tensor.zero_()
+    values = torch.randn(shape, device=device, dtype=torch.float32)
+    return tensor.copy_(values)
+
+
+def _launch(kernel: Any, request: dict[str, Any], arguments: Sequence[Any]) -> Callable[[], None]:
+    return lambda: kernel[tuple(request["grid"])](*arguments)
+
+
+def _times(launches: Sequence[Callable[[], None]]) -> list[float]:
+    """The median microseconds of each launch, measured in turns."""
+    import torch
+
+    found: list[list[float]] = [[] for _ in launches]
+    for launch in launches:
+        for _ in range(_LAUNCHES):
+            launch()
+    for _ in range(_ROUNDS):
+        for launch, times in zip(launches, found, strict=True):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(_LAUNCHES):
+                launch()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end) * 1000 / _LAUNCHES)
+    return [statistics.median(times) for times in found]
+
+
+def _differ(left: Any, right: Any) -> bool:
+    import torch
+
+    return isinstance(left, torch.Tensor) and not _equal(left, right)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Whether two tensors have the same bits; NaN equals NaN."""
+    import torch
+
+    if left.is_floating_point():
+        return bool(torch.all((left == right) | (left.isnan() & right.isnan())))
+    return torch.equal(left, right)
+
+
+def _differences(names: Sequence[str], a: Sequence[Any], b: Sequence[Any]) -> dict[str, float]:
+    """The largest absolute difference of each tensor that differs."""
+    return {
+        name: float((left.double() - right.double()).abs().nan_to_num(float("inf")).max())
+        for name, left, right in zip(names, a, b, strict=True)
+        if _differ(left, right)
+    }
