@@ -2,10 +2,10 @@
 
     python benchmarks/reproduce_on_gpu.py CORPUS [--only WORD] [--output FOLDER] [--target cuda:90]
 
-Each program below calls public functions of a library in CORPUS under `irscope run --values`, which keeps the
-values of the tensors before and after the first launch of each kernel. Every kernel is then reproduced, and its
-reproduce.py --launch runs in a process without the library: the machine code and the tensors must be those of
-the library's launch. With --target, nothing is launched: a rehearsal without a GPU.
+Each program below calls public functions of a library in CORPUS under `irscope run --values`, which keeps
+the values of the tensors before and after the first launch of each kernel. Every kernel is then reproduced:
+its reproduce.py --launch runs in a process without the library, and the machine code and the tensors must be
+those of the library's launch. With --target, nothing is launched: a rehearsal without a GPU.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from irscope.model import UserError, Variant
 from irscope.reproducing.writing import reproduce
@@ -39,9 +40,10 @@ torch.manual_seed(0)
 
 
 def package(name):
-    """Makes a package importable without its __init__.py, which imports CUDA extensions."""
+    # Without its __init__.py, which imports CUDA extensions.
     module = types.ModuleType(name)
-    module.__path__ = [os.path.join(path, name) for path in sys.path if os.path.isdir(os.path.join(path, name))]
+    folders = (os.path.join(path, name) for path in sys.path)
+    module.__path__ = [folder for folder in folders if os.path.isdir(folder)]
     sys.modules[name] = module
 
 
@@ -192,8 +194,7 @@ block(randn(256, 512, dtype=torch.float32, grad=False), randn(512, 512, dtype=to
         },
     ),
 }
-OUR_SAMPLES = ("vector_add", "fused_softmax", "layer_norm", "heuristics", "flash_attention", "matmul",
-               "persistent_matmul", "seeded_dropout", "gluon_copy", "gluon_matmul")  # fmt: skip
+OUR_SAMPLES = ("vector_add", "layer_norm", "heuristics", "seeded_dropout", "gluon_copy", "persistent_matmul")
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ class Launched:
     line: str = ""
 
 
-def main() -> int:
+def main() -> None:
     """Captures, reproduces, launches, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
@@ -214,21 +215,35 @@ def main() -> int:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--target", default="")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="for everything; then print what is done"
+    )
+    parser.add_argument("--program-seconds", type=float, default=300.0, help="for each program")
     args = parser.parse_args()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(args.jobs) as pool:
+    results: list[Launched] = []
+    with tempfile.TemporaryDirectory() as scratch:
         folder = args.output or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        pool, launches = ThreadPoolExecutor(args.jobs), ThreadPoolExecutor(args.jobs)
         programs = [each for each in all_programs(args.corpus) if chosen(each[0], args.only)]
-        captures = list(pool.map(lambda each: capture(*each, folder, args.target), programs))
-        print(f"captured after {time.monotonic() - started:.0f} s", flush=True)
-        tasks = [task for source, path in captures for task in kernels(source, path)]
-        results = []
-        for result in pool.map(lambda task: launched(*task, folder, bool(args.target)), tasks):
-            results.append(result)
-            print(f"{result.outcome:12} {result.source}: {result.kernel} {result.line}", flush=True)
-    print(summary(results), f"{time.monotonic() - started:.0f} s", sep="; ")
-    return 0
+        pending: set[Future[Any]] = {
+            pool.submit(capture, *each, folder, args.target, args.program_seconds) for each in programs
+        }
+        while pending and time.monotonic() - started < args.seconds:
+            done, pending = wait(pending, timeout=1.0, return_when=FIRST_COMPLETED)
+            for each in done:
+                found = each.result()
+                if isinstance(found, Launched):
+                    results.append(found)
+                    line = f"{found.outcome:12} {found.source}: {found.kernel} {found.line}"
+                    print(f"{time.monotonic() - started:4.0f} s {line}", flush=True)
+                    continue
+                for task in kernels(*found):
+                    pending.add(launches.submit(launched, *task, folder, bool(args.target)))
+        print(summary(results), f"{time.monotonic() - started:.0f} s", f"{len(pending)} not done", sep="; ")
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def chosen(source: str, words: Sequence[str]) -> bool:
@@ -238,16 +253,19 @@ def chosen(source: str, words: Sequence[str]) -> bool:
 
 def all_programs(corpus: Path) -> list[tuple[str, Path | None, str]]:
     """Name, import path and text of each program."""
-    found: list[tuple[str, Path | None, str]] = [
-        (f"samples: {name}", None, (SAMPLES / f"{name}.py").read_text()) for name in OUR_SAMPLES
-    ]
+    found: list[tuple[str, Path | None, str]] = []
     for library, (path, texts) in PROGRAMS.items():
-        found += [(f"{library}: {name}", corpus / library / path, START + text) for name, text in texts.items()]
+        found += [
+            (f"{library}: {name}", corpus / library / path, START + text) for name, text in texts.items()
+        ]
+    found += [(f"samples: {name}", None, (SAMPLES / f"{name}.py").read_text()) for name in OUR_SAMPLES]
     return found
 
 
-def capture(source: str, path: Path | None, text: str, folder: Path, target: str) -> tuple[str, Path]:
-    """Runs a program with its values."""
+def capture(
+    source: str, path: Path | None, text: str, folder: Path, target: str, seconds: float
+) -> tuple[str, Path]:
+    """Runs a program with its values; one that takes too long leaves the kernels that it launched so far."""
     name = source.replace(": ", "-").replace(" ", "_").replace(",", "")
     script, made = folder / f"{name}.py", folder / f"{name}.irscope"
     paths = [] if path is None else [str(path)]
@@ -256,9 +274,16 @@ def capture(source: str, path: Path | None, text: str, folder: Path, target: str
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*paths, *([before] if before else [])])}
     command = [sys.executable, "-m", "irscope", "run", "--values", "--force", "-o", str(made)]
     command += [*(["--target", target] if target else []), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        print(f"{source}: {' | '.join(done.stderr.strip().splitlines()[-3:])}", flush=True)
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        print(f"{source}: stopped after {seconds:g} s", flush=True)
+        return source, made
+    last = " | ".join(done.stderr.strip().splitlines()[-3:]) if done.returncode else ""
+    print(f"{source}: captured in {time.monotonic() - started:.0f} s {last}", flush=True)
     return source, made
 
 
@@ -279,30 +304,35 @@ def launched(source: str, path: Path, variant: Variant, folder: Path, rehearsal:
     place = (source, variant.kernel.name)
     made = folder / "repro" / f"{path.stem}-{variant.id}"
     try:
-        reproducer = reproduce(path, variant, made, force=True)
+        reproducer = reproduce(path, variant, made, force=True, check=rehearsal)
     except UserError as error:
         return Launched(*place, "NOT WRITTEN", str(error))
-    if not reproducer.equal:
-        return Launched(*place, "OTHER CODE", reproducer.outcome)
-    if rehearsal:
-        return Launched(*place, "equal code")
+    if rehearsal:  # else the launch compares the machine code
+        return Launched(*place, "equal code" if reproducer.equal else "OTHER CODE", reproducer.outcome)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, str(made / "reproduce.py"), "--launch"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment, timeout=120
+            command, capture_output=True, text=True, check=False, env=environment, timeout=60
         )
     except subprocess.TimeoutExpired:
         return Launched(*place, "HANGS")
+    return Launched(*place, *outcome(done))
+
+
+def outcome(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
+    """What a script's output says, and the line that explains it."""
     lines = [line for line in done.stdout.splitlines() if "sha256" in line]
     far = [line for line in lines if "differs" in line]
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        return Launched(*place, "FAILED" if not far else "OTHER RESULT", "; ".join(far or last)[:300])
-    same = [line for line in lines if "as recorded" in line]
-    if not same and not far:
-        return Launched(*place, "no result", "; ".join(lines)[:200])
-    return Launched(*place, "close" if far else "equal", "; ".join(far)[:200])
+    last = (done.stderr or done.stdout).strip()[-200:]
+    found = ("close" if far else "equal", "; ".join(far)[:200])
+    if "same machine code as recorded" not in done.stdout:
+        found = ("OTHER CODE", last)
+    elif done.returncode:
+        found = ("OTHER RESULT" if far else "FAILED", "; ".join(far)[:200] or last)
+    elif not far and not any("as recorded" in line for line in lines):
+        found = ("no result", "; ".join(lines)[:200])
+    return found
 
 
 def summary(results: Sequence[Launched]) -> str:
@@ -318,4 +348,4 @@ def summary(results: Sequence[Launched]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Workspace
+
+if TYPE_CHECKING:
+    from irscope.reproducing.writing import Minimization
 
 NAME = "reproduce"
 SUMMARY = "write a stand-alone reproducer of a variant"
@@ -32,13 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, help="default: repro-KERNEL-N")
     parser.add_argument("--against", metavar="VARIANT", help="the README says how it differs from this one")
+    parser.add_argument(
+        "--minimize", action="store_true", help="make the kernel smaller while a condition holds"
+    )
+    conditions = parser.add_mutually_exclusive_group()
+    conditions.add_argument("--check", metavar="EXPR", help="the condition, as irscope check --expect has it")
+    conditions.add_argument("--fact", metavar="NAME", help="the condition: this fact stays as bad as it is")
+    parser.add_argument(
+        "--seconds", metavar="SECONDS", type=float, default=300.0, help="for --minimize (default: 300)"
+    )
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=int, help="processes for --minimize (default: all cores)"
+    )
     parser.add_argument("--force", action="store_true", help="write into a folder that has files")
     parser.add_argument("--no-check", action="store_true", help="execute nothing of the capture")
     parser.add_argument(
         "--python", metavar="PYTHON", default="", help="the interpreter for the check (default: this one)"
-    )
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=300.0, help="for the check (default: 300)"
     )
 
 
@@ -46,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the folder; 1 if it does not reproduce the variant. Raises UserError."""
     from irscope.reproducing.writing import reproduce
 
+    minimized = _minimization(args)
     with Workspace(args.capture) as workspace:
         variant = workspace.variant(args.variant)
         name, findings = workspace.names[variant.id], _findings(workspace, args.against, variant)
@@ -58,13 +72,27 @@ def run(args: argparse.Namespace) -> int:
             findings=findings,
             check=not args.no_check,
             python=args.python,
-            seconds=args.timeout,
             force=args.force,
+            minimized=minimized,
         )
     lines = f"kernel.py {pluralize(made.kernel_lines, 'line')}, reproduce.py {made.scaffold_lines}"
     print(f"{folder}: {lines}")
+    if minimized is not None:
+        print(one_line(made.findings[-1]))
     print(one_line(made.outcome))
     return 0 if made.equal or args.no_check else 1
+
+
+def _minimization(args: argparse.Namespace) -> Minimization | None:
+    """The condition of --minimize. Raises UserError if a condition is given without it."""
+    from irscope.reproducing.writing import Minimization
+
+    options.check_positive(args, "-j")
+    if not args.minimize:
+        if args.check or args.fact:
+            raise UserError("--check and --fact are conditions of --minimize: add it")
+        return None
+    return Minimization(args.check or "", args.fact or "", args.seconds, args.jobs or 0)
 
 
 def _findings(workspace: Workspace, against: str | None, variant: Variant) -> list[str]:

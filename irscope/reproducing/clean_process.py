@@ -59,7 +59,7 @@ def check_reproducer(
             shutil.copy(file, copy)
         command = [python or sys.executable, str(copy / SCRIPT), "--dump", str(dumped)]
         code, output = _run(command, scratch, seconds)
-        artifacts = _dumped(dumped, recorded.variant)
+        artifacts = dumped_stages(dumped, recorded.variant)
     if not artifacts:
         if recorded.variant.failure is not None and code == 0:
             return CheckedReproducer(True, output=output)
@@ -96,9 +96,10 @@ def _compiler_folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _dumped(folder: Path, variant: Variant) -> dict[str, bytes]:
+def dumped_stages(folder: Path, variant: Variant) -> dict[str, bytes]:
+    """The stages that a script wrote by name, with the log of ptxas as "log", Triton's metadata as "json"."""
     files = sorted(folder.glob("*.*")) if folder.is_dir() else []
-    known = {stage.name for stage in stages_of(variant)} | {"log"}
+    known = {stage.name for stage in stages_of(variant)} | {"log", "json"}
     return {file.suffix[1:]: file.read_bytes() for file in files if file.suffix[1:] in known}
 
 

@@ -1,7 +1,7 @@
 """Smaller programs than a given one: what `--minimize` tries, from large steps to small ones.
 
-A step of llvm-reduce on Python's syntax tree: without some statements, with a loop's body in place of the loop,
-with an operand in place of a sum, with a constant in place of a parameter.
+A step of llvm-reduce on Python's syntax tree: without some statements, with a loop's body in place of the
+loop, with an operand in place of a sum, with a constant in place of a parameter.
 """
 
 from __future__ import annotations
@@ -116,8 +116,10 @@ def _removals(program: Program, size: int) -> list[Attempt]:
                 or all(isinstance(s, ast.Pass) for s in block)
             ):
                 continue
-            for start in reversed(range(0, len(block), size)):
-                attempts.append(lambda p=place, n=name, s=start: _without(program, p, n, s, size))  # type: ignore[misc]
+            attempts += [
+                lambda p=place, n=name, s=start: _without(program, p, n, s, size)  # type: ignore[misc]
+                for start in reversed(range(0, len(block), size))
+            ]
     return attempts
 
 
@@ -180,24 +182,23 @@ def _simpler_expressions(program: Program) -> list[Attempt]:
 
 def _parts(node: ast.expr) -> list[ast.expr]:
     """The expressions that may take the place of one."""
+    found: list[ast.expr] = []
     match node:
         case ast.BinOp(left=left, right=right):
-            return [left, right]
-        case ast.UnaryOp(operand=operand):
-            return [operand]
+            found = [left, right]
+        case ast.UnaryOp(operand=value) | ast.Subscript(value=value):
+            found = [value]
         case ast.IfExp(body=body, orelse=orelse):
-            return [body, orelse]
+            found = [body, orelse]
         case ast.BoolOp(values=values):
-            return values
-        case ast.Compare(left=left):
-            return [ast.Constant(True)]
-        case ast.Call(func=ast.Attribute(value=value), args=args):
-            return [*args, value] if not isinstance(value, ast.Name) else list(args)
+            found = values
+        case ast.Compare():
+            found = [ast.Constant(True)]
+        case ast.Call(func=ast.Attribute(value=value), args=args) if not isinstance(value, ast.Name):
+            found = [*args, value]
         case ast.Call(args=args):
-            return list(args)
-        case ast.Subscript(value=value):
-            return [value]
-    return []
+            found = list(args)
+    return found
 
 
 def _dropped(program: Program, place: int, field: str, index: int) -> Program | None:
@@ -282,7 +283,7 @@ class _Inlined(ast.NodeTransformer):
     def __init__(self, name: str, value: ast.expr) -> None:
         self._name, self._value = name, value
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - the name that ast asks for
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         """The value in place of the name."""
         return copy.deepcopy(self._value) if node.id == self._name and _is_read(node) else node
 

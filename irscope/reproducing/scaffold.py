@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import hashlib
 import io
+import json
 import os
 import re
 import struct
@@ -199,6 +200,7 @@ def main():
             content = content if isinstance(content, bytes) else str(content).encode()
             (args.dump / f"{NAME}.{stage}").write_bytes(content)
         (args.dump / f"{NAME}.log").write_text(log)
+        (args.dump / f"{NAME}.json").write_text(json.dumps(kernel.metadata._asdict(), default=str))
     found = facts(kernel.asm, log)
     for fact, value in found.items():
         print(f"{fact}: {value}" + ("" if value == RECORDED[fact] else f", recorded: {RECORDED[fact]}"))

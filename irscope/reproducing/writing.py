@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from irscope.analysis.expectations import parse_expectation
 from irscope.backends import is_source_stage, stages_of
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, write_output
-from irscope.reproducing.clean_process import DEFAULT_SECONDS, SCRIPT, CheckedReproducer, check_reproducer
+from irscope.reproducing.clean_process import SCRIPT, CheckedReproducer, check_reproducer
+from irscope.reproducing.minimize import DEFAULT_SECONDS, fact_condition, minimize
 from irscope.reproducing.readme import readme_text
 from irscope.reproducing.recorded import Recorded, read_recorded
 from irscope.reproducing.script import KERNEL_FILE, script_text
@@ -21,7 +23,8 @@ README, VALUES_FILE = "README.md", "values.pt"
 class Reproducer:
     """A reproducer's folder. `checked` is None if it was not run.
 
-    `kernel_lines` is the length of kernel.py, `scaffold_lines` that of everything else in Python.
+    `kernel_lines` is the length of kernel.py, `scaffold_lines` that of everything else in Python; `findings`
+    are the sentences of the README, of which the last is about minimizing.
     """
 
     folder: Path
@@ -29,6 +32,8 @@ class Reproducer:
     kernel_lines: int
     scaffold_lines: int
     checked: CheckedReproducer | None = None
+    findings: tuple[str, ...] = ()
+    minimized: bool = False
 
     @property
     def equal(self) -> bool:
@@ -38,7 +43,27 @@ class Reproducer:
     @property
     def outcome(self) -> str:
         """The result of the check in one sentence."""
-        return outcome_text(self.variant, self.checked)
+        return outcome_text(self.variant, self.checked, self.minimized)
+
+
+@dataclass(frozen=True)
+class Minimization:
+    """How to make a kernel smaller: as long as `check` holds or `fact` stays as bad as it is.
+
+    Neither is needed for a variant that fails: its error stays. `seconds` is the time limit; `processes` of 0
+    starts one per core.
+    """
+
+    check: str = ""
+    fact: str = ""
+    seconds: float = DEFAULT_SECONDS
+    processes: int = 0
+
+    def expression(self, recorded: Recorded) -> str:
+        """The condition as an expectation; "" for a variant that fails. Raises UserError."""
+        if self.check:
+            parse_expectation(self.check)
+        return self.check or (fact_condition(self.fact, recorded) if self.fact else "")
 
 
 def reproduce(
@@ -50,18 +75,24 @@ def reproduce(
     findings: Sequence[str] = (),
     check: bool = True,
     python: str = "",
-    seconds: float = DEFAULT_SECONDS,
     force: bool = False,
+    minimized: Minimization | None = None,
 ) -> Reproducer:
     """Writes a reproducer of a variant of `capture` into `folder`, and runs it in a clean process.
 
     Running it executes the Python text of the kernel that the capture has; `check=False` does not. `name` is
-    the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder.
+    the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder. With
+    `minimized` the kernel is made smaller first.
     Raises UserError if the capture has too little of the variant, or the folder is in use.
     """
     recorded = read_recorded(capture, variant)
     prepare_folder(folder, force)
-    return write_reproducer(recorded, folder, name or str(variant.config), findings, check, python, seconds)
+    if minimized is not None:
+        smaller = minimize(recorded, minimized.expression(recorded), minimized.seconds, minimized.processes)
+        recorded, findings = smaller.recorded, [*findings, smaller.text]
+    return write_reproducer(
+        recorded, folder, name or str(variant.config), findings, check, python, smaller=minimized is not None
+    )
 
 
 def write_reproducer(
@@ -71,7 +102,7 @@ def write_reproducer(
     findings: Sequence[str] = (),
     check: bool = True,
     python: str = "",
-    seconds: float = DEFAULT_SECONDS,
+    smaller: bool = False,
 ) -> Reproducer:
     """Writes the files of a reproducer, and checks it; see `reproduce`."""
     script = script_text(recorded)
@@ -81,21 +112,22 @@ def write_reproducer(
         _write(folder / VALUES_FILE, recorded.values)
     else:  # of an earlier reproducer in this folder
         (folder / VALUES_FILE).unlink(missing_ok=True)
-    checked = check_reproducer(folder, recorded, python, seconds) if check else None
-    outcome = outcome_text(recorded.variant, checked)
+    checked = check_reproducer(folder, recorded, python) if check else None
+    outcome = outcome_text(recorded.variant, checked, smaller)
     _write(folder / README, readme_text(recorded, name, findings, outcome).encode())
     lines = recorded.kernel.count("\n"), script.count("\n")
-    return Reproducer(folder, recorded.variant, *lines, checked)
+    return Reproducer(folder, recorded.variant, *lines, checked, tuple(findings), smaller)
 
 
-def outcome_text(variant: Variant, checked: CheckedReproducer | None) -> str:
-    """The result of a check in one sentence."""
+def outcome_text(variant: Variant, checked: CheckedReproducer | None, smaller: bool = False) -> str:
+    """The result of a check in one sentence; `smaller` if the kernel was minimized."""
+    code = "the machine code that minimizing found" if smaller else "the recorded machine code"
     if checked is None:
         return "Not checked: nothing of it was executed."
     if checked.equal and variant.failure is not None:
         return "Checked: it fails as recorded, in a process without the project."
     if checked.equal:
-        return "Checked: it compiles to the recorded machine code, in a process without the project."
+        return f"Checked: it compiles to {code}, in a process without the project."
     if checked.problem:
         return f"NOT reproduced: {checked.problem}"
     before = _stage_before(variant, checked.first_stage)
