@@ -152,6 +152,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     jobs: int | None = None,
     timeout: float = 300.0,
     force: bool = False,
+    cluster: object = None,
 ) -> Capture:
     """Compiles a kernel under each of its configs into a capture at `path` and opens it.
 
@@ -159,18 +160,24 @@ def compile(  # noqa: A001 - it is irscope.compile
     Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to a value or a list of values,
     whose product is compiled; `const` fixes constexpr parameters; both take what a launch takes: numbers,
     strings, element types, layouts, functions, in a list also tuples. `target` is one or several targets;
-    `jobs` are compile processes (None: one per core); `timeout` is in seconds per variant.
+    `jobs` are compile processes (None: one per core); `timeout` is in seconds per variant. `cluster` is the
+    address of a Dask scheduler, or a `dask.distributed.Client`: its workers compile instead, and import the
+    file that the kernel is in.
 
-    Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), or no variant
-    compiled. A variant that failed is in the capture, with its failure.
+    Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), the cluster
+    cannot be used, or no variant compiled. A variant that failed is in the capture, with its failure.
     """
     from irscope.capturing.record.in_process import compile_kernel
 
     names = [target] if isinstance(target, str) else target
     targets = tuple(map(_target, names))
-    result = compile_kernel(
-        kernel, Path(path), signature, config or {}, const or {}, targets, jobs, timeout, force
-    )  # fmt: skip
+    given = kernel, Path(path), signature, config or {}, const or {}, targets
+    if cluster is None:
+        result = compile_kernel(*given, jobs, timeout, force)
+    else:
+        from irscope.capturing.cluster.from_python import compile_on_cluster
+
+        result = compile_on_cluster(*given, timeout, force, cluster)
     for note in result.notes:
         warnings.warn(f"irscope: {note}", stacklevel=2)
     if result.first_failure is not None and not result.compiled:

@@ -9,10 +9,10 @@ from typing import Any
 
 from irscope.backends import target_named
 from irscope.model import Argument, Artifact, Config, Kernel, Pass, Target, Toolchain, Value, Variant
-from irscope.model.environment import environment_components
 from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, rows
 from irscope.store.encoding import Blob
+from irscope.store.key_environment import KeyEnvironments
 from irscope.store.schema import ATTACHMENT
 from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails, mark_of
 
@@ -184,6 +184,7 @@ class CaptureReader:
         """The summaries with the marks of their rows."""
         toolchains = self._toolchains()
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        keys = KeyEnvironments()
         metadata: dict[str, dict[str, Any]] = {}
         shared: dict[str, tuple[str, Value]] = {}
         with self._damage():
@@ -201,7 +202,7 @@ class CaptureReader:
                 "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
                 " FROM variant ORDER BY id"
             ):
-                environment = environment_components(encoding.strings_from_json(cache_key))
+                environment = keys.read(cache_key)
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
                 values = encoding.object_from_json(whole)
                 some = {name: values[name] for name in SUMMARY_METADATA if name in values}

@@ -110,7 +110,7 @@ def compile_kernel(
         instead = "; launch a Helion kernel within irscope.capture" if helion else ""
         raise UserError(f"{kernel!r} is not a @triton.jit function{instead}")
     function = found.function
-    axes = {name: _values(value) for name, value in config.items()}
+    axes = {name: axis_values(value) for name, value in config.items()}
     file = Path(function.fn.__code__.co_filename)
     plan = plan_for(found, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
     failures: dict[int, Failure] = {}
@@ -130,7 +130,7 @@ def compile_kernel(
     return CompileResult(len(plan.jobs) - len(failures), len(failures), reused, first, plan.notes)
 
 
-def _values(value: Any) -> tuple[Any, ...]:
+def axis_values(value: Any) -> tuple[Any, ...]:
     """The values of a config entry: those in a list or tuple, or one value, which may be a named tuple."""
     return tuple(value) if type(value) in (list, tuple) else (value,)
 

@@ -1,0 +1,52 @@
+"""The compiler environment in the cache keys of many variants, read without parsing every key.
+
+A key has 60 components of 3 kB in all, as JSON with sorted names. Those of the environment and of options
+follow each other, and few variants of a sweep have others:
+
+    {"attributes":...,"constant BLOCK":...,"environment ...":...,"option ...":...,"source":...,"type x":...}
+"""
+
+from __future__ import annotations
+
+from irscope.model.environment import ENVIRONMENT, OPTION, environment_components
+from irscope.store import encoding
+
+_STARTS = tuple(f',"{name}' for name in (ENVIRONMENT, OPTION))
+_END = ',"source":'
+# Parts that are remembered.
+_MOST = 1000
+
+
+class KeyEnvironments:
+    """Reads the components of cache keys that `model.environment.environment_of` needs."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, str]] = {}
+
+    def read(self, text: str) -> dict[str, str]:
+        """These components of a cache key in JSON; equal ones are one object.
+
+        Raises ValueError or TypeError for other texts, though not for damage in the rest of a key.
+        """
+        part = _part(text) if isinstance(text, str) else None
+        if part is None:
+            return environment_components(encoding.strings_from_json(text))
+        found = self._known.get(part)
+        if found is None:
+            found = environment_components(encoding.strings_from_json(f"{{{part}}}"))
+            if len(self._known) < _MOST:
+                self._known[part] = found
+        return found
+
+
+def _part(text: str) -> str | None:
+    """The part of a key that has these components; None if they are not next to each other.
+
+    A quote within a JSON string is escaped, so what looks like the start of a name is one.
+    """
+    starts = [place for start in _STARTS if (place := text.find(start)) >= 0]
+    end = text.rfind(_END)
+    if not starts or end < max(text.rfind(start) for start in _STARTS):
+        return None
+    first = min(starts)
+    return text[first + 1 : end] if f'{{"{OPTION}' not in text and f'{{"{ENVIRONMENT}' not in text else None
