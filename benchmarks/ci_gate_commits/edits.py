@@ -131,12 +131,15 @@ HARMLESS = (
     Edit("add: rename the kernel", ((_ADD, "add_kernel", "elementwise_add_kernel"),)),
     Edit("attention: rename a helper", ((_ATTENTION, "attend(", "update_block("),)),
     Edit(
-        "layer norm: comments in a kernel",
-        ((_NORM, "    mean = tl.sum(x, axis=0) / n_cols\n", "    # The mean of the row.\n    mean = tl.sum(x, axis=0) / n_cols  # in fp32\n"),),
-    ),
-    Edit(
         "softmax: a docstring in the kernel",
         ((_SOFTMAX, "    row = tl.program_id(0)", '    """Softmax of one row per program."""\n    row = tl.program_id(0)'),),
+    ),
+    Edit(
+        "softmax: a new parameter with a default",
+        (
+            (_SOFTMAX, "BLOCK_SIZE: tl.constexpr):", "BLOCK_SIZE: tl.constexpr, SCALED: tl.constexpr = False):"),
+            (_SOFTMAX, "    tl.store(out_ptr", "    if SCALED:\n        out *= 2.0\n    tl.store(out_ptr"),
+        ),
     ),
     Edit("softmax: reformat", (), _reformatted),
     Edit("matmul: blank lines and a license header", ((_MATMUL, "    c_ptrs = c_ptr", "\n\n    c_ptrs = c_ptr"), (_MATMUL, "from typing", "# Copyright: the authors.\n\nfrom typing"))),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from irscope.analysis.cache_key import INVENTED
 from irscope.backends import backend_of
@@ -46,13 +47,14 @@ def match_variants(
 
     Equal properties match first, then equal hashes of Triton, then configs that are equal with the
     defaults filled in, then variants that differ only in the compiler environment, then those whose
-    parameters were renamed, at last imported variants by what the import has. `renamed` maps kernels of OLD
-    to NEW's names. `by_target`: variants only match if their targets do.
+    parameters were renamed, added or removed, at last imported variants by what the import has. `renamed`
+    maps kernels of OLD to NEW's names. `by_target`: variants only match if their targets do.
     """
     old, new = list(a), list(b)
     pairs: list[Pair] = []
     for key in _keys(renamed, by_target):
         pairs += _by_key(old, new, key)
+    pairs += _by_common_parameters(old, new, renamed, by_target)
     pairs += _by_import(old, new, renamed, by_target)
     place = {id(variant): index for index, variant in enumerate(b)}
     return sorted(pairs, key=lambda pair: place[id(pair[1])]), old, new
@@ -105,6 +107,49 @@ def _remove(old: list[Variant], new: list[Variant], pairs: Iterable[Pair]) -> No
     taken = {id(variant) for pair in pairs for variant in pair}
     old[:] = [variant for variant in old if id(variant) not in taken]
     new[:] = [variant for variant in new if id(variant) not in taken]
+
+
+def _by_common_parameters(
+    old: list[Variant], new: list[Variant], renamed: Mapping[str, str], by_target: bool
+) -> list[Pair]:
+    """Removes pairs whose kernels have other parameters, and that agree in all that both have.
+
+    Only if there is one such pair: a new parameter with two values leaves open which was meant before.
+    """
+    kernels: dict[str, tuple[list[Variant], list[Variant]]] = {}
+    for variant in old:
+        name = renamed.get(variant.kernel.name, variant.kernel.name)
+        kernels.setdefault(name, ([], []))[0].append(variant)
+    for variant in new:
+        kernels.setdefault(variant.kernel.name, ([], []))[1].append(variant)
+    pairs: list[Pair] = []
+    for olds, news in kernels.values():
+        if olds and news:
+            before, after = (set(side[0].kernel.parameters) for side in (olds, news))
+            if before != after and before & after:
+                other = frozenset(before ^ after)
+                pairs += _only_pairs(olds, news, partial(_without, names=other, by_target=by_target))
+    _remove(old, new, pairs)
+    return pairs
+
+
+def _only_pairs(old: Sequence[Variant], new: Sequence[Variant], key: _Key) -> Iterator[Pair]:
+    """The pairs with the same key, which no other variant has."""
+    sides: tuple[dict[Hashable, list[Variant]], ...] = (defaultdict(list), defaultdict(list))
+    for side, variants in zip(sides, (old, new), strict=True):
+        for variant in variants:
+            side[key(variant)].append(variant)
+    for name, (first, *more) in sides[0].items():
+        if not more and len(found := sides[1].get(name, [])) == 1:
+            yield first, found[0]
+
+
+def _without(variant: Variant, names: frozenset[str], by_target: bool) -> Hashable:
+    """What identifies a variant of a kernel, without its parameters called `names`."""
+    arguments = frozenset(repr(each) for each in variant.specialization if each.name not in names)
+    config = frozenset((name, text) for name, text in _filled_config(variant).items() if name not in names)
+    environment = frozenset(variant.environment.items())
+    return arguments, config, environment, variant.target if by_target else None
 
 
 def _by_import(

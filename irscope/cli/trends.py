@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
-from irscope.model.text import printable
+from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
     from irscope.history.log import History
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     output = args.output or args.folder / "index.html"
     output.parent.mkdir(parents=True, exist_ok=True)
     write_output(output, encoded(trends_html(trends)), force=True)
-    print(f"{output}: {trends.summary}; something changed at {len(trends.steps)} of them")
+    print(f"{output}: {trends.summary}; {pluralize(len(trends.steps), 'commit')} with changes")
     return code
 
 

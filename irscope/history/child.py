@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from irscope.model import UserError
 from irscope.warming.plan_file import read_plan
 from irscope.warming.variations import VaryOptions, vary
 
+ANSWER = "irscope trends: "
+
 
 def main(plan: str, output: str, jobs: str, seconds: str) -> int:
-    """Writes the capture and prints problems and Triton's version as JSON on the last line; 1 if it fails."""
+    """Writes the capture and prints the problems as JSON, on a line after ANSWER; returns 1 if it fails."""
     options = VaryOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
     try:
         varied = vary(read_plan(Path(plan)), Path(output), options, "irscope trends")
     except UserError as error:
-        print(json.dumps({"error": str(error)}))
+        _answer([str(error)])
         return 1
-    print(json.dumps({"problems": list(varied.problems), "failed": varied.failed, "process": os.getpid()}))
+    _answer(varied.problems)
     return 0
+
+
+def _answer(problems: Iterable[str]) -> None:
+    """Prints the answer; the packages that were imported may print anything before and after it."""
+    print(f"\n{ANSWER}{json.dumps(list(problems))}", flush=True)

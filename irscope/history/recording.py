@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irscope.history.child import ANSWER
 from irscope.history.launches import at_commit, digest, import_roots, package_folders, relative_files
 from irscope.history.log import CAPTURES, Entry, History
 from irscope.history.repository import Commit, Repository
@@ -158,9 +159,9 @@ def _run_child(
         done = run_tool(command, seconds=_START_SECONDS + variants * recording.seconds)
     except subprocess.TimeoutExpired:
         return ["compiling was not done in time and was stopped"]
-    try:
-        answer = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
-        return [answer["error"]] if "error" in answer else list(answer["problems"])
-    except (ValueError, IndexError, KeyError, TypeError):
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        return [f"the compiling process failed (exit code {done.returncode}): {lines[-1]}"]
+    printed = done.stdout.decode("utf-8", "replace").splitlines()
+    answers = [line.removeprefix(ANSWER) for line in printed if line.startswith(ANSWER)]
+    if answers:
+        return [str(problem) for problem in json.loads(answers[-1])]
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+    return [f"the compiling process failed (exit code {done.returncode}): {lines[-1]}"]

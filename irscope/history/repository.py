@@ -36,8 +36,8 @@ class Repository:
 
     @property
     def name(self) -> str:
-        """The name of the top folder."""
-        return self.root.name
+        """The name on GitHub or GitLab, else that of the top folder."""
+        return self.url.rpartition("/")[2] or self.root.name
 
     @property
     def url(self) -> str:

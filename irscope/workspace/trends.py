@@ -213,7 +213,7 @@ def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int
         comparison = compare_captures(old, new)
     return TrendStep(
         index,
-        tuple(_lines(comparison, after.triton, worse=True)),
+        (*_new_failures(comparison, after.triton), *_lines(comparison, after.triton, worse=True)),
         tuple(_lines(comparison, after.triton, worse=False)),
         tuple(f"{line} (triton {after.triton})" for line in map(one_line, comparison.unmatched)),
         tuple(one_line(f"{kernel}, {text}") for kernel, text in comparison.edits),
@@ -231,6 +231,14 @@ def _lines(comparison: CaptureComparison, triton: str, worse: bool) -> Iterator[
         shown = "; ".join(dict.fromkeys(texts[:_MAX_VARIANTS]))
         more = f"; {pluralize(len(texts), 'variant')} in all" if len(texts) > 1 else ""
         yield one_line(f"{kernel} on {target}, triton {triton}: {shown}{more}")
+
+
+def _new_failures(comparison: CaptureComparison, triton: str) -> Iterator[str]:
+    """A line per variant that does not compile and has no counterpart before: `worse` has the others."""
+    for variant in comparison.diff.only_b:
+        if variant.failure is not None:
+            place = f"{variant.kernel.name} on {variant.target}, triton {triton}"
+            yield one_line(f"{place}: does not compile: {variant.failure.summary}")
 
 
 def _joined(index: int, steps: Sequence[TrendStep]) -> TrendStep:

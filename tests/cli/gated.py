@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import product
 from pathlib import Path
 
 from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, to_json
-from irscope.model import Config, Failure, SourceFunction
+from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.workspace import Workspace
 from tests.cli.conftest import TTGIR, VERSIONS, specialization
@@ -23,17 +24,23 @@ def write(
     target: str = "cuda:90",
     name: str = "add_kernel",
     failed: Collection[int] = (),
+    constants: Collection[tuple[str, int]] = (),
 ) -> Path:
-    """A capture with a variant per block and these facts; the blocks in `failed` did not compile."""
+    """A capture with a variant per block and these facts; the blocks in `failed` did not compile.
+
+    `constants` are further constexprs of the kernel; those with the same name make a variant each.
+    """
+    added = [(Argument(each, "constexpr", None, value),) for each, value in constants] or [()]
     with CaptureWriter.create(path) as writer:
         toolchain = writer.add_toolchain(VERSIONS, "irscope compile add.py")
+        parameters = ("x", "BLOCK", *dict.fromkeys(each for each, _ in constants))
         text = f"@triton.jit\ndef {name}(x, BLOCK: tl.constexpr):\n    pass\n"
-        kernel = writer.add_kernel(SourceFunction(name, "add.py", 3, text), (), ("x", "BLOCK"))
-        for block in blocks:
+        kernel = writer.add_kernel(SourceFunction(name, "add.py", 3, text), (), parameters)
+        for block, more in product(blocks, added):
             failure = Failure("CompilationError", "arange's range is bad", "at 14:9\n")
             new = NewVariant(
                 parse_target(target),
-                specialization(block),
+                (*specialization(block), *more),
                 Config((("BLOCK", block), ("num_stages", 3))),
                 metadata={"shared": shared, "num_warps": 4},
                 seconds={"ttgir": 0.25},

@@ -53,6 +53,9 @@ def gate(irscope, old, new, *conditions):
         ("added", {"blocks": (64, 128, 256)}, True),
         ("spills>0", {"blocks": (64, 128, 256), "stack": 4}, True),
         ("removed", {"name": "add_rows"}, False),  # renamed
+        ("removed, added", {"constants": [("SCALE", 1)]}, False),  # a new parameter
+        ("registers>+10%", {"constants": [("SCALE", 1)], "registers": 80}, True),
+        ("removed", {"constants": [("SCALE", 1), ("SCALE", 2)]}, True),  # which one is meant is open
     ],
 )
 def test_conditions(irscope, old, tmp_path, condition, new, fails):

@@ -24,7 +24,7 @@ def history(folder: Path, name: str = "library", subject: str = "Spill") -> Hist
     captures = folder / CAPTURES
     captures.mkdir(parents=True)
     write(captures / "a.irscope", registers=64)
-    write(captures / "b.irscope", registers=64, name="mul_kernel")
+    write(captures / "b.irscope", registers=64, name="mul_kernel", blocks=(64, 256), failed=(256,))
     write(captures / "c.irscope", registers=128, stack=64, shared=512)
     made = History(folder, name, "https://github.com/owner/library")
     for number, capture in enumerate(("a.irscope", "a.irscope", "c.irscope", "c.irscope")):

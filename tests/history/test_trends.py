@@ -47,6 +47,7 @@ def test_a_step_says_what_got_worse_and_better(folder):
     (worse,) = steps[2].worse
     assert worse.startswith("add_kernel on cuda:90, triton 3.9.0: ") and "Stack 0 -> 64 bytes" in worse
     assert worse.endswith("2 variants in all")
+    assert steps[1].worse == ("mul_kernel on cuda:90, triton 3.8.0: does not compile: arange's range is bad",)
     assert any("Renamed  add_kernel -> mul_kernel (triton 3.8.0)" in line for line in steps[1].other)
 
 
@@ -85,7 +86,7 @@ def test_the_command_writes_the_page(irscope, folder):  # noqa: F811
     done = irscope("trends", "nightly", "-o", "site/index.html")
     assert done.returncode == 0, done.stderr
     summary = "4 commits, 2 kernels; cuda:90; triton 3.8.0, 3.9.0"
-    assert done.stdout == f"site/index.html: {summary}; something changed at 2 of them\n"
+    assert done.stdout == f"site/index.html: {summary}; 2 commits with changes\n"
     page = (folder.parent / "site" / "index.html").read_text()
     assert f"https://github.com/owner/library/commit/{COMMITS[2]}" in page
     done = irscope("trends", "none")
