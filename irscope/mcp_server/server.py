@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
@@ -161,6 +162,7 @@ def _answer(session: Session, tool: Tool, arguments: Mapping[str, Any], stop: St
         first, _, rest = str(error).partition("\n")
         return failed(clipped(one_line(first), _MOST_ERROR), message=rest)
     except Exception as error:  # noqa: BLE001 - a bug in irscope must not end the server
+        traceback.print_exc()  # on stderr, which clients keep as the server's log
         return failed(clipped(one_line(f"a bug in irscope: {error_line(error)}"), _MOST_ERROR))
 
 
