@@ -66,6 +66,7 @@ async def test_resources_are_pages_of_stages_and_facts(tmp_path: Path, triton_ca
             await agent.client.read_resource("irscope://session/1/2/3")
 
 
+@pytest.mark.slow
 async def test_what_goes_wrong_is_an_answer_and_the_next_call_works(
     tmp_path: Path, triton_cache: Path
 ) -> None:
