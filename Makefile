@@ -114,6 +114,7 @@ refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, ou
 	$(BIN)/python docs/usage.py
 	$(BIN)/python docs/lint_rules.py
 	$(BIN)/python docs/refresh_outputs.py
+	$(BIN)/python docs/agent_outputs.py
 	$(BIN)/python docs/lessons.py
 	$(BIN)/python docs/screenshots.py $(VENV)/demo/passes.irscope
 

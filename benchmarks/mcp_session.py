@@ -6,9 +6,9 @@ Drives a real server over stdio with the SDK's client, as an agent would, with e
 prints the tokens of the text and of the structured content (irscope's estimate from above; those of a real
 tokenizer too, if a file of the `tokenizers` package is named), the seconds until the answer, what of it the
 worker took to import and compile, and the processor time of the server and the tools that it ran (nvdisasm),
-which a busy machine changes less; of a call that ends the worker of an earlier source, whose time is not to be
-counted, only the server's own (marked *). Asked: a session (compile, see the spill, change the config, compare) under
-6,000 tokens, and every tool under 1 s beyond compile time.
+which a busy machine changes less; of a call that ends the worker of an earlier source, whose time does not
+count, only the server's own (marked *). Asked: a session (compile, see the spill, change the config,
+compare) under 6,000 tokens, and every tool under 1 s beyond compile time.
 """
 
 from __future__ import annotations

@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.docs.pages import fits  # noqa: E402
+
 PAGE = ROOT / "docs" / "agents.md"
 _CALL = re.compile(r"^```json\n(\{\"tool\".*?)\n```\n(?:\n```text\n(.*?)\n```\n)?", re.M | re.S)
 
@@ -43,8 +47,7 @@ def calls(text: str) -> list[Call]:
 
 
 async def answers(page: Sequence[Call], cache: Path) -> list[str]:
-    """What a server answers to the calls."""
-    sys.path.insert(0, str(ROOT))
+    """The texts that a server answers to the calls."""
     from tests.mcp_server.agent import connected
 
     async with connected(ROOT, cache) as agent:
@@ -58,7 +61,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         printed = asyncio.run(answers(page, Path(folder)))
     for call, output in reversed(list(zip(page, printed, strict=True))):
-        if call.output is not None:
+        if call.output is not None and not fits(call.output.splitlines(), output.splitlines()):
             text = text[: call.span[0]] + output + text[call.span[1] :]
     PAGE.write_text(text, encoding="utf-8")
 

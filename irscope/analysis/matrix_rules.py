@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.analysis.matrix_products import MMA_SYNC, TCGEN05, WGMMA, Product
+from irscope.backends import CUDA
+from irscope.model import Variant
 
 # The compute capabilities that have an instruction, and a type that Triton has it for.
 _CAPABILITIES = {MMA_SYNC: (80, 1000), WGMMA: (90, 100), TCGEN05: (100, 120)}
@@ -33,6 +35,13 @@ class Machine:
     capability: int
     warps: int
     ctas: int = 1
+
+
+def machine_of(variant: Variant, warps: int) -> Machine:
+    """The machine that a variant with so many warps is compiled for."""
+    ctas = variant.metadata.get("num_ctas")
+    is_cuda = variant.target.backend == CUDA.name and str(variant.target.arch).isdecimal()
+    return Machine(int(variant.target.arch) if is_cuda else 0, warps, ctas if isinstance(ctas, int) else 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.mcp_server.tokens import clip_tokens, compact_json, tokens
+from irscope.model.text import printable
 
 MOST_TOKENS = 1500
 # What a caller may ask for: less would have room for no item, more is a file.
@@ -75,7 +76,20 @@ def rendered(answer: Answer, offset: int = 0, most: int = MOST_TOKENS) -> Render
         data["next_offset"] = end
         lines.append(f"... {len(answer.items) - end} more: same call with offset={end}")
     text = "\n".join(part for part in (*lines, answer.tail) if part)
-    return _limited(Rendered(text, data, answer.is_error), most)
+    return _limited(Rendered(printable(text), _printable(data), answer.is_error), most)
+
+
+def _printable(data: dict[str, Any]) -> dict[str, Any]:
+    """The data with all text from captures printable, as the text part has it."""
+
+    def safe(value: object) -> object:
+        if isinstance(value, str):
+            return printable(value)
+        if isinstance(value, dict):
+            return {printable(str(name)): safe(part) for name, part in value.items()}
+        return [safe(part) for part in value] if isinstance(value, list | tuple) else value
+
+    return {name: safe(part) for name, part in data.items()}
 
 
 def _fitting(items: Sequence[Item], room: int, each: int) -> tuple[list[str], list[object]]:

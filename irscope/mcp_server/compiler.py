@@ -84,6 +84,8 @@ class Compiler:
 
         Call it when nothing else is to be done: loading Triton takes a core for a second.
         """
+        if find_spec("triton") is None:
+            return
         with self._lock:
             if self._spare is None or not self._spare.alive:
                 if self._spare is not None:

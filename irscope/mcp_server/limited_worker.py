@@ -1,8 +1,8 @@
 """A compile worker with limits on memory and on the size of files, which user code in it has, too.
 
 RLIMIT_DATA counts what a process allocates, and not the libraries that it maps: Linux counts private writable
-memory since 4.7. It limits every process that the worker starts, such as ptxas, by itself. These are limits
-for mistakes, not a sandbox for hostile code.
+memory since 4.7, but not memory that processes share. It limits every process that the worker starts, such as
+ptxas, by itself. These are limits for mistakes, not a sandbox for hostile code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import resource
 from contextlib import suppress
 
 # Output and caches; a print in an endless loop must not fill the disk.
-_MOST_BYTES_WRITTEN = 1 << 30
+_MOST_BYTES_WRITTEN = 256 << 20
 
 
 def main(pipe: str, lifeline: str, memory: str) -> None:

@@ -66,7 +66,11 @@ class Remedy:
     variant: int | None = None
 
     def __str__(self) -> str:
-        return f"try {self.action}: {self.reason}"
+        return (
+            f"try: {self.action} ({self.reason})"
+            if self.basis == "lint"
+            else f"try {self.action}: {self.reason}"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.analysis.matrix_products import FMA, MMA_SYNC, TCGEN05, WGMMA, dots_by_place
-from irscope.analysis.matrix_rules import Machine, obstacles
+from irscope.analysis.matrix_products import FMA, MMA_SYNC, TCGEN05, WGMMA, dots_by_place, num_warps
+from irscope.analysis.matrix_rules import machine_of, obstacles
 from irscope.analysis.registers.register_report import RegisterReport
 from irscope.analysis.registers.spilled_values import SpilledValue
 from irscope.backends import backend_of
@@ -138,8 +138,9 @@ def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     if workspace.key(variant, "ttgir") is None:
         return
     ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
-    machine = machine_of(variant)
-    for place, dot in dots_by_place(ttir, workspace.document(variant, "ttgir")).items():
+    ttgir = workspace.document(variant, "ttgir")
+    machine = machine_of(variant, num_warps(ttgir))
+    for place, dot in dots_by_place(ttir, ttgir).items():
         path, product = dot.path, dot.product
         if path is None:
             continue
@@ -157,17 +158,6 @@ def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
 def best_instruction(capability: int) -> str:
     """The fastest matrix instruction of an NVIDIA target, by compute capability."""
     return WGMMA if 90 <= capability < 100 else TCGEN05 if 100 <= capability < 120 else MMA_SYNC
-
-
-def machine_of(variant: Variant) -> Machine:
-    """The machine that a variant is compiled for, as the rules for matrix instructions need it."""
-    warps, ctas = (variant.metadata.get(name) for name in ("num_warps", "num_ctas"))
-    cuda = variant.target.backend == "cuda" and str(variant.target.arch).isdecimal()
-    return Machine(
-        int(variant.target.arch) if cuda else 0,
-        warps if isinstance(warps, int) else 0,
-        ctas if isinstance(ctas, int) else 1,
-    )
 
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:

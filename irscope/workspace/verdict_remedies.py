@@ -66,8 +66,8 @@ def _duplicate(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
     for other in _comparable(workspace, own):
         if other.id < own.id and workspace.compare(other, own).duplicate:
             yield Remedy(
-                f"dropping it, #{other.id} is the same",
-                f"the machine code of #{own.id} and #{other.id} is identical",
+                "dropping it",
+                f"its machine code is identical to that of #{other.id}",
                 "capture",
                 variant=other.id,
             )
@@ -176,7 +176,7 @@ def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
     for one in diagnostics(workspace, verdict.variant):
-        yield Remedy(one.fix, f"line {one.line}: {one.message}", "lint")
+        yield Remedy(one.fix, f"{one.rule.name}, line {one.line}", "lint")
 
 
 def _faster(workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None) -> Iterator[Remedy]:

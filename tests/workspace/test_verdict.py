@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from irscope.capturing.compile.pool import Stop
+from irscope.capturing.messages import SweepRequest
 from irscope.cli.main import main
-from irscope.model import UserError
+from irscope.mcp_server.compiler import Compiler, Limits
+from irscope.model import Target, UserError, Value
 from irscope.workspace import Verdict, Workspace
 
 KERNELS = """\
@@ -40,13 +43,14 @@ def wrong(x_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x_ptr + i, missing_name)
 """
-SWEEPS = (
-    ("squares", "*fp32:16, *fp32:16, i32", ["BLOCK=4096", "num_warps=4", "maxnreg=24"]),
-    ("squares", "*fp32:16, *fp32:16, i32", ["BLOCK=4096", "num_warps=4"]),
-    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='ieee'", "num_stages=1"]),
-    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='tf32'", "num_stages=12"]),
-    ("product", "*fp32:16, *fp32:16, *fp32:16, i32", ["BLOCK=64", "PRECISION='tf32'", "num_stages=3"]),
-    ("wrong", "*fp32:16", ["BLOCK=64"]),
+POINTERS = "*fp32:16, *fp32:16, *fp32:16, i32"
+SWEEPS: tuple[tuple[str, str, dict[str, Value]], ...] = (
+    ("squares", "*fp32:16, *fp32:16, i32", {"BLOCK": 4096, "num_warps": 4, "maxnreg": 24}),
+    ("squares", "*fp32:16, *fp32:16, i32", {"BLOCK": 4096, "num_warps": 4}),
+    ("product", POINTERS, {"BLOCK": 64, "PRECISION": "ieee", "num_stages": 1}),
+    ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 12}),
+    ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 3}),
+    ("wrong", "*fp32:16", {"BLOCK": 64}),
 )
 
 
@@ -54,18 +58,16 @@ SWEEPS = (
 def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
     """#1 spills, #2 does not; #3 uses no tensor cores, #4 cannot launch, #5 can; #6 fails to compile."""
     folder = tmp_path_factory.mktemp("verdict")
-    (folder / "kernels.py").write_text(KERNELS)
-    path = folder / "all.irscope"
+    file, path = folder / "kernels.py", folder / "all.irscope"
+    file.write_text(KERNELS)
+    compiler = Compiler(Limits())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
         for kernel, signature, values in SWEEPS:
-            words = [word for value in values for word in ("--config", value)]
-            more = ["--resume"] if path.exists() else []
-            name = f"{folder / 'kernels.py'}::{kernel}"
-            code = main(
-                ["compile", name, "--signature", signature, *words, "-j", "1", "-o", str(path), *more]
-            )
-            assert code == (kernel == "wrong")
+            axes = {name: (value,) for name, value in values.items()}
+            request = SweepRequest(file, kernel, signature, {}, axes, (Target("cuda", "90", 32),))
+            compiler.compile(request, path, Stop())
+    compiler.close()
     return path
 
 

@@ -24,7 +24,7 @@ from irscope.analysis.matrix_products import (
     num_warps,
     operand_places,
 )
-from irscope.analysis.matrix_rules import Machine, Obstacle, obstacles, scaled_obstacles
+from irscope.analysis.matrix_rules import Machine, Obstacle, machine_of, obstacles, scaled_obstacles
 from irscope.analysis.source_map import SourcePlace
 from irscope.backends import CUDA
 from irscope.diff.rows import StageDiff
@@ -53,9 +53,7 @@ class _Side:
     @property
     def machine(self) -> Machine:
         """The machine that the variant is compiled for."""
-        target, ctas = self.variant.target, self.variant.metadata.get("num_ctas")
-        capability = int(target.arch) if target.backend == CUDA.name and str(target.arch).isdecimal() else 0
-        return Machine(capability, self.warps, ctas if isinstance(ctas, int) else 1)
+        return machine_of(self.variant, self.warps)
 
     @property
     def types(self) -> str:

@@ -9,7 +9,7 @@ from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
 from irscope.model.text import one_line
-from irscope.workspace import Comparison, finding_point, summarize
+from irscope.workspace import Comparison, finding_point
 
 
 def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
@@ -27,9 +27,7 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
         **({"mismatch": pair.mismatch} if pair.mismatch else {}),
         **({"estimate": estimate} if estimate else {}),
     }
-    return Answer(
-        "\n".join(map(one_line, head)), data, "findings", list(_items(pair)), one_line(_stages(pair))
-    )
+    return Answer("\n".join(map(one_line, head)), data, "findings", list(_items(pair)))
 
 
 def _items(pair: Comparison) -> Iterator[Item]:
@@ -43,16 +41,6 @@ def _items(pair: Comparison) -> Iterator[Item]:
         record |= {"line": point.line} if point.line else {}  # type: ignore[dict-item]
         record |= {"evidence": f"#{point.variant} {point.stage_line}"} if point.stage_line else {}
         yield Item(f"{number}. {sentence}{line}{where}", record)
-
-
-def _stages(pair: Comparison) -> str:
-    """Where the two first differ in more than sizes, in one line."""
-    first = pair.first_difference
-    return (
-        f"first real difference: {first.stage} ({summarize(first)})"
-        if first
-        else "no stage differs in more than sizes"
-    )
 
 
 TOOL = Tool(

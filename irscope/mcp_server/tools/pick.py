@@ -23,7 +23,7 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
     )
     titles = problem_titles([pick.problem for pick in found])
     items = [item for pick, title in zip(found, titles, strict=True) for item in _items(pick, title)]
-    head = f"{pluralize(len(found), 'problem')}; estimates order configs, they are no measurements"
+    head = f"{pluralize(len(found), 'problem')}; in the order to measure them, estimates are not measurements"
     return Answer(head, {"columns": list(_COLUMNS)}, "rows", items)
 
 
