@@ -253,7 +253,8 @@ class CaptureReader:
             "SELECT one.variant, group_concat(one.stage),"
             " group_concat(CASE WHEN one.digest = other.digest THEN one.stage END)"
             " FROM artifact AS one LEFT JOIN artifact AS other"
-            " ON other.variant = ? AND other.stage = one.stage WHERE one.stage NOT LIKE ? GROUP BY one.variant",
+            " ON other.variant = ? AND other.stage = one.stage"
+            " WHERE one.stage NOT LIKE ? GROUP BY one.variant",
             (id_, f"{ATTACHMENT}%"),
         ):
             yield int(variant), str(stages), str(equal or "")

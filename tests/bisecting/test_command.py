@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from irscope.versions.environments import own_triton
 
 from irscope.cli.main import main
+from irscope.versions.environments import own_triton
 from tests.bisecting.test_git import git
 
 pytest.importorskip("triton")
