@@ -19,6 +19,7 @@ Axis = Callable[[Variant], Value]
 _MAX_NUMBER = 1e18
 # The axis with one tick per variant, the best first.
 EACH = "variant"
+_TRITON = "triton"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,22 @@ class Chart:
 
 
 def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
-    """The properties in which `variants` differ, the one with the most values first; EACH is the last."""
+    """The properties in which `variants` differ, the one with the most values first; EACH is the last.
+
+    Triton's version comes second, where views split a chart by it: a series per version.
+    """
     values = dict.fromkeys(name for variant in variants for name, _ in variant.config.values)
     every: dict[str, Axis] = {name: _config(name) for name in values}
     every.setdefault("arguments", lambda variant: ", ".join(map(str, variant.specialization)))
     every.setdefault("target", lambda variant: str(variant.target))
-    every.setdefault("triton", lambda variant: variant.toolchain.versions.get("triton", "?"))
+    every.setdefault(_TRITON, lambda variant: variant.toolchain.versions.get("triton", "?"))
     every.setdefault("ptxas", lambda variant: variant.environment.get("ptxas", "own"))
     rows = [{name: _text(axis(variant)) for name, axis in every.items()} for variant in variants]
     counts = distinct_values(rows)
     names = sorted((name for name in counts if counts[name] > 1), key=lambda name: -counts[name])
+    if _TRITON in names and len(names) > 1:
+        names.remove(_TRITON)
+        names.insert(1, _TRITON)
     return {**{name: every[name] for name in names}, EACH: lambda variant: variant.id}
 
 

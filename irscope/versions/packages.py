@@ -72,7 +72,8 @@ def versions_folder() -> Path:
     """The folder of all environments: `versions` in the user's cache folder (or in IRSCOPE_CACHE)."""
     import platformdirs
 
-    return Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope")) / "versions"
+    base = Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope"))
+    return base.absolute() / "versions"
 
 
 def package_folder(requirement: Requirement, check: Callable[[Path], None], report: Report) -> Path:

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from irscope.analysis.capture_diff import FactChange, MatchedVariants, compare_pair
 from irscope.analysis.capture_matching import match_variants
-from irscope.diff.summary import first_structural
+from irscope.backends import backend_of
+from irscope.diff.rows import Change
 from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.workspace.capture_comparison import change_text
@@ -192,12 +193,20 @@ def _first_stages(workspace: Workspace, pairs: Sequence[MatchedVariants]) -> tup
 
 
 def first_stage(workspace: Workspace, a: Variant, b: Variant) -> str:
-    """The first stage that differs in more than shapes and names; "" if none does, or it is damaged.
+    """The first stage that differs in more than shapes and constants; "" if none does, or it is damaged.
 
-    Stages after it are not parsed.
+    The binary, if the operations of every text are equal: A and B have different machine code. Stages after
+    the result are not parsed.
     """
+    equal = True
     try:
-        stages = workspace.compare(a, b).compared_stages
-        return next((name for name in stages if first_structural([workspace.diff(a, b, name)])), "")
+        for name in workspace.compare(a, b).compared_stages:
+            diff = workspace.diff(a, b, name)
+            if diff.structural:
+                return name
+            # A line outside of operations is `.version 8.8` in PTX.
+            equal = equal and not any(n for change, n in diff.counts.items() if change is not Change.TEXT)
     except UserError:
         return ""
+    binary = backend_of(a.target).binary
+    return binary if equal and binary in a.artifacts and binary in b.artifacts else ""

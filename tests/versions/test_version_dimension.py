@@ -10,7 +10,16 @@ from irscope.report.json.versions_json import versions_document
 from irscope.report.terminal.list_text import list_text
 from irscope.report.terminal.versions_text import versions_text
 from irscope.store import CaptureWriter, NewVariant
-from irscope.workspace import Timeline, Workspace, opening_pair, table_view, version_summaries
+from irscope.workspace import (
+    Timeline,
+    Workspace,
+    axes,
+    columns,
+    matching,
+    opening_pair,
+    table_view,
+    version_summaries,
+)
 from irscope.workspace.compiler_version import CompilerVersion, compiler_version
 from irscope.workspace.fact_table import FactTable
 from tests.cli.conftest import TTGIR
@@ -130,3 +139,14 @@ def test_the_timeline_steps_through_versions(capture):
     timeline = Timeline(capture, capture.by_id(3))
     step = timeline.step(capture.by_id(3), capture.by_id(3), 1)
     assert "Shared" in step.changes and "edited" not in step.label
+
+
+def test_the_filter_of_the_table_finds_a_version(capture):
+    facts = FactTable()
+    found = columns(capture.variants, [], facts, capture.in_progress)
+    assert [v.id for v in matching("triton=3.8.0", found, capture.variants)] == [3, 4]
+    assert [v.id for v in matching("ptxas=12.9.86 BLOCK=64", found, capture.variants)] == [7]
+
+
+def test_a_chart_can_have_the_version_as_its_axis(capture):
+    assert {"triton", "ptxas"} <= axes(capture.variants).keys()
