@@ -34,6 +34,8 @@ NAME = "bisect"
 SUMMARY = "find the version, layer, pass or commit that made a kernel worse"
 
 _ROWS = 40
+# Files with these suffixes have kernels; others are captures.
+_SOURCES = (".py", ".ipynb", "")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +123,7 @@ def _subject(
     """The variant to bisect and its name: of a capture, or as the first version plans it."""
     from irscope.bisecting.plans import choose, planned_subjects
 
-    if "::" not in args.kernel and Path(args.kernel).suffix == ".irscope":
+    if "::" not in args.kernel and Path(args.kernel).suffix not in _SOURCES and Path(args.kernel).is_file():
         return _captured(Path(args.kernel), args.variant)
     request = options.sweep_request(args, args.kernel)
     side = next((side for side in sides if not isinstance(side, UserError)), None)
@@ -134,7 +136,6 @@ def _captured(path: Path, name: str | None) -> tuple[Subject, str]:
     """A variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
     from irscope.bisecting.compiling import Subject
     from irscope.workspace import Workspace
-    from irscope.workspace.what_if import source_state
 
     with Workspace(path) as workspace:
         if name is None and len(workspace.variants) != 1:
@@ -142,9 +143,13 @@ def _captured(path: Path, name: str | None) -> tuple[Subject, str]:
         variant = workspace.variants[0] if name is None else workspace.variant(name)
         short = workspace.names[variant.id]
     file = Path(variant.kernel.source.file)
-    state = source_state(file, variant.kernel)
-    if state != f"{variant.kernel.name} in it is as captured":
-        raise UserError(f"{file}: {state}; give FILE.py::{variant.kernel.name} instead of {path}")
+    try:
+        unchanged = variant.kernel.source.text.strip() in file.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        unchanged = False
+    if not unchanged:
+        problem = f"has no {variant.kernel.name} as {path} has it"
+        raise UserError(f"{file}: {problem}; give FILE.py::{variant.kernel.name} instead of the capture")
     return Subject(file, variant.kernel.name, variant.target, variant.specialization, variant.config), short
 
 
