@@ -80,12 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="launch both on this machine's GPU with made-up arguments; compare results and time",
-    )
-    parser.add_argument(
-        "--launch",
-        metavar="LAUNCH",
-        help="the launch for --run (default: recorded): 'grid=(64,), x=float32[4096]'",
+        help="launch both on this machine's GPU with arguments like the recorded ones, and compare",
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="default: 300")
     alone = parser.add_argument_group("without a capture")
@@ -125,6 +120,11 @@ def _build_edit(args: argparse.Namespace) -> int:
         raise UserError("--target, --option and -o apply only to a stage file without a capture")
     with Workspace(args.capture) as workspace:
         original = workspace.variant(args.variant)
+        if args.run and not original.launches:
+            number = original.id
+            raise UserError(
+                f"--run: no launch of #{number} was recorded; irscope run PROGRAM.py records them"
+            )
         request = _request(args, workspace, original)
         taken = edit_names(workspace, original)
         built = build_variant(original, lambda stage: workspace.read(original, stage), request, taken)
@@ -257,15 +257,11 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
 
 
 def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
-    """Launches both and prints how they compare. Raises UserError if there is no launch or no GPU."""
+    """Launches both and prints how they compare. Raises UserError if there is no GPU."""
     from irscope.capturing.edits.launch import compare_launches
-    from irscope.workspace import parse_launch
 
     a, b = workspace.by_id(original), workspace.by_id(edit)
-    if args.launch is None and not a.launches:
-        raise UserError(f"--run: #{a.id} was not launched; give --launch, such as 'grid=(64,), N=4096'")
-    launch = a.launches[0] if args.launch is None else parse_launch(args.launch).launch_of(a)
-    found = compare_launches(a, b, launch, workspace.read, args.timeout)
+    found = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)
     file = sys.stderr if args.format == "json" else sys.stdout
     print("\n".join(["", "Run", *(f"  {line}" for line in found.lines)]), file=file)
 

@@ -163,7 +163,6 @@ if TYPE_CHECKING:
     from irscope.workspace.kernel_scopes import mismatch as mismatch
     from irscope.workspace.kernel_scopes import scope_counts as scope_counts
     from irscope.workspace.kernel_scopes import scope_of as scope_of
-    from irscope.workspace.launch_expression import parse_launch as parse_launch
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.line_differences import LineChange as LineChange
     from irscope.workspace.line_differences import content_span as content_span
@@ -367,7 +366,6 @@ _EXPORTS = {
     "irscope.workspace.in_progress": "InProgress",
     "irscope.toolchain.llvm_passes": "LlvmPass",
     "irscope.workspace.llvm_passes": "LlvmReport llvm_report",
-    "irscope.workspace.launch_expression": "parse_launch",
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",

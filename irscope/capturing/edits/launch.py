@@ -92,6 +92,8 @@ def _argument(name: str, type_: str, given: Mapping[str, str]) -> dict[str, Any]
         return plain
     if name not in given:
         raise UserError(f"--run: the launch has no argument {name}")
+    if given[name].startswith("*"):  # no shape: whatever size is made up, the kernel may go beyond it
+        raise UserError(f"--run: the launch has no shape for argument {name}")
     value = argument_object(name, given[name], True)
     if isinstance(value, ReplayedTensor):
         dtype = torch_name(str(value.dtype).removeprefix("torch."))
