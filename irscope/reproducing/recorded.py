@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import backend_of
+from irscope.backends import backend_of, stage_named
 from irscope.facts.fact import Fact, value_named
 from irscope.facts.measure import measure
 from irscope.model import Launch, UserError, Variant
@@ -119,7 +119,7 @@ def _expression(text: Any) -> str:
 def recorded_facts(recorded: Recorded) -> dict[str, Any]:
     """What the script compares: registers and spills as the compiler printed them, and the code's hash."""
     variant = recorded.variant
-    found: dict[str, Any] = {"registers": None, "spills": None, "code": None}
+    found: dict[str, Any] = {"registers": None, "code": None}
     if recorded.binary is not None:
         facts: Callable[..., dict[str, Any]] = scaffold.facts
         found = facts(_Texts(recorded.artifacts), variant.log or "")
@@ -133,7 +133,7 @@ class _Texts(dict[str, Any]):
 
     def __getitem__(self, stage: str) -> Any:
         content = super().__getitem__(stage)
-        return content if stage in ("cubin", "hsaco") else content.decode("utf-8", "replace")
+        return content if stage_named(stage).binary else content.decode("utf-8", "replace")
 
 
 def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:
