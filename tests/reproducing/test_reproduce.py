@@ -14,20 +14,20 @@ from irscope.store import CaptureReader
 from tests.conftest import Irscope
 from tests.reproducing import project
 
-SPILLING = """
+SUMMING = """
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def spilling_kernel(x_ptr, unused_ptr, out_ptr, n, SCALE: tl.constexpr, BLOCK: tl.constexpr):
+def summing_kernel(x_ptr, unused_ptr, out_ptr, n, SCALE: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.arange(0, BLOCK)
     places = rows[:, None] * BLOCK + rows[None, :]
     x = tl.load(x_ptr + places)
     y = tl.load(x_ptr + n * places) * SCALE
     total = tl.sum(y, axis=0)
     tl.static_assert(BLOCK > 32, "BLOCK is too small")
-    tl.store(out_ptr + places, tl.sort(x) + total[None, :])
+    tl.store(out_ptr + places, x + total[None, :])
 """
 
 
@@ -95,10 +95,10 @@ def test_a_changed_kernel_is_noticed(irscope: Irscope, captured: Path) -> None:
 
 @pytest.mark.slow
 def test_failures_and_minimizing(irscope: Irscope, tmp_path: Path) -> None:
-    (tmp_path / "spilling.py").write_text(SPILLING)
+    (tmp_path / "summing.py").write_text(SUMMING)
     signature = "*fp32:16, *fp32:16, *fp32:16, i32"
     words = ["--config", "BLOCK=32,64", "--const", "SCALE=2", "--config", "num_warps=1"]
-    irscope("compile", "spilling.py", "--signature", signature, *words, "-o", "s.irscope")
+    irscope("compile", "summing.py", "--signature", signature, *words, "-o", "s.irscope")
     failing = irscope("reproduce", "s.irscope", "#1", "-o", "failing")
     assert "fails as recorded" in failing.stdout, failing.stdout + failing.stderr
     wrong = irscope("reproduce", "s.irscope", "#2", "-o", "small", "--fact", "spills")
@@ -117,6 +117,6 @@ def test_failures_and_minimizing(irscope: Irscope, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     text = (tmp_path / "small" / "kernel.py").read_text()
-    assert len(text.splitlines()) < len(SPILLING.splitlines())
+    assert len(text.splitlines()) < len(SUMMING.splitlines())
     assert "unused_ptr" not in text
     ast.parse(text)

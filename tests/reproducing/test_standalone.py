@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from irscope.reproducing.recorded import Call, specification, unaligned
+from irscope.model import UserError
+from irscope.reproducing.recorded import Call, _call, specification, unaligned
 from irscope.reproducing.reductions import Program, reductions, without_unused
 from irscope.toolchain.standalone.builder import FileBuilder
 from irscope.toolchain.standalone.references import references
@@ -155,3 +157,16 @@ def test_unused_definitions_are_removed() -> None:
     assert "def helper" in text
     assert "import" not in text
     assert "docstring" not in text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"kernel": "a b"}',
+     b'{"kernel": "k", "gluon": 0, "parameters": ["x"], "signature": "1 +", "constexprs": {}, "attrs": {}}',
+     b'{"kernel": "k", "gluon": 0, "parameters": [], "signature": "1", "constexprs": {"f()": "1"}}'],
+)  # fmt: skip
+def test_a_damaged_call_is_one_line(content: bytes) -> None:
+    kernel = SimpleNamespace(name="k")
+    with pytest.raises(UserError, match=r"#1 \(k\)") as raised:
+        _call(content, SimpleNamespace(id=1, kernel=kernel))  # type: ignore[arg-type]
+    assert "\n" not in str(raised.value)
