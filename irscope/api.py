@@ -69,6 +69,33 @@ class Capture(Workspace):
     def __repr__(self) -> str:
         return f"<irscope.Capture '{self.path}': {pluralize(len(self.variants), 'variant')}>"
 
+    def reproduce(
+        self,
+        variant: Variant,
+        folder: str | Path,
+        *,
+        check: bool = True,
+        minimize: str = "",
+        seconds: float = 300.0,
+        force: bool = False,
+    ) -> Path:
+        """Writes a stand-alone reproducer of a variant into `folder`, as `irscope reproduce` does.
+
+        It is run once in a clean process, which executes the kernel's Python text; `check=False` does not.
+        `minimize` is an expectation ("n_spills > 0") under which the kernel is made smaller, for at most
+        `seconds`. Raises UserError if the capture has too little of the variant, the folder has files (unless
+        `force`), or the machine code is another one.
+        """
+        from irscope.reproducing.writing import Minimization, reproduce
+
+        smaller = Minimization(minimize, seconds=seconds) if minimize else None
+        name = self.names[variant.id]
+        path = Path(folder)
+        made = reproduce(self.path, variant, path, name=name, check=check, force=force, minimized=smaller)
+        if check and not made.equal:
+            raise UserError(f"{path}: {made.outcome}")
+        return path
+
     def _repr_html_(self) -> str:
         tables = "".join(map(_html_table, self.sections()))
         return f"<p><code>irscope {escape(str(self.path))}</code></p>{tables or '<p>no variants</p>'}"

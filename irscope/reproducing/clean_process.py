@@ -23,6 +23,8 @@ from irscope.toolchain.run_tool import run_tool
 
 SCRIPT = "reproduce.py"
 DEFAULT_SECONDS = 300.0
+# A busy machine may take this many times as long to compile as the capture says.
+_SLOWER = 20
 # The environment variables that a process without the user's settings keeps.
 _KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "CC", "SSL_CERT_FILE")
 # Where a process that sees none of them imports the compiler from.
@@ -45,12 +47,14 @@ class CheckedReproducer:
 
 
 def check_reproducer(
-    folder: Path, recorded: Recorded, python: str = "", seconds: float = DEFAULT_SECONDS
+    folder: Path, recorded: Recorded, python: str = "", seconds: float = 0.0
 ) -> CheckedReproducer:
     """Runs the script of the reproducer in `folder`, which executes its kernel.py, and compares the stages.
 
-    `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.
+    `python` is another interpreter, with another Triton; `seconds` is the limit (0: what the variant needs
+    at most). Raises UserError if the interpreter cannot be started.
     """
+    seconds = seconds or max(DEFAULT_SECONDS, _SLOWER * sum(recorded.variant.seconds.values()))
     with tempfile.TemporaryDirectory(prefix="irscope-reproduce-") as name:
         scratch = Path(name)
         copy, dumped = scratch / "repro", scratch / "stages"

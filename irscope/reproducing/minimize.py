@@ -27,6 +27,8 @@ from irscope.toolchain.child_process import python_command
 
 DEFAULT_SECONDS = 300.0
 _SECONDS_PER_COMPILATION = 60.0
+# A busy machine may take this many times as long as the capture says.
+_SLOWER = 20
 # Of a failing variant, the error's text without what moves with the kernel's lines.
 _NUMBERS = re.compile(r"\d+")
 _SPILLS = ("spills", "n_spills", "spill_words")
@@ -82,7 +84,8 @@ def minimize(
         program = Program(ast.parse(recorded.kernel), recorded.call)
         first = search.best([lambda: without_unused(program)]) or search.best([lambda: program])
         if first is None:
-            raise UserError(f"{condition or 'the error'} does not hold for the reproducer: {search.last}")
+            what = condition or "the recorded error"
+            raise UserError(f"--minimize: {what} does not hold for the variant itself: {search.last}")
         best = search.run(first[1])
         found = best or first
     return Minimized(
@@ -156,7 +159,9 @@ class _Search:
             if program is None or result is None:
                 continue
             self.tried += 1
-            recorded, self.last = result[0], result[1].strip().rpartition("\n")[2]
+            recorded, printed = result
+            last = printed.strip().rpartition("\n")[2] or "it took too long"
+            self.last = "it compiles" if recorded.artifacts else last
             if self._interesting(*result):
                 return index, program, recorded
         return None
@@ -200,7 +205,8 @@ class _Runner:
         (folder / f"{KERNEL_FILE}.py").write_text(recorded.kernel)
         (folder / SCRIPT).write_text(script_text(recorded))
         dump, printed = folder / "stages", folder / "printed"
-        request = [str(folder / SCRIPT), str(dump), str(printed), _SECONDS_PER_COMPILATION]
+        seconds = max(_SECONDS_PER_COMPILATION, _SLOWER * sum(self._recorded.variant.seconds.values()))
+        request = [str(folder / SCRIPT), str(dump), str(printed), seconds]
         if self._process.stdin is None or self._process.stdout is None:
             return None
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import backend_of
+from irscope.backends import backend_of, stage_named
 from irscope.facts.fact import Fact, value_named
 from irscope.facts.measure import measure
 from irscope.model import Launch, UserError, Variant
@@ -19,6 +20,7 @@ from irscope.store import CaptureReader
 from irscope.toolchain.replayed_arguments import DESCRIPTOR, TENSOR, contiguous, integers
 from irscope.toolchain.standalone import CALL, KERNEL, VALUES
 
+_INDEX = re.compile(r"\(\d{1,4}(?:, \d{1,4})*,?\)")
 # A launch's argument as a literal of the script: a number, None, a tensor's or descriptor's description.
 Specification = object
 
@@ -84,7 +86,7 @@ def _call(content: bytes | None, variant: Variant) -> Call:
             "tool made it; compile or run it again, or import its folder on the machine that compiled it"
         )
     try:
-        values = json.loads(content)
+        values = dict(json.loads(content))
         if problem := values.get("problem"):
             raise UserError(f"{what} cannot be reproduced: {problem}")
         return Call(
@@ -92,17 +94,24 @@ def _call(content: bytes | None, variant: Variant) -> Call:
             gluon=bool(values["gluon"]),
             parameters=tuple(map(_identifier, values["parameters"])),
             signature=_expression(values["signature"]),
-            constexprs={_expression(k): _expression(v) for k, v in values["constexprs"].items()},
-            attrs={_expression(k): _expression(v) for k, v in values["attrs"].items()},
+            constexprs={_path(k): _expression(v) for k, v in values["constexprs"].items()},
+            attrs={_path(k): _expression(v) for k, v in values["attrs"].items()},
             options={_identifier(k): _expression(v) for k, v in values["options"].items()},
             places={_identifier(k): (str(file), int(at)) for k, (file, at) in values["places"].items()},
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{what}: what the capture has of its compilation is damaged") from error
 
 
 def _identifier(text: Any) -> str:
     if not (isinstance(text, str) and text.isidentifier()):
+        raise ValueError(text)
+    return text
+
+
+def _path(text: Any) -> str:
+    """`text`, if it is the index of a parameter, or of an item of a tuple: "(3,)". Raises ValueError."""
+    if not (isinstance(text, str) and _INDEX.fullmatch(text)):
         raise ValueError(text)
     return text
 
@@ -119,7 +128,7 @@ def _expression(text: Any) -> str:
 def recorded_facts(recorded: Recorded) -> dict[str, Any]:
     """What the script compares: registers and spills as the compiler printed them, and the code's hash."""
     variant = recorded.variant
-    found: dict[str, Any] = {"registers": None, "spills": None, "code": None}
+    found: dict[str, Any] = {"registers": None, "code": None}
     if recorded.binary is not None:
         facts: Callable[..., dict[str, Any]] = scaffold.facts
         found = facts(_Texts(recorded.artifacts), variant.log or "")
@@ -133,7 +142,7 @@ class _Texts(dict[str, Any]):
 
     def __getitem__(self, stage: str) -> Any:
         content = super().__getitem__(stage)
-        return content if stage in ("cubin", "hsaco") else content.decode("utf-8", "replace")
+        return content if stage_named(stage).binary else content.decode("utf-8", "replace")
 
 
 def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:

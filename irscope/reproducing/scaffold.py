@@ -6,7 +6,7 @@ It runs under Triton 3.6 to 3.9, without irscope.
 """
 
 NAME, TARGET, ENVIRONMENT, GLUON = "kernel", ("cuda", 90, 32), {}, False
-RECORDED = {"registers": None, "spills": None, "code": None, "failure": None}
+RECORDED = {"registers": None, "code": None, "failure": None}
 GRID, ARGUMENTS, UNALIGNED, PLACES = (1, 1, 1), {}, (), {}
 
 
@@ -95,15 +95,16 @@ def code_hash(binary):
 
 
 def facts(asm, log):
-    """Registers per thread, bytes of spill stores and loads (cuda), or registers spilled (hip), and the code."""
+    """Registers per thread, bytes of spill stores and loads (AMD: spilled registers), and the code's hash."""
     if "cubin" in asm:
         used, spilled = re.findall(r"Used (\d+) registers", log), re.findall(r"(\d+) bytes spill", log)
         registers = int(used[-1]) if used else None
         spills = sum(map(int, spilled[-2:])) if spilled else None
-        return {"registers": registers, "spills": spills, "code": code_hash(asm["cubin"])}
+        return {"registers": registers, "spill_bytes": spills, "code": code_hash(asm["cubin"])}
     number = {name: int(value) for name, value in re.findall(r"\.(\w+_count): +(\d+)", asm["amdgcn"])}
     spills = number.get("vgpr_spill_count", 0) + number.get("sgpr_spill_count", 0)
-    return {"registers": number.get("vgpr_count"), "spills": spills, "code": code_hash(asm["hsaco"])}
+    registers, code = number.get("vgpr_count"), code_hash(asm["hsaco"])
+    return {"registers": registers, "spilled_registers": spills, "code": code}
 
 
 def argument(name, spec, aligned, torch):
@@ -203,7 +204,9 @@ def main():
         (args.dump / f"{NAME}.json").write_text(json.dumps(kernel.metadata._asdict(), default=str))
     found = facts(kernel.asm, log)
     for fact, value in found.items():
-        print(f"{fact}: {value}" + ("" if value == RECORDED[fact] else f", recorded: {RECORDED[fact]}"))
+        print(
+            f"{fact}: {value}" + ("" if value == RECORDED.get(fact) else f", recorded: {RECORDED.get(fact)}")
+        )
     same = found["code"] == RECORDED["code"]
     print("same machine code as recorded" if same else "NOT the machine code that was recorded")
     if args.launch and ARGUMENTS is None:

@@ -51,10 +51,7 @@ def imported_from(value: Any) -> tuple[str, str] | None:
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not (isinstance(module, str) and isinstance(name, str)) or not is_public(module):
         return None
-    try:
-        found = getattr(importlib.import_module(module), name, None)
-    except ImportError:
-        return None
+    found = getattr(sys.modules.get(module), name, None)  # nothing is imported in the user's program
     return (module, name) if found is value else None
 
 
