@@ -47,7 +47,7 @@ def first_differences(workspace: Workspace, a: Variant | None, variants: Sequenc
         answer = _without_stages(a, variant) if variant.id in stages else first_difference(a, variant)
         if answer is None:
             names, equal = stages[variant.id]
-            key = variant.kernel.id, variant.target, names, equal
+            key = variant.target.backend, names, equal
             if key not in answers:
                 every = own | set(names.split(","))
                 answers[key] = _first_unequal(a, variant, every, set(equal.split(",")))
