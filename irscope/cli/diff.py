@@ -25,7 +25,7 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.report.pair_report import PairReport
-    from irscope.workspace import CaptureComparison, GateResult
+    from irscope.workspace import CaptureComparison, Comparison, GateResult
 
 NAME = "diff"
 SUMMARY = "show what differs between two variants, or two captures"
@@ -81,11 +81,10 @@ def run(args: argparse.Namespace) -> int:
     if args.b is None:
         return _captures(args)
     from irscope.report.pair_report import pair_report
-    from irscope.workspace import gate_pair
 
     with Workspace(args.capture) as workspace:
         comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
-        gate = gate_pair(comparison, args.fail_on) if args.fail_on else None
+        gate = _gate_pair(comparison, args.fail_on) if args.fail_on else None
         report = pair_report(comparison, args.stage)
     if args.format == "json":
         from irscope.report.json.diff_json import diff_document
@@ -94,6 +93,12 @@ def run(args: argparse.Namespace) -> int:
     elif gate is None or args.format not in options.CI_FORMATS:
         sys.stdout.writelines(f"{line}\n" for line in _lines(report, args))
     return _print_gate(gate, args)
+
+
+def _gate_pair(comparison: Comparison, fail_on: list[str]) -> GateResult:
+    from irscope.workspace import gate_pair
+
+    return gate_pair(comparison, fail_on)
 
 
 def _with_gate(document: dict[str, Any], gate: GateResult | None) -> dict[str, Any]:

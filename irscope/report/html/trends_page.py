@@ -141,7 +141,12 @@ def _chart(trends: Trends, series: TrendSeries, kind: FactKind) -> Html:
     labels = [f"{entry.commit[:_HASH]} {entry.date[:10]}" for entry in trends.commits]
     return element(
         "figure",
-        element("figcaption", f"{kind.heading} ", element("b", last), *_change(known)),
+        element(
+            "figcaption",
+            f"{kind.heading} ",
+            element("b", last),
+            *(_change(known) if values[-1] is not None else ()),
+        ),
         sparkline(values, labels, _described(kind, values, labels), kind.format),
         class_="chart",
     )
