@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -88,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         if args.http is None:
             from irscope.mcp_server.transports import serve_stdio
 
+            if sys.stdin.isatty():
+                print("irscope mcp: waiting for an MCP client on stdin; Ctrl+C stops it", file=sys.stderr)
             serve_stdio(server)
         else:
             _serve_http(args, server)
@@ -114,8 +118,10 @@ def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
     roots = Roots.of(args.root or [Path.cwd()])
     if args.workspace is None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-mcp-")))
+        _end_on_signals(folder)
     else:
         folder = args.workspace.absolute()
+        _end_on_signals(None)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -123,6 +129,21 @@ def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
     session = Session(folder, roots, Compiler(Limits(args.timeout, int(args.memory * (1 << 30)))))
     stack.callback(session.close)
     return session
+
+
+def _end_on_signals(temporary: Path | None) -> None:
+    """Lets Ctrl+C and SIGTERM, with which clients end a server, remove its temporary folder if it has one.
+
+    They end the process at once: a thread that reads stdin cannot be interrupted. Workers end with it.
+    """
+
+    def end(number: int, _: object) -> None:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
 def _serve_http(args: argparse.Namespace, server: object) -> None:
