@@ -17,7 +17,6 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -80,7 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
-    from irscope.mcp_server.server import make_server, preload
+    try:
+        from irscope.mcp_server.server import make_server, preload
+    except ImportError:  # missing, or a version 1, which has other modules
+        raise UserError("irscope mcp needs the MCP SDK, 2.3 or later: pip install 'irscope[mcp]'") from None
 
     with ExitStack() as stack:
         session = _session(args, stack)
@@ -106,8 +108,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError("--no-token applies only to --http")
     if args.http is not None and not 0 <= args.http <= 65535:
         raise UserError("--http must be a port, 0 to 65535")
-    if find_spec("mcp") is None:
-        raise UserError("irscope mcp needs the MCP SDK: pip install 'irscope[mcp]'")
 
 
 def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
