@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -78,7 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
-    from irscope.mcp_server.server import make_server, preload
+    try:
+        from irscope.mcp_server.server import make_server, preload
+    except ImportError:  # missing, or a version 1, which has other modules
+        raise UserError("irscope mcp needs the MCP SDK, 2.3 or later: pip install 'irscope[mcp]'") from None
 
     with ExitStack() as stack:
         session = _session(args, stack)
@@ -88,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
         if args.http is None:
             from irscope.mcp_server.transports import serve_stdio
 
+            if sys.stdin.isatty():
+                print("irscope mcp: waiting for an MCP client on stdin; Ctrl+C stops it", file=sys.stderr)
             serve_stdio(server)
         else:
             _serve_http(args, server)
@@ -102,8 +108,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError("--no-token applies only to --http")
     if args.http is not None and not 0 <= args.http <= 65535:
         raise UserError("--http must be a port, 0 to 65535")
-    if find_spec("mcp") is None:
-        raise UserError("irscope mcp needs the MCP SDK: pip install 'irscope[mcp]'")
 
 
 def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
@@ -114,8 +118,10 @@ def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
     roots = Roots.of(args.root or [Path.cwd()])
     if args.workspace is None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-mcp-")))
+        _end_on_signals(folder)
     else:
         folder = args.workspace.absolute()
+        _end_on_signals(None)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -123,6 +129,21 @@ def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
     session = Session(folder, roots, Compiler(Limits(args.timeout, int(args.memory * (1 << 30)))))
     stack.callback(session.close)
     return session
+
+
+def _end_on_signals(temporary: Path | None) -> None:
+    """Lets Ctrl+C and SIGTERM, with which clients end a server, remove its temporary folder if it has one.
+
+    They end the process at once: a thread that reads stdin cannot be interrupted. Workers end with it.
+    """
+
+    def end(number: int, _: object) -> None:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
 def _serve_http(args: argparse.Namespace, server: object) -> None:

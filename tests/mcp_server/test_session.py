@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from irscope.capturing.compile.pool import Stop
+from irscope.cli.main import main
 from irscope.mcp_server import compiler, resources
 from irscope.mcp_server.answers import MOST_TOKENS, Rendered
 from irscope.mcp_server.compiler import Compiler, Limits, source_stamp
@@ -125,3 +127,33 @@ def test_an_edited_file_is_compiled_again_and_the_workspace_stays(
     session.close()
     again = opened(tmp_path / "own", tmp_path)
     assert [row[0] for row in calling(again)("variants").data["rows"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--memory", "0"], "--memory must be more than 0"),
+        (["--timeout", "-1"], "--timeout must be more than 0"),
+        (["--no-token"], "--no-token applies only to --http"),
+        (["--http", "99999"], "--http must be a port"),
+        (["--root", "missing"], "--root missing: no such folder"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    words: list[str],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["mcp", *words]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_without_the_sdk_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "irscope.mcp_server.server", None)
+    assert main(["mcp"]) == 2
+    assert "pip install 'irscope[mcp]'" in capsys.readouterr().err

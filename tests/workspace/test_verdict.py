@@ -47,7 +47,7 @@ POINTERS = "*fp32:16, *fp32:16, *fp32:16, i32"
 SWEEPS: tuple[tuple[str, str, dict[str, Value]], ...] = (
     ("squares", "*fp32:16, *fp32:16, i32", {"BLOCK": 4096, "num_warps": 4, "maxnreg": 24}),
     ("squares", "*fp32:16, *fp32:16, i32", {"BLOCK": 4096, "num_warps": 4}),
-    ("product", POINTERS, {"BLOCK": 64, "PRECISION": "ieee", "num_stages": 1}),
+    ("product", POINTERS, {"BLOCK": 16, "PRECISION": "ieee", "num_stages": 1}),
     ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 12}),
     ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 3}),
     ("wrong", "*fp32:16", {"BLOCK": 64}),
