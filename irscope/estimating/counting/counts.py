@@ -46,7 +46,8 @@ _LONGEST = 2_500_000
 _FEWER = 256
 _MOST_MISSING = 0.02
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
-_MOST_PREPARED = 32
+# Preparations that are kept: Python's search for cycles visits all their objects again and again.
+_MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
 
 
 class PreparedProgram:
@@ -76,7 +77,9 @@ def prepared_program(text: str) -> PreparedProgram:
     if found is None:
         with cycles_not_collected():
             found = PreparedProgram(parse(text))
-        while len(_prepared) >= _MOST_PREPARED:
+        while _prepared and (
+            len(_prepared) >= _MOST_PREPARED or sum(map(len, _prepared)) + len(text) > _MOST_PREPARED_TEXT
+        ):
             _prepared.popitem(last=False)
     _prepared[text] = found
     _prepared.move_to_end(text)
