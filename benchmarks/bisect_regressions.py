@@ -134,7 +134,7 @@ def dtype_commit(folder: Path) -> Sequence[str]:
         "--git",
         f"HEAD~{len(edits)}..HEAD",
         "--fact",
-        "registers",
+        "instructions",
     ]
 
 
@@ -181,8 +181,9 @@ def better_without(line: str, kernel: Sequence[str], *what: str) -> Callable[[Pa
 
 
 def ptxas_words(folder: Path) -> Sequence[str]:
-    """A kernel with the installed ptxas and with the slower one."""
-    return [*MATMUL, "--target", "cuda:80", "--ptxas", f"12.9..{slower_ptxas(folder)}", "--fact", "registers"]
+    """A kernel with a ptxas that optimizes less, and so keeps fewer values in registers, and with 12.9."""
+    ptxas = f"{slower_ptxas(folder)}..12.9"
+    return [*MATMUL, "--target", "cuda:80", "--ptxas", ptxas, "--fact", "registers"]
 
 
 TWO_CAUSES = ["--env-bad", "DISABLE_LLVM_OPT=1", "--fact", "instructions"]
@@ -234,7 +235,7 @@ CASES = (
         "DISABLE_LLVM_OPT=1",
         "LLVM",
     ),
-    Case("another ptxas", f"planted: ptxas {LESS}", ptxas_words, "ptxas", "ptxas"),
+    Case("another ptxas", f"planted: the good end has {LESS}", ptxas_words, "ptxas12.9", "ptxas"),
     Case("a cast, by commit", "planted: a commit", dtype_commit, "Add up in fp64", "source"),
     Case("a constexpr, by commit", "planted: a commit", constexpr_commit, "Unroll more", "source"),
     Case(

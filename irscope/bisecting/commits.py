@@ -74,12 +74,9 @@ class CommitTester:
             "commit", self._repository.tree(sha), str(self._path), side.identity, self._settings()
         )
         path = self._kept.path(key, ".json")
-        if not path.exists() or not self._is_whole(path):
+        if not (path.exists() and _capture(path).exists()):
             self._kept.put(key, partial(self._compile, sha, side), ".json")
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if "problem" in document:
-            raise UserError(document["problem"])
-        return Compiled(Path(document["capture"]))
+        return Compiled(_capture(path))
 
     def read(self, sha: str, side: Side) -> tuple[Compilation | None, CommitReading]:
         """What is read at a commit."""
@@ -92,10 +89,6 @@ class CommitTester:
         if reading is None:
             return None, CommitReading(commit, None, "the fact is unknown there")
         return Compilation(side, compiled, reading), CommitReading(commit, reading)
-
-    def _is_whole(self, path: Path) -> bool:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return "problem" in document or Path(document["capture"]).exists()
 
     def _settings(self) -> str:
         request = self._request.request
@@ -112,21 +105,25 @@ class CommitTester:
         )
 
     def _compile(self, sha: str, side: Side, path: Path) -> None:
-        """Writes where the result is kept, or why the commit does not compile."""
+        """Writes where the result is kept. Raises UserError if the commit does not compile."""
         folder = self._folder(sha)
-        document: dict[str, str] = {}
+        seconds = self._request.seconds
         try:
             if not (folder / self._path).is_file():
                 raise UserError(f"{self._path} is not there")
             request = replace(self._request.request, file=folder / self._path)
-            seconds = self._request.seconds
             subjects = planned_subjects(side, request, self._kept, seconds, folder)
             subject, _ = choose(subjects, self._request.variant)
             compile_on(side, subject, self._kept, seconds, folder)
-            document["capture"] = str(compile_path(side, subject, self._kept, seconds, folder))
+            capture = compile_path(side, subject, self._kept, seconds, folder)
         except UserError as error:
-            document["problem"] = str(error).replace(f"{folder}/", "")
-        path.write_text(json.dumps(document), encoding="utf-8")
+            raise UserError(str(error).replace(f"{folder}/", "")) from error
+        path.write_text(json.dumps({"capture": str(capture)}), encoding="utf-8")
+
+
+def _capture(path: Path) -> Path:
+    """The capture that a kept result names."""
+    return Path(json.loads(path.read_text(encoding="utf-8"))["capture"])
 
 
 def search_commits(

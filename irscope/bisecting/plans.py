@@ -35,13 +35,11 @@ def planned_subjects(
     if not path.exists():
         kept.put(key, partial(_write, side, request, seconds), ".json")
     document = json.loads(path.read_text(encoding="utf-8"))
-    if "problem" in document:
-        raise UserError(document["problem"])
     return [
         Subject(
             request.file,
             document["kernel"],
-            Target(**row["target"]),
+            Target(*row["target"]),
             specialization_from_json(row["specialization"]),
             config_from_json(row["config"]),
         )
@@ -71,25 +69,14 @@ def _variant(number: int, subject: Subject) -> Variant:
 
 
 def _write(side: Side, request: SweepRequest, seconds: float, path: Path) -> None:
-    document: dict[str, object]
-    try:
-        plan = plan_on(side, request, seconds)
-    except UserError as error:
-        document = {"problem": str(error)}
-    else:
-        document = {
-            "kernel": plan.source.name,
-            "jobs": [
-                {
-                    "target": {
-                        "backend": job.target.backend,
-                        "arch": job.target.arch,
-                        "warp_size": job.target.warp_size,
-                    },
-                    "specialization": specialization_to_json(job.specialization),
-                    "config": config_to_json(job.config),
-                }
-                for job in plan.jobs
-            ],
+    """Writes the plan. A request that does not fit is not kept: another package may be installed by then."""
+    plan = plan_on(side, request, seconds)
+    jobs = [
+        {
+            "target": [job.target.backend, job.target.arch, job.target.warp_size],
+            "specialization": specialization_to_json(job.specialization),
+            "config": config_to_json(job.config),
         }
-    path.write_text(json.dumps(document), encoding="utf-8")
+        for job in plan.jobs
+    ]
+    path.write_text(json.dumps({"kernel": plan.source.name, "jobs": jobs}), encoding="utf-8")

@@ -117,7 +117,7 @@ def make_sides(versions: Sequence[str], options: SideOptions, report: Report) ->
         except UserError as error:
             yield error
             continue
-        yield Side(_label(version, environment, variables), environment, variables)
+        yield Side(_label(version, ptxas, environment, variables), environment, variables)
 
 
 def split_range(text: str) -> tuple[str, str] | None:
@@ -165,10 +165,13 @@ def _package_folder(path: Path) -> Path:
     return Path(folders[0]).parent
 
 
-def _label(version: str, environment: Environment, variables: Sequence[tuple[str, str]]) -> str:
-    name = version if "/" in version else environment.name
-    if "/" in version and environment.ptxas_version:
-        name = f"{name}+ptxas{environment.ptxas_version}"
+def _label(
+    version: str, ptxas: str | None, environment: Environment, variables: Sequence[tuple[str, str]]
+) -> str:
+    """The version or path, the ptxas that was asked for, and the variables."""
+    name = version if "/" in version else environment.triton
+    if ptxas is not None:
+        name = f"{name}+{ptxas}" if "/" in ptxas else f"{name}+ptxas{environment.ptxas_version}"
     return " ".join([name, *(f"{key}={value}" for key, value in variables)])
 
 
