@@ -113,7 +113,7 @@ def test_failures_and_minimizing(irscope: Irscope, tmp_path: Path) -> None:
         "--check",
         "threads == 32",
         "--seconds",
-        "20",
+        "120",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     text = (tmp_path / "small" / "kernel.py").read_text()
