@@ -23,7 +23,7 @@ from irscope.toolchain.job import Job, Outcome
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 20
 # Threads that fetch results from the workers.
 _FETCHING = 4
 # At the end, workers that do not answer are not waited for longer than this.

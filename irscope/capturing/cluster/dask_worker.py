@@ -6,6 +6,7 @@ processes end with it (see supervisor.py).
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -80,6 +81,11 @@ def prepare_worker(shipment: Shipment, seconds: float) -> Mapping[str, str]:
     with _lock:
         session.idle.append((None, worker))
     return found.versions
+
+
+async def prepare_in_thread(shipment: Shipment, seconds: float) -> Mapping[str, str]:
+    """`prepare_worker` in a thread: the worker's own loop has to answer the scheduler meanwhile."""
+    return await asyncio.to_thread(prepare_worker, shipment, seconds)
 
 
 def _session(shipment: Shipment) -> _Session:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.capturing.cluster.dask_worker import prepare_worker
+from irscope.capturing.cluster.dask_worker import prepare_in_thread
 from irscope.capturing.cluster.shipment import Shipment
 from irscope.model import UserError
 from irscope.model.errors import error_line
@@ -20,6 +22,8 @@ _EXPRESSION = "(__import__('platform').python_version(), __import__('irscope')._
 # Versions that may differ: Triton compiles without torch, and builds of it for CPUs and GPUs differ in name.
 _MAY_DIFFER = frozenset({"torch"})
 _AT_ONCE = 16
+# A check whose connection fails is tried so often.
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class WorkerChecks:
 
     def _check(self, address: str) -> None:
         try:
-            found = self._found(address)
+            found = self._found_again(address)
             self.versions[address] = found
             problem = _difference(found, self._expected)
         except ModuleNotFoundError as error:
@@ -91,13 +95,21 @@ class WorkerChecks:
             problem = f"cannot be checked: {error_line(error)}"
         self._report(Refused(address, f"the worker {address} {problem}") if problem else Accepted(address))
 
+    def _found_again(self, address: str) -> Mapping[str, str]:
+        """The versions of a worker; a connection that fails is tried again: the worker may be busy."""
+        for _ in range(_TRIES - 1):
+            with suppress(OSError):
+                return self._found(address)
+            time.sleep(1.0)
+        return self._found(address)
+
     def _found(self, address: str) -> Mapping[str, str]:
         """The versions of a worker: only Python's and irscope's if these differ."""
         python, irscope = self._client.run(eval, _EXPRESSION, workers=[address])[address]
         found = {"python": python, "irscope": irscope}
         if _difference(found, self._expected):
             return found
-        prepared = self._client.run(prepare_worker, self._shipment, self._seconds, workers=[address])
+        prepared = self._client.run(prepare_in_thread, self._shipment, self._seconds, workers=[address])
         return dict(prepared[address])
 
 
