@@ -16,8 +16,8 @@ import sys
 import sysconfig
 import tempfile
 import venv
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -139,37 +139,36 @@ def remove(folder: Path) -> None:
 def _install(requirement: Requirement, part: Path, check: Callable[[Path], None], report: Report) -> None:
     report(f"installing {requirement.text} into {versions_folder()}")
     problems = []
-    for command in _installers(part):
-        done = subprocess.run(
-            [*command, "--target", part, "--no-deps", requirement.text],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode == 0 and (part / requirement.evidence).exists():
-            check(part)
-            return
-        problems.append(done.stderr.decode("utf-8", "replace") + done.stdout.decode("utf-8", "replace"))
+    with closing(_installers(part)) as installers:
+        for command in installers:
+            done = subprocess.run(
+                [*command, "--target", part, "--no-deps", requirement.text],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode == 0 and (part / requirement.evidence).exists():
+                check(part)
+                return
+            problems.append(done.stderr.decode("utf-8", "replace") + done.stdout.decode("utf-8", "replace"))
     raise VersionUnavailable(_problem(requirement, problems))
 
 
-def _installers(part: Path) -> Iterator[Sequence[str | Path]]:
+def _installers(part: Path) -> Generator[Sequence[str | Path], None, None]:
     """The commands that install a package, uv first: pip may know an index that uv does not."""
     if uv := _uv():
         yield [*uv, "pip", "install", "--quiet", "--python", sys.executable]
-    python: str | Path = sys.executable
-    if importlib.util.find_spec("pip") is None:
-        builder = part.with_name(f"{part.name}-pip")
-        try:
+    options = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    if importlib.util.find_spec("pip") is not None:
+        yield [sys.executable, *options]
+        return
+    builder = part.with_name(f"{part.name}-pip")
+    try:
+        with suppress(OSError, subprocess.CalledProcessError):  # Debian without python3-venv
             venv.create(builder, with_pip=True, symlinks=True)
-        except (OSError, subprocess.CalledProcessError):  # Debian without python3-venv
-            remove(builder)
-            return
-        python = builder / "bin" / "python"
-        yield [python, "-m", "pip", "install", "--quiet", "--no-input"]
+            yield [builder / "bin" / "python", *options]
+    finally:
         remove(builder)
-    else:
-        yield [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
 
 
 def _uv() -> list[str] | None:

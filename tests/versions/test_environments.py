@@ -22,7 +22,9 @@ def cache(tmp_path, monkeypatch):
 
 def installer(monkeypatch, script):
     """Replaces uv and pip by a script, which gets the folder as the argument after --target."""
-    monkeypatch.setattr(packages, "_installers", lambda part: iter([[sys.executable, "-c", script]]))
+    monkeypatch.setattr(
+        packages, "_installers", lambda part: (each for each in [[sys.executable, "-c", script]])
+    )
 
 
 REQUIREMENT = Requirement("triton==3.7.1", "triton/__init__.py")

@@ -62,6 +62,7 @@ class Process(Protocol):
         """Waits until it ends; the exit code."""
 
 
+_Request = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest
 # Called with the name and content of each stage of a job as soon as it is compiled.
 OnStage = Callable[[Job, str, bytes], None]
 
@@ -88,8 +89,7 @@ class Stop:
         return [pipe for pipe in pipes if pipe in ready]
 
 
-# Starts a worker process on its ends of the pipe and the lifeline (see supervisor.py); its output goes to the
-# file.
+# Starts a worker on its ends of the pipe and the lifeline (see supervisor.py); its output goes to the file.
 Start = Callable[[socket.socket, socket.socket, IO[bytes]], Process]
 
 
@@ -102,10 +102,7 @@ def spawn(
     python: str = "",
     variables: Mapping[str, str] | None = None,
 ) -> Process:
-    """Starts a worker in a new Python process: calls `main` of `module`; see worker.py.
-
-    `python` is another interpreter than this one; `variables` are added to its environment.
-    """
+    """Starts a worker in a new process of `python` ("": this one): `main` of `module`; see worker.py."""
     descriptors = [pipe.fileno(), lifeline.fileno()]
     return subprocess.Popen(
         python_command(module, *map(str, descriptors), *arguments, python=python),
@@ -180,12 +177,7 @@ class Worker:
             raise AssertionError(reply)
         return reply
 
-    def _ask(
-        self,
-        request: SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest,
-        stop: Stop,
-        seconds: float,
-    ) -> Plan | KernelNames | WarmPlan | Sources:
+    def _ask(self, request: _Request, stop: Stop, seconds: float) -> Plan | KernelNames | WarmPlan | Sources:
         self._tasks += 1
         try:
             send(self.pipe, request)
