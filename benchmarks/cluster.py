@@ -77,6 +77,7 @@ class LocalCluster:
     def start(self) -> None:
         """Starts the scheduler on a free port of the loopback interface."""
         found = self.folder / "scheduler.json"
+        found.unlink(missing_ok=True)  # of a scheduler that has ended
         words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
         self.scheduler = self._start([*words, "--scheduler-file", str(found)], self.folder)
         deadline = time.monotonic() + 60
