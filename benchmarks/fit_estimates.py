@@ -4,8 +4,8 @@
         [--held-out KERNEL...] [--configs 20]
 
 Kernels under `--held-out` are left out, so that `benchmarks/pick_quality.py --only KERNEL...` can judge the
-fit on kernels that it never saw. `--leave-one-out` also fits once per kernel without it, and prints how good
-the ranking of that kernel is under a fit that never saw it.
+fit on kernels that it never saw. `--folds 5` also divides the kernels into five parts, fits once without
+each, and prints how good the rankings of its kernels are, all of their configs, under that fit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import datetime
 import math
 import random
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -62,6 +63,20 @@ def efficiencies(rows: Sequence[Row], device: DeviceRates, fit: Fit) -> list[tup
     return found
 
 
+def folds(judged: Spaces, fitted: Sequence[Row], device: DeviceRates, parts: int) -> list[tuple[float, ...]]:
+    """The efficiencies of all spaces, each under a fit without the kernels of its part."""
+    kernels = sorted({key[0] for key in judged})
+    random.Random(5).shuffle(kernels)
+    every = measurements(judged, device, sys.maxsize)
+    found = []
+    for part in range(parts):
+        out = set(kernels[part::parts])
+        others = Measurements([own for _, own in fitted if own.problem[0] not in out])
+        without = calibrate(others, device, Fit(device.name), evaluations=1000)
+        found += efficiencies([row for row in every if row[1].problem[0] in out], device, without)
+    return found
+
+
 def _print(name: str, found: Sequence[tuple[float, ...]]) -> None:
     means = [math.exp(float(np.mean(np.log(column)))) for column in zip(*found, strict=True)]
     worst = min(row[1] for row in found)
@@ -75,7 +90,7 @@ def main() -> None:
     parser.add_argument("--launches", nargs="*", type=Path, default=[])
     parser.add_argument("--device", choices=DEVICES, default="H100")
     parser.add_argument("--held-out", nargs="*", default=[], help="kernels to leave out")
-    parser.add_argument("--leave-one-out", action="store_true")
+    parser.add_argument("--folds", type=int, help="judge so many parts of the kernels by fits to the others")
     parser.add_argument("--configs", type=int, default=20, help="configs of each space")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -93,16 +108,9 @@ def main() -> None:
     write_fit(fit, options.output)
     print(f"{len(rows):,} launches, median error {fit.provenance['error']}")
     _print("fitted to all", efficiencies(rows, device, fit))
-    if options.leave_one_out:
-        found = []
-        for kernel in kernels:
-            others = Measurements([own for one, own in rows if one.variant.kernel.name != kernel])
-            own_rows = [row for row in rows if row[0].variant.kernel.name == kernel]
-            if len(own_rows) < 3:
-                continue
-            without = calibrate(others, device, fit, evaluations=1000)
-            found += efficiencies(own_rows, device, without)
-        _print("each kernel left out", found)
+    if options.folds:
+        found = folds(judged, rows, device, options.folds)
+        _print(f"{options.folds} folds by kernel", found)
 
 
 if __name__ == "__main__":

@@ -271,7 +271,7 @@ SPACES = (
                    lambda m, n, k: half(_RANK, n), lambda m, n, k: half(m, n)),
           lambda t, s, c: ((*t, *s), (cdiv(s[1], c["BN"]), cdiv(s[0], c["BM"])))),
     Space("gram", gram, product(32, BM=[32, 64, 128], BK=[32, 64, 128], num_warps=[4, 8], num_stages=[2, 3, 4]),
-          [(4096, 2048), (1024, 8192)], _tensors(lambda n, k: _brain(n, k), lambda n, k: _brain(n, n)),
+          [(4096, 2048), (1024, 8192)], _tensors(_brain, lambda n, k: _brain(n, n)),
           lambda t, s, c: ((*t, *s), (s[0] // c["BM"], s[0] // c["BM"]))),
     Space("paged_decode", paged_decode, product(36, H=[_HEADS], D=[128], PAGE=[32], PARTS=[1, 2, 4, 8, 16], num_warps=[1, 2, 4, 8], num_stages=[1, 2, 3]),
           [(64, 8192, 128), (8, 32768, 128)],
