@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 _TAB_WIDTH = 4
+# Longer numbers sort as text.
+_MOST_DIGITS = 20
 # C0 except line feed and tab, DEL, C1 (with CSI), the bidirectional controls (Unicode UAX #9) that can
 # reorder a line, zero-width characters, separators at which terminals may break lines, and surrogates,
 # which cannot be encoded.
@@ -104,3 +106,8 @@ def _visible(match: re.Match[str]) -> str:
     if character == 0x7F:
         return "\u2421"
     return f"\\x{character:02x}" if character < 0x100 else f"\\u{character:04x}"
+
+
+def natural_key(text: str) -> str:
+    """A key that sorts text with its numbers as numbers: "3.8.0" before "3.10.0"."""
+    return re.sub(r"[0-9]+", lambda number: number[0].zfill(_MOST_DIGITS), text)

@@ -15,7 +15,7 @@ from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, 
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, UserError, Value, Variant, format_value
-from irscope.model.text import one_line, pluralize
+from irscope.model.text import natural_key, one_line, pluralize
 from irscope.model.varying import varying
 
 # A register count misleads without the others: if ptxas gives up, it reports 32 and kilobytes of stack.
@@ -387,6 +387,6 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
         number = float(value) if isinstance(value, int | float) else 0.0
         if kind and kind.better == "high":
             number = -number
-        return bool(entry.problem), value is None, number, str(value)
+        return bool(entry.problem), value is None, number, natural_key(str(value))
 
     return sorted(entries, key=key)

@@ -14,6 +14,7 @@ from functools import cached_property
 from irscope.facts.fact import FactKind, FactValue
 from irscope.facts.spills import IMPROVED_BY_SPILLS
 from irscope.model import Status, Value, Variant, format_value
+from irscope.model.text import natural_key
 from irscope.workspace.equal_variants import joined, state
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.first_difference import first_difference
@@ -241,10 +242,10 @@ def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary]
 
 
 def sort_key(value: ColumnValue) -> SortKey:
-    """Sorts numbers, then text, then unknown values."""
+    """Sorts numbers, then text with its numbers as numbers, then unknown values."""
     if value is None:
         return UNKNOWN_KEY
-    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, natural_key(str(value)))
 
 
 def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
