@@ -12,7 +12,7 @@ from irscope.estimating.device_rates import RATED_TARGETS, DeviceRates, rates_of
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.term_evidence import term_evidence
 from irscope.estimating.term_texts import term_text
-from irscope.estimating.terms import LATENCY, OVERHEAD, TAIL, Estimate, Term
+from irscope.estimating.terms import LATENCY, OVERHEAD, TAIL, TENSOR, Estimate, Term
 from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
@@ -22,6 +22,8 @@ __all__ = ["Estimate", "Term", "estimate", "estimate_of"]
 
 # Terms below this share of the largest are not listed.
 _LISTED = 0.005
+# The latency is that of matrix products if they take this share of it.
+_PRODUCTS = 0.7
 
 
 def estimate(
@@ -55,6 +57,7 @@ def estimate_of(
     times = {name: float(time) for name, time in term_times(x, device, fit.values).items()}
     total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
     largest = max(times, key=times.__getitem__)
+    limiting = _limiting(times)
     terms = [
         Term(
             name,
@@ -65,14 +68,25 @@ def estimate_of(
         for name, time in times.items()
         if time >= _LISTED * times[largest]
     ]
-    idle = _idle_share(largest, work.numbers, device)
-    terms.append(Term(TAIL, times[largest] * idle, _tail_text(work.numbers, device)))
+    idle = _idle_share(limiting, work.numbers, device)
+    terms.append(Term(TAIL, times[limiting] * idle, _tail_text(work.numbers, device)))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
     notes = (*(f"not counted: {text}" for text in work.counts.unknown), *work.counts.assumptions)
-    bound = TAIL if idle > 0.5 else largest
+    bound = TAIL if idle > 0.5 else limiting
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete)
+
+
+def _limiting(times: Mapping[str, float]) -> str:
+    """The term that limits the launch: the longest; tensor cores if most of the latency is theirs.
+
+    The replayed latency of a program has the time of its own matrix products. If they fill it, more programs
+    would not help.
+    """
+    largest = max(times, key=times.__getitem__)
+    products = largest == LATENCY and times[TENSOR] >= _PRODUCTS * times[LATENCY]
+    return TENSOR if products else largest
 
 
 def _idle_share(largest: str, numbers: Mapping[str, float], device: DeviceRates) -> float:

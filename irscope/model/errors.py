@@ -27,9 +27,17 @@ class ArgumentError(UserError):
         return f"--{self.argument.replace('_', '-')}: {_with_guess(self.problem, self.command or self.guess)}"
 
 
+def error_text(error: BaseException) -> str:
+    """The text of an exception of user code, which may be unable to say it."""
+    try:
+        return str(error)
+    except BaseException as second:  # noqa: BLE001 - user code
+        return f"(its text cannot be read: {type(second).__name__})"
+
+
 def error_line(error: BaseException) -> str:
     """The type and text of an exception, as one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(error_text(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -37,7 +37,7 @@ from irscope.capturing.messages import (
     send,
 )
 from irscope.model import Failure, Target, UserError
-from irscope.model.errors import ArgumentError
+from irscope.model.errors import ArgumentError, error_text
 from irscope.plugins import silence
 
 if TYPE_CHECKING:
@@ -160,21 +160,13 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(type(error).__name__, _summary(error), _message(error))
 
 
-def _text(error: BaseException) -> str:
-    """The text of an exception, which may be unable to say it."""
-    try:
-        return str(error)
-    except BaseException as second:  # noqa: BLE001 - user code
-        return f"(its text cannot be read: {type(second).__name__})"
-
-
 def _summary(error: BaseException) -> str:
     """The most useful line of an error.
 
     A CompilationError quotes the kernel first; the error is its last line or its cause. A PTXASError
     quotes the ptxas log.
     """
-    text = _text(error)
+    text = error_text(error)
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
     if re.match(r"at \d+:\d+:", text):
         return _summary(error.__cause__) if error.__cause__ else lines[-1]
@@ -184,10 +176,10 @@ def _summary(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     """The texts of the error and its causes, and its traceback location."""
-    texts = [_text(error) or type(error).__name__]
+    texts = [error_text(error) or type(error).__name__]
     cause = error.__cause__
     while cause is not None and len(texts) < _MAX_CAUSES:
-        texts.append(f"{type(cause).__name__}: {_text(cause)}")
+        texts.append(f"{type(cause).__name__}: {error_text(cause)}")
         cause = cause.__cause__
     trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
     return "\n".join([*texts, "", "Traceback (innermost calls):", trace]).rstrip()
