@@ -11,15 +11,18 @@ from dataclasses import dataclass, field, fields
 from threading import Lock
 from typing import Any
 
-from irscope.model import Artifact, Benchmark, Launch, UserError, Variant
+from irscope.model import Artifact, Benchmark, Config, Launch, UserError, Value, Variant
 from irscope.model.edit import EDIT, Edit, edit_from_metadata
 from irscope.model.environment import environment_of
 from irscope.model.origin import ORIGIN, Origin, origin_from_metadata
 from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
+from irscope.store import encoding
 
 # The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
 _KEPT = 2 * BLOCK
+# Values of configs that are held once for all variants.
+MOST_SHARED = 10_000
 # The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
 SUMMARY_METADATA = (ORIGIN, EDIT, *LAUNCH_METADATA)
 _FIELDS = tuple(each.name for each in fields(Variant))
@@ -75,6 +78,17 @@ class VariantDetails:
             column.next = found + 1
         for oldest in list(column.kept)[: max(0, len(column.kept) - _KEPT)]:
             del column.kept[oldest]
+
+
+def shared_config(text: str, shared: dict[str, tuple[str, Value]]) -> Config:
+    """A config whose pairs of name and value are held once for all variants."""
+    pairs = []
+    for pair in encoding.config_from_json(text).values:
+        name = repr(pair)  # True is not 1
+        if len(shared) < MOST_SHARED:
+            shared.setdefault(name, pair)
+        pairs.append(shared.get(name, pair))
+    return Config(tuple(pairs))
 
 
 def mark_of(target: str, config: str) -> int:
