@@ -169,8 +169,8 @@ class CaptureReader:
             return self._second._column(name, first, most)
 
         details = VariantDetails(read)
-        for mark, variant in self._marked_summaries():
-            yield StoredVariant.of(variant, mark, details)
+        for mark, launched, variant in self._marked_summaries():
+            yield StoredVariant.of(variant, mark, launched, details)
 
     def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
         """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
@@ -194,10 +194,10 @@ class CaptureReader:
 
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
-        return (variant for _, variant in self._marked_summaries())
+        return (variant for _, _, variant in self._marked_summaries())
 
-    def _marked_summaries(self) -> Iterator[tuple[int, Variant]]:
-        """The summaries with the marks of their rows."""
+    def _marked_summaries(self) -> Iterator[tuple[int, bool, Variant]]:
+        """The summaries with the marks of their rows, and whether there are launches."""
         toolchains = self._toolchains()
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         keys = KeyEnvironments()
@@ -214,9 +214,10 @@ class CaptureReader:
                 failure,
                 cache_key,
                 whole,
+                launched,
             ) in self._rows(
-                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
-                " FROM variant ORDER BY id"
+                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata,"
+                " launches != '[]' FROM variant ORDER BY id"
             ):
                 environment = keys.read(cache_key)
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
@@ -224,6 +225,7 @@ class CaptureReader:
                 some = {name: values[name] for name in SUMMARY_METADATA if name in values}
                 yield (
                     mark_of(target, config),
+                    bool(launched),
                     Variant(
                         id=id_,
                         kernel=self.kernels[kernel],

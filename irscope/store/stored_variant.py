@@ -102,10 +102,11 @@ class StoredVariant(Variant):
     A changed copy (`dataclasses.replace`) is a Variant with all columns.
     """
 
-    __slots__ = ("_details", "_environment", "_mark", "_summary_metadata")
+    __slots__ = ("_details", "_environment", "_launched", "_mark", "_summary_metadata")
 
     _details: VariantDetails
     _mark: int
+    _launched: bool
     _environment: Mapping[str, str]
     _summary_metadata: Mapping[str, Any]
 
@@ -113,16 +114,17 @@ class StoredVariant(Variant):
         return Variant(**columns)
 
     @classmethod
-    def of(cls, summary: Variant, mark: int, details: VariantDetails) -> StoredVariant:
+    def of(cls, summary: Variant, mark: int, launched: bool, details: VariantDetails) -> StoredVariant:
         """A variant with the columns of `summary`, which has SUMMARY_METADATA and the environment.
 
-        `mark` is that of its row.
+        `mark` is that of its row; `launched` is whether that has launches.
         """
         variant = object.__new__(cls)
         for name in _IN_MEMORY:
             object.__setattr__(variant, name, getattr(summary, name))
         object.__setattr__(variant, "_details", details)
         object.__setattr__(variant, "_mark", mark)
+        object.__setattr__(variant, "_launched", launched)
         object.__setattr__(variant, "_environment", details.environment(summary))
         object.__setattr__(variant, "_summary_metadata", summary.metadata)
         return variant
@@ -191,6 +193,8 @@ class StoredVariant(Variant):
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches as the program made them."""
+        if not self._launched:  # most variants of a large sweep: a view that asks all reads nothing
+            return ()
         value: tuple[Launch, ...] = self._details.of(self, "launches")
         return value
 
