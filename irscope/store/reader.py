@@ -202,7 +202,7 @@ class CaptureReader:
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         keys = KeyEnvironments()
         metadata: dict[str, dict[str, Any]] = {}
-        shared: dict[str, tuple[str, Value]] = {}
+        shared: dict[object, tuple[str, Value]] = {}
         with self._damage():
             for (
                 id_,

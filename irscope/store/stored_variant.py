@@ -23,6 +23,8 @@ BLOCK = 100
 _KEPT = 2 * BLOCK
 # Values of configs that are held once for all variants.
 MOST_SHARED = 10_000
+# Types whose equal values are written alike; -0.0 is equal to 0.0.
+_EQUAL_IS_SAME = frozenset((int, str, bool))
 # The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
 SUMMARY_METADATA = (ORIGIN, EDIT, *LAUNCH_METADATA)
 _FIELDS = tuple(each.name for each in fields(Variant))
@@ -80,14 +82,16 @@ class VariantDetails:
             del column.kept[oldest]
 
 
-def shared_config(text: str, shared: dict[str, tuple[str, Value]]) -> Config:
+def shared_config(text: str, shared: dict[object, tuple[str, Value]]) -> Config:
     """A config whose pairs of name and value are held once for all variants."""
     pairs = []
     for pair in encoding.config_from_json(text).values:
-        name = repr(pair)  # True is not 1
+        kind = type(pair[1])  # True is not 1
+        name: object = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
         if len(shared) < MOST_SHARED:
-            shared.setdefault(name, pair)
-        pairs.append(shared.get(name, pair))
+            pairs.append(shared.setdefault(name, pair))
+        else:
+            pairs.append(shared.get(name, pair))
     return Config(tuple(pairs))
 
 
