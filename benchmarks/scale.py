@@ -43,7 +43,7 @@ COMMANDS = {
     "report html": "report C -o report.html --force",
     "report markdown": "report C --format markdown",
     "merge": "merge C D -o merged.irscope --force",
-    "dump": "dump C #1 -o dumped --force",
+    "dump": "dump C -o dumped --force",
 }
 PYTHON = {
     "open": "irscope.open('C')",

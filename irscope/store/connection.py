@@ -13,7 +13,8 @@ import sqlite3
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar
@@ -227,6 +228,18 @@ def rows(
         if left < 0:
             raise ValueError("a table has more content than the file")
         yield row
+
+
+def in_parts(values: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """The values in tuples that a query can have as its parameters."""
+    left = iter(values)
+    while part := tuple(islice(left, _LIMITS["SQLITE_LIMIT_VARIABLE_NUMBER"])):
+        yield part
+
+
+def marks(values: Sequence[str]) -> str:
+    """The placeholders of so many parameters: `?,?,?`."""
+    return ",".join("?" * len(values))
 
 
 def _check_file(path: Path) -> None:

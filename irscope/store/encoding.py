@@ -8,6 +8,7 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from threading import local
 from typing import Any, cast
 
 from irscope.model import (
@@ -37,6 +38,8 @@ MAX_BLOB_BYTES = 256 << 20
 _ANY_LINES = 100_000
 _LINES_PER_BYTE = 4
 _MAX_LINES = 2_000_000
+# A decompressor costs more to make than a stage to decompress, and cannot be shared by threads.
+_of_thread = local()
 # A compiler's message is kept whole up to this many characters; real ones stay below 100,000.
 MAX_TEXT = 4 << 20
 # Larger integers are no constexpr and no size of anything, and have no value as a float.
@@ -105,7 +108,9 @@ def decompress(frame: bytes, size: int) -> bytes:
     try:
         if zstandard.frame_content_size(frame) != size:
             raise ValueError("a stored stage does not have the size that the capture states")
-        content = zstandard.ZstdDecompressor().decompress(frame)
+        if not hasattr(_of_thread, "decompressor"):
+            _of_thread.decompressor = zstandard.ZstdDecompressor()
+        content: bytes = _of_thread.decompressor.decompress(frame)
     except zstandard.ZstdError as error:
         raise ValueError(f"a stored stage is damaged: {error}") from error
     most = min(_MAX_LINES, max(_ANY_LINES, _LINES_PER_BYTE * len(frame)))

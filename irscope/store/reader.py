@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from irscope.backends import target_named
-from irscope.model import Argument, Artifact, Config, Kernel, Pass, Target, Toolchain, Value, Variant
+from irscope.model import (
+    Argument,
+    Artifact,
+    Kernel,
+    Pass,
+    Target,
+    Toolchain,
+    UserError,
+    Value,
+    Variant,
+)
 from irscope.store import encoding
-from irscope.store.connection import Damage, connect_reader, rows
+from irscope.store.connection import Damage, connect_reader, in_parts, marks, rows
 from irscope.store.encoding import Blob
 from irscope.store.key_environment import KeyEnvironments
 from irscope.store.schema import ATTACHMENT
-from irscope.store.stored_variant import SUMMARY_METADATA, StoredVariant, VariantDetails, mark_of
+from irscope.store.stored_variant import (
+    MOST_SHARED,
+    SUMMARY_METADATA,
+    StoredVariant,
+    VariantDetails,
+    mark_of,
+    shared_config,
+)
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
@@ -23,8 +41,6 @@ _WITH_PASSES = 2
 _BUDGET, _BUDGET_PER_BYTE = 1 << 30, 256
 # Of more variants, the large columns are read when they are asked for. So many take 0.1 s and 10 MB.
 _MOST_READ = 1000
-# Values of configs that are held once for all variants.
-_MOST_SHARED = 10_000
 
 # The columns that large captures read when they are asked for, next to the artifacts.
 _DECODERS: Mapping[str, Callable[[Any], Any]] = {
@@ -153,8 +169,8 @@ class CaptureReader:
             return self._second._column(name, first, most)
 
         details = VariantDetails(read)
-        for mark, variant in self._marked_summaries():
-            yield StoredVariant.of(variant, mark, details)
+        for mark, launched, variant in self._marked_summaries():
+            yield StoredVariant.of(variant, mark, launched, details)
 
     def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
         """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
@@ -178,15 +194,15 @@ class CaptureReader:
 
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
-        return (variant for _, variant in self._marked_summaries())
+        return (variant for _, _, variant in self._marked_summaries())
 
-    def _marked_summaries(self) -> Iterator[tuple[int, Variant]]:
-        """The summaries with the marks of their rows."""
+    def _marked_summaries(self) -> Iterator[tuple[int, bool, Variant]]:
+        """The summaries with the marks of their rows, and whether there are launches."""
         toolchains = self._toolchains()
         environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         keys = KeyEnvironments()
         metadata: dict[str, dict[str, Any]] = {}
-        shared: dict[str, tuple[str, Value]] = {}
+        shared: dict[object, tuple[str, Value]] = {}
         with self._damage():
             for (
                 id_,
@@ -198,9 +214,10 @@ class CaptureReader:
                 failure,
                 cache_key,
                 whole,
+                launched,
             ) in self._rows(
-                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata"
-                " FROM variant ORDER BY id"
+                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata,"
+                " launches != '[]' FROM variant ORDER BY id"
             ):
                 environment = keys.read(cache_key)
                 # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
@@ -208,12 +225,13 @@ class CaptureReader:
                 some = {name: values[name] for name in SUMMARY_METADATA if name in values}
                 yield (
                     mark_of(target, config),
+                    bool(launched),
                     Variant(
                         id=id_,
                         kernel=self.kernels[kernel],
                         target=self._target(target),
                         specialization=self._specialization(specialization),
-                        config=_shared_config(config, shared),
+                        config=shared_config(config, shared),
                         toolchain=toolchains[toolchain],
                         failure=encoding.failure_from_json(failure),
                         metadata=metadata.setdefault(repr(some), some),
@@ -298,6 +316,16 @@ class CaptureReader:
         with self._damage():
             return self._checked_blob(artifact)[0]
 
+    def intact_blobs(self, digests: Iterable[str]) -> dict[str, Blob]:
+        """The stages with these digests as stored, by digest; those that are damaged are left out."""
+        found: dict[str, Blob] = {}
+        for some in in_parts(digests):
+            query = f"SELECT digest, size, data FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
+            for digest, size, data in self._rows(query, some):
+                with suppress(UserError), self._damage():
+                    found[digest] = self._checked(digest, size, data)[0]
+        return found
+
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
         """The facts stored with this `version` of the analysis: variant id -> name -> value."""
         kept = self.facts_kept()
@@ -344,7 +372,7 @@ class CaptureReader:
         found = self._specializations.get(text)
         if found is None:
             found = encoding.specialization_from_json(text)
-            if len(self._specializations) < _MOST_SHARED:
+            if len(self._specializations) < MOST_SHARED:
                 self._specializations[text] = found
         return found
 
@@ -370,11 +398,15 @@ class CaptureReader:
     def _checked_blob(self, artifact: Artifact) -> tuple[Blob, bytes]:
         """An artifact as stored, and its content. Raises ValueError if it is damaged."""
         for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
-            content = self._decompress((artifact.digest,), size, data)
-            if encoding.digest(content) != artifact.digest:
-                raise ValueError("the content of a stored stage does not match its hash")
-            return Blob(artifact.digest, size, data), content
+            return self._checked(artifact.digest, size, data)
         raise ValueError("a stage is missing")
+
+    def _checked(self, digest: str, size: int, data: bytes) -> tuple[Blob, bytes]:
+        """A stage as stored, and its content. Raises ValueError if it is damaged."""
+        content = self._decompress((digest,), size, data)
+        if encoding.digest(content) != digest:
+            raise ValueError("the content of a stored stage does not match its hash")
+        return Blob(digest, size, data), content
 
     def _decompress(self, name: tuple[object, ...], size: int, frame: bytes) -> bytes:
         """The content of a frame. Raises ValueError beyond the budget; content read again costs nothing."""
@@ -392,14 +424,3 @@ class CaptureReader:
 
     def _damage(self) -> Damage:
         return Damage(self.path)
-
-
-def _shared_config(text: str, shared: dict[str, tuple[str, Value]]) -> Config:
-    """A config whose pairs of name and value are held once for all variants."""
-    pairs = []
-    for pair in encoding.config_from_json(text).values:
-        name = repr(pair)  # True is not 1
-        if len(shared) < _MOST_SHARED:
-            shared.setdefault(name, pair)
-        pairs.append(shared.get(name, pair))
-    return Config(tuple(pairs))

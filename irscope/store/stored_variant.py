@@ -11,15 +11,20 @@ from dataclasses import dataclass, field, fields
 from threading import Lock
 from typing import Any
 
-from irscope.model import Artifact, Benchmark, Launch, UserError, Variant
+from irscope.model import Artifact, Benchmark, Config, Launch, UserError, Value, Variant
 from irscope.model.edit import EDIT, Edit, edit_from_metadata
 from irscope.model.environment import environment_of
 from irscope.model.origin import ORIGIN, Origin, origin_from_metadata
 from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
+from irscope.store import encoding
 
 # The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
 _KEPT = 2 * BLOCK
+# Values of configs that are held once for all variants.
+MOST_SHARED = 10_000
+# Types whose equal values are written alike; -0.0 is equal to 0.0.
+_EQUAL_IS_SAME = frozenset((int, str, bool))
 # The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
 SUMMARY_METADATA = (ORIGIN, EDIT, *LAUNCH_METADATA)
 _FIELDS = tuple(each.name for each in fields(Variant))
@@ -77,6 +82,19 @@ class VariantDetails:
             del column.kept[oldest]
 
 
+def shared_config(text: str, shared: dict[object, tuple[str, Value]]) -> Config:
+    """A config whose pairs of name and value are held once for all variants."""
+    pairs = []
+    for pair in encoding.config_from_json(text).values:
+        kind = type(pair[1])  # True is not 1
+        name: object = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
+        if len(shared) < MOST_SHARED:
+            pairs.append(shared.setdefault(name, pair))
+        else:
+            pairs.append(shared.get(name, pair))
+    return Config(tuple(pairs))
+
+
 def mark_of(target: str, config: str) -> int:
     """A number by which a row is recognized as that of a variant, from two of its columns."""
     return hash((target, config))
@@ -88,10 +106,11 @@ class StoredVariant(Variant):
     A changed copy (`dataclasses.replace`) is a Variant with all columns.
     """
 
-    __slots__ = ("_details", "_environment", "_mark", "_summary_metadata")
+    __slots__ = ("_details", "_environment", "_launched", "_mark", "_summary_metadata")
 
     _details: VariantDetails
     _mark: int
+    _launched: bool
     _environment: Mapping[str, str]
     _summary_metadata: Mapping[str, Any]
 
@@ -99,16 +118,17 @@ class StoredVariant(Variant):
         return Variant(**columns)
 
     @classmethod
-    def of(cls, summary: Variant, mark: int, details: VariantDetails) -> StoredVariant:
+    def of(cls, summary: Variant, mark: int, launched: bool, details: VariantDetails) -> StoredVariant:
         """A variant with the columns of `summary`, which has SUMMARY_METADATA and the environment.
 
-        `mark` is that of its row.
+        `mark` is that of its row; `launched` is whether that has launches.
         """
         variant = object.__new__(cls)
         for name in _IN_MEMORY:
             object.__setattr__(variant, name, getattr(summary, name))
         object.__setattr__(variant, "_details", details)
         object.__setattr__(variant, "_mark", mark)
+        object.__setattr__(variant, "_launched", launched)
         object.__setattr__(variant, "_environment", details.environment(summary))
         object.__setattr__(variant, "_summary_metadata", summary.metadata)
         return variant
@@ -177,6 +197,8 @@ class StoredVariant(Variant):
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The launches as the program made them."""
+        if not self._launched:  # most variants of a large sweep: a view that asks all reads nothing
+            return ()
         value: tuple[Launch, ...] = self._details.of(self, "launches")
         return value
 

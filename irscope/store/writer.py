@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from irscope.model import (
 )
 from irscope.model.files import cannot_write, output_target, unfinished
 from irscope.store import encoding
-from irscope.store.connection import connect_writer, sidecars
+from irscope.store.connection import connect_writer, in_parts, marks, sidecars
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, identity_with_environment, joined_digest, kernel_columns
 from irscope.store.output_lock import OutputLock, lock_file
@@ -184,6 +184,18 @@ class CaptureWriter:
         rows = self._db.execute("SELECT identity FROM variant WHERE failure IS NULL")
         return {identity for (identity,) in rows}
 
+    def known(self, names: Iterable[str]) -> tuple[set[str], dict[str, int]]:
+        """Those of some identities that compiled, and the ids of those that failed, by identity."""
+        query = "SELECT id, failure IS NOT NULL FROM variant WHERE identity = ?"
+        finished, failed = set[str](), dict[str, int]()
+        for name in names:
+            for id_, has_failed in self._db.execute(query, (name,)):
+                if has_failed:
+                    failed[name] = int(id_)
+                else:
+                    finished.add(name)
+        return finished, failed
+
     def identity(self, kernel: int, triton_version: str, new: NewVariant) -> str:
         """The identity of a compilation: equal identities are the same variant."""
         return identity(self._kernel_digest(kernel), triton_version, new)
@@ -284,18 +296,29 @@ class CaptureWriter:
         """Whether a stage with this content is stored."""
         return bool(self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone())
 
+    def lacking(self, digests: Iterable[str]) -> set[str]:
+        """Those of the digests of stages that are not stored."""
+        left = set(digests)
+        for some in in_parts(sorted(left)):
+            query = f"SELECT digest FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
+            left.difference_update(digest for (digest,) in self._db.execute(query, some))
+        return left
+
     def _put(self, variant: int, stage: str, content: bytes | Blob) -> None:
         row = (variant, stage, self._put_blob(content))
         self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", row)
 
     def _put_blob(self, content: bytes | Blob) -> str:
-        """Stores `content` if it is new, and returns its digest."""
-        digest = content.digest if isinstance(content, Blob) else encoding.digest(content)
-        if not self.has_blob(digest):
-            blob = encoding.pack(content)
-            row = (digest, blob.size, blob.frame)
-            self._db.execute("INSERT INTO blob VALUES (?, ?, ?)", row)
-        return digest
+        """Stores `content` if it is new, and returns its digest; a Blob without its content is stored."""
+        if isinstance(content, bytes):
+            digest = encoding.digest(content)
+            if self.has_blob(digest):
+                return digest
+            content = encoding.pack(content)
+        if content.frame:
+            row = (content.digest, content.size, content.frame)
+            self._db.execute("INSERT OR IGNORE INTO blob VALUES (?, ?, ?)", row)
+        return content.digest
 
     def _kernel_digest(self, kernel: int) -> str:
         row = self._db.execute("SELECT digest FROM kernel WHERE id = ?", (kernel,)).fetchone()

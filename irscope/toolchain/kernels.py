@@ -44,6 +44,10 @@ class FoundKernel:
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
     """The kernel named `name`, or the file's only kernel. Raises UserError, which lists the kernels."""
     values = load_file(path)
+    if name is not None and name in values:  # a file may have hundreds of kernels, and variants of each
+        found = _kernels(path, {name: values[name]})
+        if found:
+            return found[name]
     found = _kernels(path, values)
     if not found or (name is not None and name not in found):
         found |= _kernels_of_frontends(values)

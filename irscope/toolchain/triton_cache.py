@@ -5,11 +5,14 @@ Runs in processes that compile.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from irscope.toolchain.constants import plain_value
 _SIDECAR = "irscope.json"
 # Triton's own key, which takes it a second to compute.
 _KEY_FILE = "triton_key.json"
+# Seconds that a process waits for another one that computes the key.
+_LONGEST_WAIT = 10.0
 
 
 def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
@@ -135,15 +140,43 @@ def remember_triton_key() -> None:
     from triton.runtime import cache
 
     try:
-        manager = cache.get_cache_manager(_stamp(Path(triton.__file__).parent))
+        stamp = _stamp(Path(triton.__file__).parent)
+        manager = cache.get_cache_manager(stamp)
         key = _intact(manager.get_file(_KEY_FILE))
         if key is None:
-            found = cache.triton_key()
-            manager.put(json.dumps({"key": found, "sha256": digest(found)}), _KEY_FILE, binary=False)
-            return
+            with _alone(stamp):
+                key = _intact(manager.get_file(_KEY_FILE))
+                if key is None:
+                    found = cache.triton_key()
+                    manager.put(json.dumps({"key": found, "sha256": digest(found)}), _KEY_FILE, binary=False)
+                    return
     except OSError:  # the folder cannot be used; compiling says so
         return
     cache.triton_key = lambda: key
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Waits until no other process of this user is in such a block, for at most 10 s."""
+    # In a folder of this machine: a lock on a file of a network may wait for ever.
+    path = Path(tempfile.gettempdir()) / f"irscope-{os.getuid()}-{name[:16]}.lock"
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, descriptor)
+            end = time.monotonic() + _LONGEST_WAIT
+            while not _locked(descriptor) and time.monotonic() < end:
+                time.sleep(0.02)
+        yield
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the lock on an open file was free, and is ours now."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _intact(file: str | None) -> str | None:

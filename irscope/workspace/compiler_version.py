@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irscope.model import Value, Variant
 
@@ -31,6 +32,11 @@ class CompilerVersion:
 def compiler_version(variant: Variant) -> CompilerVersion:
     """The version that compiled a variant."""
     triton, ptxas = variant.toolchain.versions.get("triton", "?"), variant.environment.get(PTXAS, "")
+    return _version(triton, ptxas)
+
+
+@lru_cache(maxsize=1000)
+def _version(triton: str, ptxas: str) -> CompilerVersion:
     return CompilerVersion((_order(triton), _order(ptxas)), triton, ptxas)
 
 

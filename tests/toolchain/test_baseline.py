@@ -74,6 +74,7 @@ def test_what_did_not_change_is_copied_exactly(irscope: Irscope, old: Path) -> N
         assert theirs.facts_of(after["first", 64]) is not None  # measured again, without the launch
 
 
+@pytest.mark.slow
 def test_a_change_of_what_a_kernel_uses_compiles_it_again(irscope: Irscope, old: Path) -> None:
     """A helper's constant, an option of the environment, and lines above the kernel are in the key."""
     folder = old.parent
@@ -92,6 +93,7 @@ def test_a_baseline_that_is_written_to_is_refused(irscope: Irscope, old: Path) -
     assert "--resume keeps what it has" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_budget_stops_and_resume_goes_on(irscope: Irscope, tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(KERNELS)
     stopped = irscope(*WORDS, "-o", "b.irscope", "--budget", "0.1s")

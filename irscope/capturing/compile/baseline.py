@@ -16,12 +16,12 @@ from pathlib import Path
 from irscope.capturing.messages import Plan
 from irscope.model import UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.store.copy_variant import copied_attachments, copied_blob, copied_passes
+from irscope.store.copy_variant import Copies
 from irscope.store.identity import cache_key_digest
 from irscope.toolchain.job import Job
 
 # So many variants are one transaction.
-_BATCH = 200
+_BATCH = 100
 # The fields that a variant keeps when it is copied, next to its stages and passes.
 _KEPT = ("metadata", "seconds", "cache_key", "cached", "log", "output", "reasons")
 
@@ -64,30 +64,19 @@ class Baseline:
         toolchains: dict[int, int] = {}
         while batch := list(islice(found, _BATCH)):
             done: list[Job] = []
+            copies = Copies(writer, self._capture, [variant for _, variant in batch])
             with writer.batch():
                 for job, variant in batch:
                     tool = variant.toolchain
                     if tool.id not in toolchains:
                         toolchains[tool.id] = writer.add_toolchain(tool.versions, tool.command)
                     try:
-                        new = self._copied(writer, job, variant)
+                        new = _copied(copies, job, variant)
                     except UserError:
                         continue
                     self._add_derived(writer, variant, write(job, new, toolchains[tool.id]))
                     done.append(job)
             yield from done
-
-    def _copied(self, writer: CaptureWriter, job: Job, variant: Variant) -> NewVariant:
-        stages = variant.artifacts.items()
-        return NewVariant(
-            target=job.target,
-            specialization=job.specialization,
-            config=job.config,
-            artifacts={name: copied_blob(writer, self._capture, artifact) for name, artifact in stages},
-            passes=copied_passes(writer, self._capture, variant),
-            attachments=copied_attachments(writer, self._capture, variant),
-            **{name: getattr(variant, name) for name in _KEPT},
-        )
 
     def _add_derived(self, writer: CaptureWriter, variant: Variant, id_: int) -> None:
         """Adds the layouts, and the facts unless some are of launches or benchmarks."""
@@ -97,6 +86,19 @@ class Baseline:
         layouts = self._capture.layouts(variant)
         if layouts is not None:
             writer.add_layouts(id_, layouts)
+
+
+def _copied(copies: Copies, job: Job, variant: Variant) -> NewVariant:
+    contents = copies.contents(variant)
+    return NewVariant(
+        target=job.target,
+        specialization=job.specialization,
+        config=job.config,
+        artifacts=contents.artifacts,
+        attachments=contents.attachments,
+        passes=contents.passes,
+        **{name: getattr(variant, name) for name in _KEPT},
+    )
 
 
 @contextmanager

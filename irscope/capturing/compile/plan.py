@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -149,11 +149,15 @@ def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
     for target in targets:
         if hook := backend_of(target).versions:
             found |= resolve_name(hook)(target.arch)
+    return {**found, "torch": _torch_version()}
+
+
+@cache
+def _torch_version() -> str:
     try:
-        found["torch"] = metadata.version("torch")
+        return metadata.version("torch")
     except metadata.PackageNotFoundError:
-        found["torch"] = "none"
-    return found
+        return "none"
 
 
 def environment_of_kernel(function: Any, target: Target) -> tuple[tuple[str, str], ...]:

@@ -21,7 +21,7 @@ from irscope.capturing.compile.pool import OnStage, Stop, Stopped, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
-from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest
 from irscope.store.identity import identity, kernel_digest
 from irscope.toolchain.job import Job
@@ -150,7 +150,7 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) 
     id_ = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
     kernel = Kernel(id_, plan.source.name, plan.source, plan.helpers, plan.parameters)
     names = {job: writer.identity(id_, triton, unfinished_variant(job)) for job in plan.jobs}
-    finished, failed = writer.finished(), _failed(writer)
+    finished, failed = writer.known(names.values())
     # Ids follow the order of the plan, not of completion; a retry keeps its id.
     free = itertools.count(max(writer.next_id(), first_id))
     ids = {
@@ -158,7 +158,7 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) 
         for job, name in names.items()
         if name not in finished
     }
-    writer.expect(sum(id_ not in failed.values() for id_ in ids.values()))
+    writer.expect(sum(names[job] not in failed for job in ids))
     return Sweep(plan, kernel, toolchain, ids)
 
 
@@ -185,16 +185,6 @@ _OfVariant = TypeVar("_OfVariant", NewVariant, Variant)
 def _in_order(variant: _OfVariant) -> _OfVariant:
     """A variant with its config in the order of the names: recorded programs set them in any order."""
     return replace(variant, config=Config(tuple(sorted(variant.config.values, key=lambda pair: pair[0]))))
-
-
-def _failed(writer: CaptureWriter) -> dict[str, int]:
-    """The variants that failed to compile: identity -> id."""
-    with CaptureReader(writer.path) as capture:
-        return {
-            identity(kernel_digest(variant.kernel), variant.toolchain.versions["triton"], variant): variant.id
-            for variant in capture.variants()
-            if variant.failure is not None and "triton" in variant.toolchain.versions
-        }
 
 
 def compile_plan(
