@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from irscope.backends import target_named
 from irscope.model import UserError
@@ -41,6 +43,12 @@ def line_of(name: str, stage: str, word: str) -> int:
     return next(number for number, line in enumerate(text(name, stage).split("\n"), 1) if word in line)
 
 
+def as_recorded(*case: str) -> ParameterSet:
+    """A case for the version of Triton that the stage is of: assemblers differ in their messages."""
+    other = not version("triton").startswith("3.9.")
+    return pytest.param(*case, marks=pytest.mark.skipif(other, reason="the stage is Triton 3.9's"))
+
+
 @pytest.mark.slow
 def test_an_edited_layout_changes_what_is_below_it() -> None:
     def stores(built: Rebuilt) -> list[bytes]:
@@ -69,9 +77,9 @@ def test_llvm_ir_and_ptx_are_built_to_a_cubin() -> None:
         (MATMUL, "ttgir", "tt.dot ", "tt.dott ", "custom op 'tt.dott' is unknown"),
         (MATMUL, "ttgir", "arith.muli ", "arith.mulf ", "'arith.mulf' op operand #0 must be floating-point"),
         (ADD, "llir", "ret void", "ret vod", "failed to parse IR: expected type"),
-        (ADD, "ptx", "mul.wide.s32", "mul.wide.s33", "Unknown modifier '.s33'"),
-        (ADD, "ptx", "ld.param.b64", "ld.parm.b64", "Unknown modifier '.parm'"),
-        (CDNA, "amdgcn", "s_load_dwordx2", "s_lod_dwordx2", "invalid instruction"),
+        as_recorded(ADD, "ptx", "mul.wide.s32", "mul.wide.s33", "Unknown modifier '.s33'"),
+        as_recorded(ADD, "ptx", "ld.param.b64", "ld.parm.b64", "Unknown modifier '.parm'"),
+        as_recorded(CDNA, "amdgcn", "s_load_dwordx2", "s_lod_dwordx2", "invalid instruction"),
     ],
 )
 def test_an_error_has_its_line(name: str, stage: str, old: str, new: str, message: str) -> None:
