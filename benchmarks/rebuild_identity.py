@@ -27,7 +27,7 @@ from irscope.backends.elf import code_digest
 from irscope.capturing.compile.sweep import compile_plan, planned
 from irscope.cli import compile as compile_command
 from irscope.cli import options
-from irscope.learn.sample_commands import find_sample, samples
+from irscope.learn.sample_commands import samples
 from irscope.model import Target, Variant
 from irscope.model.stage import gluon_stage
 from irscope.store import CaptureReader, CaptureWriter
@@ -137,7 +137,8 @@ def _compile_first(name: str, targets: list[Target], capture: Path) -> None:
     """Compiles the first config of a sample for each target."""
     parser = argparse.ArgumentParser()
     compile_command.add_arguments(parser)
-    args = parser.parse_args([*find_sample(name).arguments])
+    sample = next(one for one in samples() if one.path.name == name)
+    args = parser.parse_args([*sample.arguments])
     args.target = list(map(str, targets))
     request = options.sweep_request(args, args.kernel)
     with CaptureWriter.create(capture) as writer, planned(request, 1) as (plan, workers):
