@@ -6,10 +6,8 @@ the end, also after Ctrl-C or a termination.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -18,10 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from irscope.model import UserError
-
-# Variables that would make git work on another repository: a hook that starts irscope sets them.
-_OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY")
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "gc.auto=0")
+from irscope.toolchain.git import git
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +46,7 @@ class Repository:
 
     def git(self, *arguments: str, folder: Path | None = None) -> str:
         """What a git command prints, without the last line feed. Raises UserError with git's message."""
-        environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
-        environment |= {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        try:
-            done = subprocess.run(
-                ["git", *_NO_HOOKS, *arguments],
-                cwd=folder or self.root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
-        except OSError as error:
-            raise UserError(f"git: cannot be started: {error.strerror}") from error
-        if done.returncode:
-            message = " ".join(done.stderr.decode("utf-8", "replace").split()) or f"exit {done.returncode}"
-            raise UserError(f"git {arguments[0]}: {message.removeprefix('fatal: ')}")
-        return done.stdout.decode("utf-8", "replace").rstrip("\n")
+        return git(folder or self.root, *arguments)
 
     def resolve(self, name: str) -> str:
         """The hash of the commit called `name`. Raises UserError."""

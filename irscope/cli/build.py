@@ -36,6 +36,8 @@ SUMMARY = "edit a stage of a variant and build what is below it"
 
 # More than a person reads; irscope diff has all.
 _MAX_ROWS = 80
+# The kind of error if the passes to leave out or to run do not exist: wrong use.
+_WRONG_PASSES = "PassEditError"
 _MAX_DIAGNOSTICS = 20
 
 
@@ -109,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         return _build_edit(args) if args.variant is not None else _build_file(args)
     except RebuildError as error:
         _print_rejected(error)
-        return 1
+        return 2 if error.kind == _WRONG_PASSES else 1
 
 
 def _build_edit(args: argparse.Namespace) -> int:
@@ -268,7 +270,7 @@ def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edi
 
 def _print_rejected(error: RebuildError) -> None:
     """Prints why the compiler rejected a stage, with the lines."""
-    where = "" if error.kind == "PassEditError" else f"{error.stage} could not be made: "
+    where = "" if error.kind == _WRONG_PASSES else f"{error.stage} could not be made: "
     print(f"irscope: {where}{one_line(str(error))}", file=sys.stderr)
     _print_diagnostics(error.diagnostics)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError, Variant
-from irscope.model.files import cannot_write, write_output
+from irscope.model.files import cannot_write, prepare_folder, write_output
 from irscope.model.text import pluralize
 from irscope.report.dump_plan import INDEX, DumpPlan, index_document, plan
 from irscope.report.json.records import to_json
@@ -99,15 +99,7 @@ class _Folder:
     """The folder of a dump; all files are written through it."""
 
     def __init__(self, path: Path, force: bool) -> None:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            occupied = any(path.iterdir())
-        except FileExistsError as error:
-            raise UserError(f"{path} is not a folder; choose another name with -o") from error
-        except OSError as error:
-            raise cannot_write(path, error) from error
-        if occupied and not force:
-            raise UserError(f"{path} is not empty; choose another folder with -o or add to it with --force")
+        prepare_folder(path, force)
         self.path = path
         self._root = path.resolve()
 

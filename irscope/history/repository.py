@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
@@ -11,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import UserError
-from irscope.model.text import one_line
-from irscope.toolchain.run_tool import run_tool
+from irscope.toolchain.git import git
 
 _FORMAT = "%H%x00%cI%x00%s"
 _HOSTS = re.compile(r"(?:https://|git@|ssh://git@)((?:github|gitlab)\.com)[/:]([\w./-]+?)(?:\.git)?/?")
-_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +86,11 @@ class Repository:
             return ""
 
     def _git(self, *words: str) -> str:
-        return _run_git(self.root, *words)
+        return git(self.root, *words)
 
 
 def open_repository(path: Path) -> Repository:
     """The repository that a folder is in. Raises UserError if it is in none."""
     if not path.is_dir():
         raise UserError(f"{path}: no such folder; name a git repository with --repository")
-    return Repository(Path(_run_git(path, "rev-parse", "--show-toplevel").strip()))
-
-
-def _run_git(folder: Path, *words: str) -> str:
-    try:
-        done = run_tool(["git", "-C", folder, *words], seconds=_SECONDS)
-    except FileNotFoundError as error:
-        raise UserError("git is not installed; irscope trends reads the commits with it") from error
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"git {words[0]}: not done after {_SECONDS:g} s in {folder}") from error
-    text = done.stdout.decode("utf-8", "replace")
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit {done.returncode}"]
-        raise UserError(one_line(f"{folder}: git {words[0]} failed: {lines[0]}"))
-    return text
+    return Repository(Path(git(path, "rev-parse", "--show-toplevel")))

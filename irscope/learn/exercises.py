@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from irscope.learn.assertions import failure
 from irscope.learn.context import LessonContext
 from irscope.learn.lesson import Exercise, Lesson
+from irscope.learn.sample_commands import COMMAND, docstring
 from irscope.model import UserError
 from irscope.workspace import Workspace
 
@@ -34,13 +33,8 @@ def tasks(lesson: Lesson) -> Iterator[Task]:
     """The tasks of a lesson, named exercise_03a.py, exercise_03b.py, ..."""
     for letter, exercise in zip("abcdefgh", lesson.exercises, strict=False):
         title, _, text = docstring(exercise.file).partition("\n")
-        text = text.partition("\n    irscope compile")[0].strip()
+        text = text.partition(COMMAND)[0].strip()
         yield Task(exercise, f"exercise_{lesson.number:02}{letter}.py", title.rstrip("."), text)
-
-
-def docstring(file: Path) -> str:
-    """The docstring of a Python file; executes nothing."""
-    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
 
 
 def missing(exercise: Exercise, capture: Workspace) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from irscope.learn.lesson import samples_folder
 
-_COMMAND = "irscope compile "
+# How a command in a docstring begins.
+COMMAND = "irscope compile "
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +41,25 @@ def written_command(path: Path) -> tuple[str, ...]:
     The first one is the file as the docstring has it, with ::KERNEL if that is written. Executes nothing.
     """
     try:
-        return _command(_docstring(path))
+        return _command(docstring(path))
     except (OSError, SyntaxError, ValueError):  # the compiler says what is wrong with the file
         return ()
 
 
 def _sample(path: Path) -> Sample:
-    text = _docstring(path)
+    text = docstring(path)
     words = _command(text)
     named = words[0].partition("::") if words else ("", "", "")
     arguments = (f"{path}{named[1]}{named[2]}", *words[1:]) if words else ()
     return Sample(path, text.partition("\n")[0].rstrip("."), arguments)
 
 
-def _docstring(path: Path) -> str:
+def docstring(path: Path) -> str:
+    """The docstring of a Python file; executes nothing. Raises OSError, SyntaxError, ValueError."""
     return ast.get_docstring(ast.parse(path.read_bytes())) or ""
 
 
 def _command(docstring: str) -> tuple[str, ...]:
-    _, _, command = docstring.partition(_COMMAND)
+    _, _, command = docstring.partition(COMMAND)
     block = command.partition("\n\n")[0].replace("\\\n", " ")
     return tuple(shlex.split(block.partition("\n")[0]))

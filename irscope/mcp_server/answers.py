@@ -24,7 +24,7 @@ _ITEM_SHARE = 0.4
 
 @dataclass(frozen=True)
 class Item:
-    """One of a list: a line of text, and the record that stands in the structured content."""
+    """One of a list: a line of text, and its record in the structured content."""
 
     text: str
     record: object

@@ -46,6 +46,19 @@ def output_target(path: Path) -> Path:
     return target
 
 
+def prepare_folder(folder: Path, force: bool) -> None:
+    """Makes a folder for output. Raises UserError if it has files, unless `force`, or cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = any(folder.iterdir())
+    except FileExistsError as error:
+        raise UserError(f"{folder} is not a folder; choose another name with -o") from error
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    if occupied and not force:
+        raise UserError(f"{folder} is not empty; choose another folder with -o or add to it with --force")
+
+
 def write_output(path: Path, content: bytes, force: bool) -> None:
     """Writes a file by an atomic rename in its folder, so that nobody sees half of it.
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from irscope.analysis.expectations import parse_expectation
 from irscope.backends import is_source_stage, stages_of
-from irscope.model import UserError, Variant
-from irscope.model.files import cannot_write, write_output
+from irscope.model import Variant
+from irscope.model.files import prepare_folder, write_output
 from irscope.reproducing.clean_process import SCRIPT, CheckedReproducer, check_reproducer
 from irscope.reproducing.minimize import DEFAULT_SECONDS, fact_condition, minimize
 from irscope.reproducing.readme import readme_text
@@ -139,19 +139,6 @@ def _stage_before(variant: Variant, stage: str) -> str:
     names = [each.name for each in stages_of(variant) if not is_source_stage(each.name)]
     names = [name for name in names if name in variant.artifacts]
     return names[names.index(stage) - 1] if stage in names[1:] else ""
-
-
-def prepare_folder(folder: Path, force: bool) -> None:
-    """Makes the folder. Raises UserError if it has files, unless `force`, or cannot be made."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        occupied = any(folder.iterdir())
-    except FileExistsError as error:
-        raise UserError(f"{folder} is not a folder; choose another name with -o") from error
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    if occupied and not force:
-        raise UserError(f"{folder} is not empty; choose another folder with -o or add to it with --force")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -23,6 +23,7 @@ from irscope.toolchain.pass_proxies import (
     compiler_modules,
     of_libtriton,
     pipeline_text,
+    recording_manager,
     recording_module,
     with_names,
 )
@@ -120,16 +121,7 @@ def _manager_class(
     """A subclass of libtriton's pass manager whose `run` runs the edited list of its passes."""
     replacing = [replacement] if replacement is not None else []
 
-    class PassManager(real):  # type: ignore[misc] # libtriton's class has no types
-        def __init__(self, context: Any) -> None:
-            super().__init__(context)
-            self.added: list[AddedPass] = []
-            self.debugged = False
-
-        def enable_debug(self) -> Any:
-            self.debugged = True
-            return super().enable_debug()
-
+    class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
         def run(self, module: Any, *rest: Any) -> None:
             passes = [_Named.of(real, module.context, added) for added in self.added]
             if replacing:

@@ -17,10 +17,10 @@ from irscope.store.encoding import Blob, pack
 from irscope.store.writer import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile
 from irscope.toolchain.pass_proxies import (
-    AddedPass,
     compiler_modules,
     of_libtriton,
     pipeline_text,
+    recording_manager,
     recording_module,
     with_names,
 )
@@ -143,16 +143,7 @@ def _proxies(
 def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
     """A subclass of libtriton's pass manager whose `run` runs each pass in its own manager."""
 
-    class PassManager(real):  # type: ignore[misc] # libtriton's class has no types
-        def __init__(self, context: Any) -> None:
-            super().__init__(context)
-            self.added: list[AddedPass] = []
-            self.debugged = False
-
-        def enable_debug(self) -> Any:
-            self.debugged = True
-            return super().enable_debug()
-
+    class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
         def run(self, module: Any, *rest: Any) -> None:
             instrumentation.report_input(module)
             managers = self._one_per_pass(module.context)

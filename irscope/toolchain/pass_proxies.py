@@ -48,6 +48,22 @@ def with_names(module: ModuleType, **others: Any) -> SimpleNamespace:
     return SimpleNamespace(**vars(module) | others)
 
 
+def recording_manager(real: Any) -> Any:
+    """A subclass of libtriton's pass manager with the list `added` of `recording_module`, and `debugged`."""
+
+    class RecordingManager(real):  # type: ignore[misc] # libtriton's class has no types
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            self.added: list[AddedPass] = []
+            self.debugged = False
+
+        def enable_debug(self) -> Any:
+            self.debugged = True
+            return super().enable_debug()
+
+    return RecordingManager
+
+
 def recording_module(module: ModuleType, manager: Any) -> SimpleNamespace:
     """A module of libtriton and its submodules; its functions record the passes added to a `manager`.
 
