@@ -120,12 +120,19 @@ def test_no_other_command_takes_an_edit_for_a_config(adds: Path, irscope: Run) -
     before = irscope("why", adds).stdout
     lint = irscope("lint", adds).stdout
     # Without this pass, nothing changes: the edit is a duplicate of the original.
-    assert irscope("build", adds, "#3", "--skip-pass", "tritongpu-prefetch", *ARGUMENTS).returncode in (0, 1)
     assert irscope("build", adds, "#3", "--skip-pass", "sccp", *ARGUMENTS).returncode == 0
     assert irscope("why", adds).stdout == before
     assert irscope("lint", adds).stdout == lint
     assert "benchmarking" not in irscope("table", adds, "--target", "cuda:90").stdout
     assert "edit=no-sccp" in irscope("list", adds).stdout
+
+
+@pytest.mark.slow
+def test_a_pass_that_does_not_run_is_wrong_use(adds: Path, irscope: Run) -> None:
+    done = irscope("build", adds, "#3", "--skip-pass", "tritongpu-prefetch", *ARGUMENTS)
+    assert done.returncode == 2
+    assert done.stderr.startswith("irscope: no pass 'tritongpu-prefetch' runs")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -98,8 +99,11 @@ def test_a_budget_stops_and_resume_goes_on(irscope: Irscope, tmp_path: Path) -> 
     (tmp_path / "k.py").write_text(KERNELS)
     stopped = irscope(*WORDS, "-o", "b.irscope", "--budget", "0.1s")
     assert stopped.returncode == 0
-    assert "--budget is used up: 4 variants left of 4; --resume compiles them" in stopped.stderr
+    # A variant that a worker had begun is kept, so that the first ones may be done.
+    used_up = re.search(r"--budget is used up: (\d) variants? left of 4; --resume compiles", stopped.stderr)
+    assert used_up, stopped.stderr
     rest = irscope(*WORDS, "-o", "b.irscope", "--resume", "--budget", "10m")
-    assert "4 compiled, 0 failed" in rest.stdout
+    assert f"{used_up[1]} compiled, " in rest.stdout
+    assert "0 failed" in rest.stdout
     assert "budget" not in rest.stderr
     assert "must be a time" in irscope(*WORDS, "--budget", "soon").stderr
