@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
-from irscope.model import Launch, Variant
+from irscope.capturing.compile.sweep import Progress, compile_plan, planned_each
+from irscope.capturing.messages import SweepRequest
+from irscope.model import Launch, Target, Variant
+from irscope.model.errors import UserError
 from irscope.store import CaptureReader, CaptureWriter
 from tests.conftest import Irscope
 
@@ -107,3 +111,19 @@ def test_a_budget_stops_and_resume_goes_on(irscope: Irscope, tmp_path: Path) -> 
     assert "0 failed" in rest.stdout
     assert "budget" not in rest.stderr
     assert "must be a time" in irscope(*WORDS, "--budget", "soon").stderr
+
+
+@pytest.mark.slow
+def test_what_runs_at_the_end_of_a_budget_is_not_written_to_the_next_kernel(tmp_path: Path) -> None:
+    """Its outcome would arrive while the next kernel of the file is compiled."""
+    file, path = tmp_path / "k.py", tmp_path / "b.irscope"
+    file.write_text(KERNELS)
+    request = SweepRequest(file, None, "*fp32, i32", {}, {"BLOCK": (64, 128)}, (Target("cuda", "90", 32),))
+    done: list[Progress] = []
+    with planned_each(request, 1) as (found, executor), CaptureWriter.create(path) as writer:
+        plans = [plan for plan in found if not isinstance(plan, UserError)]
+        for plan, until in zip(plans, (time.monotonic(), None), strict=True):
+            done.append(compile_plan(plan, executor, writer, "test", 300, lambda *_: None, until=until))
+    assert [each.done + each.left for each in done] == [2, 2]
+    assert done[1].left == 0 and not any(each.running or each.failed for each in done)
+    assert {name for name in _variants(path) if name[0] == "second"} == {("second", 64), ("second", 128)}

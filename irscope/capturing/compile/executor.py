@@ -47,7 +47,7 @@ class Executor(Protocol):
         """The work of each worker that has a name of its own."""
 
     def cancel(self) -> None:
-        """Drops the jobs that are not done, the running ones included."""
+        """Drops the jobs that are not done, the running ones included; another `run` may follow."""
 
 
 class LocalExecutor:
@@ -76,10 +76,10 @@ class LocalExecutor:
         return ()
 
     def cancel(self) -> None:
-        """Ends the processes that have a job."""
-        for worker in self._workers:
+        """Replaces the processes that have a job: a later `run` would get its outcome."""
+        for index, worker in enumerate(self._workers):
             if worker.job is not None:
-                worker.stop()
+                self._workers[index] = worker.replacement()
 
 
 def executor_of(workers: Executor | list[Worker]) -> Executor:

@@ -211,15 +211,18 @@ def compile_plan(
         progress.running.append(job)
         report(progress, None)
 
-    with suppress(Stopped), _stop_at(until) as stop:
-        for job, new in compile_sweep(
-            sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None
-        ):
-            progress.running.remove(job)
-            progress.done += 1
-            progress.rates = executor.rates()
-            progress.failed += new.failure is not None
-            report(progress, sweep.ids[job])
+    with _stop_at(until) as stop:
+        run = compile_sweep(sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None)
+        try:
+            for job, new in run:
+                progress.running.remove(job)
+                progress.done += 1
+                progress.rates = executor.rates()
+                progress.failed += new.failure is not None
+                report(progress, sweep.ids[job])
+        except Stopped:
+            executor.cancel()
+            progress.running.clear()
     progress.left = len(sweep.ids) - progress.done
     return progress
 
