@@ -14,7 +14,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-matrix test-triton test-textual torch helion test-fast fuzz fuzz-coverage keys audit lint docs man refresh-docs clean
+.PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -35,9 +35,11 @@ demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and compar
 	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
 		$(BIN)/irscope table $(CAPTURE) --width 160 && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage none; fi
 
-test: $(VENV)/ready-dev ## Style, types, import contracts and all tests
-	$(MAKE) lint
-	$(BIN)/pytest -n auto --dist worksteal
+test: lint ## Style, types, import contracts and the fast tests
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+test-slow: $(VENV)/ready-dev ## The other tests, which compile many kernels or drive whole programs
+	$(BIN)/pytest -n auto --dist worksteal -m slow
 
 test-matrix: ## The tests that compile, on each supported Triton
 	@for version in $(TRITONS); do $(MAKE) --no-print-directory test-triton TRITON=$$version || exit 1; done
@@ -57,9 +59,6 @@ torch: $(VENV)/ready-dev ## Install torch for the tests of irscope run
 
 helion: torch ## Install Helion and torch for the tests of Helion's kernels
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "helion>=1.1"
-
-test-fast: $(VENV)/ready-dev ## Only the fast tests
-	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 fuzz: $(VENV)/ready-dev ## Damaged input of every kind: make fuzz CASES=20000; a million cases take an hour
 	$(BIN)/python -m tests.hardening.campaign --cases $(CASES)
