@@ -84,14 +84,8 @@ def function_entry(shown: str, function: Function, page: str) -> list[str]:
     signature = inspect.signature(function)
     parameters = [each for each in signature.parameters.values() if each.name != "self"]
     doc = parts(inspect.getdoc(function) or "", [each.name for each in parameters])
-    rows = [
-        f"| `{each.name}` | {linked(each.annotation, page)} | {_default(each)} | "
-        f"{_meaning(each.name, doc.meanings)} |"
-        for each in parameters
-    ]
-    table = (
-        ["| parameter | type | default | meaning |", "| --- | --- | --- | --- |", *rows, ""] if rows else []
-    )
+    rows = [f"| `{each.name}` | {_meaning(each.name, doc.meanings)} |" for each in parameters]
+    table = ["| parameter | meaning |", "| --- | --- |", *rows, ""] if rows else []
     result = linked(signature.return_annotation, page)
     returns = [] if plain(signature.return_annotation) == "None" else [f"**Returns** {result}", ""]
     raises = [f"**Raises** {_raised(doc.raises)}", ""] if doc.raises else []
@@ -112,15 +106,12 @@ def class_entry(owner: type, page: str, *, members: bool = True) -> list[str]:
     doc = parts("" if text.startswith(f"{owner.__name__}(") else text, [name for name, _ in fields])
     found = list(public_members(owner)) if members else []
     properties = [(name, each) for name, each in found if not inspect.isfunction(each)]
-    rows = [
-        f"| `{name}` | {linked(type_, page)} | {_meaning(name, doc.meanings)} |" for name, type_ in fields
-    ]
+    shown = [(name, type_, _meaning(name, doc.meanings)) for name, type_ in fields]
     for name, each in properties:
         about = parts(inspect.getdoc(each) or "", [])
-        rows.append(
-            f"| `{name}` | {linked(type_of(each), page)} | {_cell(about.summary + ' ' + about.rest)} |"
-        )
-    table = ["| attribute | type | meaning |", "| --- | --- | --- |", *rows, ""] if rows else []
+        shown.append((name, type_of(each), _cell(f"{about.summary} {about.rest}")))
+    rows = [f"| `{name}`<br>{linked(type_, page)} | {meaning} |" for name, type_, meaning in shown]
+    table = ["| attribute | meaning |", "| --- | --- |", *rows, ""] if rows else []
     values = (
         [f"Values: {', '.join(f'`{each.name}`' for each in owner)}", ""] if issubclass(owner, Enum) else []
     )
@@ -174,12 +165,6 @@ def _parameter(parameter: inspect.Parameter) -> str:
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     shown = f"{stars}{parameter.name}: {plain(parameter.annotation)}"
     return shown if parameter.default is parameter.empty else f"{shown} = {_text(parameter.default)}"
-
-
-def _default(parameter: inspect.Parameter) -> str:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return "any"
-    return "required" if parameter.default is parameter.empty else f"`{_text(parameter.default)}`"
 
 
 def _text(default: object) -> str:

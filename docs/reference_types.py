@@ -66,7 +66,7 @@ def linked(annotation: object, page: str) -> str:
     shown = []
     for piece in pieces:
         place = places().get(piece)
-        code = f"`{piece}`".replace("|", "\\|")
+        code = f"`{piece}`"
         if place and piece:
             target, anchor = place
             shown.append(f"[{code}]({'' if target == page else target}#{anchor})")

@@ -187,7 +187,7 @@ def compile(  # noqa: A001 - it is irscope.compile
 
     `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. `signature` is
     Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to a value or a list of values,
-    whose product is compiled; `const` fixes constexpr parameters; both take what a launch takes: numbers,
+    whose product is compiled; `const` fixes constexpr parameters. Values are what a launch takes: numbers,
     strings, element types, layouts, functions, in a list also tuples. `target` is one or several targets;
     `jobs` are compile processes (None: one per core); `timeout` is in seconds per variant. `cluster` is the
     address of a Dask scheduler, or a `dask.distributed.Client`: its workers compile instead, and import the
