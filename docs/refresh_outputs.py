@@ -6,8 +6,8 @@
 Runs the commands as tests/docs/test_commands.py does, and rewrites each output that no longer matches. If a
 page leaves out lines (`...`), the new output leaves out the corresponding ones: as many lines stay before the
 first `...` and after the last, and those in between go where they resemble the new output most. Read the diff
-afterwards. Summaries in docs/diff-cases.md are rewritten too. Needs Triton 3.9; skips commands whose needs
-this machine does not meet.
+afterwards. What Python sessions (```pycon) print and the summaries in docs/diff-cases.md are rewritten too.
+Needs Triton 3.9; skips commands whose needs this machine does not meet.
 
 Exits with 1 if a command had an unexpected exit code; its output is not written then.
 """
@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.docs.examples import examples, outputs  # noqa: E402
 from tests.docs.pages import PAGES, Command, commands, fits  # noqa: E402
 from tests.docs.shell import Shell, runs_here, shows_commands  # noqa: E402
 from tests.docs.test_diff_cases import CASE, summary_of  # noqa: E402
@@ -45,6 +46,7 @@ def main() -> int:
         for page in wanted:
             if shows_commands(page) and not page.is_relative_to(GENERATED):
                 failed |= not refresh(page, shell)
+            refresh_examples(page, shell)
     if DIFF_CASES in wanted:
         refresh_diff_cases()
     return int(failed)
@@ -78,6 +80,17 @@ def refresh(page: Path, shell: Shell) -> bool:
     if changes:
         page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return good
+
+
+def refresh_examples(page: Path, shell: Shell) -> None:
+    """Rewrites what the Python sessions of a page print."""
+    text = page.read_text(encoding="utf-8")
+    shown = list(examples(text))
+    for example, printed in reversed(list(zip(shown, outputs(page, shell) if shown else [], strict=True))):
+        if not fits(example.output, printed):
+            print(f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, example.start)}: rewritten")
+            lines = "".join(f"{line}\n" for line in elide(example.output, printed))
+            page.write_text(text := text[: example.start] + lines + text[example.end :], encoding="utf-8")
 
 
 def elide(shown: list[str], printed: list[str]) -> list[str]:

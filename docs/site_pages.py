@@ -15,7 +15,7 @@ import re
 import shutil
 from pathlib import Path
 
-from python_reference import reference
+from python_reference import with_reference
 
 from irscope.glossary.glossary import GlossaryEntry, topics
 
@@ -39,8 +39,8 @@ def main() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
             text, linked = with_site_links(path.read_text(encoding="utf-8"), name)
-            if name == "docs/python.md":
-                text += reference()
+            if name.startswith("docs/api/"):
+                text = with_reference(text, path.name)
             target.write_text(text, encoding="utf-8")
             sources |= linked
         else:

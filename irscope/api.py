@@ -81,10 +81,10 @@ class Capture(Workspace):
     ) -> Path:
         """Writes a stand-alone reproducer of a variant into `folder`, as `irscope reproduce` does.
 
-        It is run once in a clean process, which executes the kernel's Python text; `check=False` does not.
-        `minimize` is an expectation ("n_spills > 0") under which the kernel is made smaller, for at most
-        `seconds`. Raises UserError if the capture has too little of the variant, the folder has files (unless
-        `force`), or the machine code is another one.
+        It is run once in a clean process, which executes the kernel's Python text; `check` (False) omits
+        that. `minimize` is an expectation ("n_spills > 0") under which the kernel is made smaller; `seconds`
+        limits that. Raises UserError if the capture has too little of the variant, the folder has files
+        (unless `force`), or the machine code is another one.
         """
         from irscope.reproducing.writing import Minimization, reproduce
 
@@ -187,7 +187,7 @@ def compile(  # noqa: A001 - it is irscope.compile
 
     `kernel` is a `@triton.jit` function, defined anywhere, a notebook's cell included. `signature` is
     Triton's ahead-of-time notation ("*fp32:16, i32"); `config` maps names to a value or a list of values,
-    whose product is compiled; `const` fixes constexpr parameters; both take what a launch takes: numbers,
+    whose product is compiled; `const` fixes constexpr parameters. Values are what a launch takes: numbers,
     strings, element types, layouts, functions, in a list also tuples. `target` is one or several targets;
     `jobs` are compile processes (None: one per core); `timeout` is in seconds per variant. `cluster` is the
     address of a Dask scheduler, or a `dask.distributed.Client`: its workers compile instead, and import the
@@ -258,9 +258,10 @@ def fits(
     configs that can be launched: each is compiled, in parallel, until its shared and tensor memory are
     allocated, before LLVM and ptxas. The result is exact, and kept in Triton's cache.
 
-    With a kernel and its `triton.Config`s, returns those that can be launched with these arguments (those of
-    a launch, `grid` not needed) or this `signature` ("*fp16:16, i32"); `target` ("cuda:90") is needed if
-    there is no GPU. `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises
+    With a kernel and its configs, returns the configs that can be launched. `kernel` is a `@triton.jit`
+    function, `configs` are `triton.Config`s. `arguments` and `named` are the arguments of a launch, without
+    the grid; `signature` has their types instead ("*fp16:16, i32"). `target` is a device ("cuda:90"), needed
+    if there is no GPU. `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises
     UserError if the arguments do not fit the kernel.
     """
     if kernel is None:
@@ -274,15 +275,15 @@ def fits(
 
 
 def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 60.0) -> PruneFunction:
-    """Keeps the configs of an autotuner that are worth measuring: a part of them (0.1) or a number (8).
+    """Keeps the configs of an autotuner that are worth measuring, at most `top`.
 
     `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.prune(top=0.1)})` compiles
     the configs in parallel into Triton's cache, drops those that cannot be launched and duplicates (the
     same machine code), and ranks the others by estimated time for this launch. Results are kept in
     Triton's cache. It never raises: if something fails, it keeps the configs and says so on stderr.
 
-    `jobs` are processes (None: one per core), `timeout` is in seconds per config. Raises UserError if `top`
-    is not positive.
+    `top` is a part of the configs (0.1) or a number of them (8). `jobs` are processes (None: one per core),
+    `timeout` is in seconds per config. Raises UserError if `top` is not positive.
     """
     from irscope.tuning.prune import Prune
 

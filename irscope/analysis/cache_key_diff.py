@@ -67,7 +67,8 @@ class ChangedInput:
 class Recompilation:
     """Why B was compiled separately from A.
 
-    `whole`: both have Triton's whole cache key; if not, `unknown` lists the inputs that were not compared.
+    `reasons` are the inputs of the compilation that differ. `whole`: both have Triton's whole cache key; if
+    not, `unknown` lists the inputs that were not compared.
     """
 
     reasons: tuple[ChangedInput, ...]

@@ -51,8 +51,10 @@ class ArgumentSet:
 class Compilations:
     """The compilations of one kernel.
 
-    `seconds` is the compile time of the `timed` variants for which it is known. `repeated` are the ids of
-    duplicates of earlier variants, which took `repeated_seconds`.
+    `kernel` is its name. `variants` are the compilations, `failed` is the number of those without machine
+    code. `varied` are the inputs of the cache key with several values, `argument_sets` the specializations
+    that a warm-up must cover. `seconds` is the compile time of the `timed` variants for which it is known.
+    `repeated` are the ids of duplicates of earlier variants, which took `repeated_seconds`.
     """
 
     kernel: str

@@ -39,11 +39,12 @@ class Loop:
 
     `place` is the line of its `for` or `while` statement, `chain` the same with the calls that it is inlined
     at. `depth` counts from 1. `header` is the index (from 0) of the stage's line at which a pass starts,
-    `lines` are the ranges of lines that it consists of, those of inner loops included, and
-    `instructions` their number of instructions. `unrolled` is the number of iterations per pass (None:
-    unknown), `remainder` says that it runs what an unrolled loop leaves over. `pipelined` is the number of
-    iterations in flight at once (1: not pipelined). `spill_loads` and `spill_stores` are the accesses of
-    local memory per pass. `hot` marks the loop with most of the work.
+    `lines` are the ranges of lines that it consists of, those of inner loops included, and `instructions`
+    their number of instructions. `unrolled` is the number of iterations per pass (None: unknown), `remainder`
+    says that it runs what an unrolled loop leaves over. `pipelined` is the number of iterations in flight at
+    once (1: not pipelined). `trip_count` is the number of iterations if it follows from constants and the
+    launch (None: unknown). `spill_loads` and `spill_stores` are the accesses of local memory per pass. `hot`
+    marks the loop with most of the work.
     """
 
     place: SourcePlace

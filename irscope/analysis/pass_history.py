@@ -34,8 +34,10 @@ class PassModule:
 class PassStep:
     """A pass as it ran, with the modules before and after it.
 
-    `number` counts from 1 over all stages. `name` is MLIR's, or "" if Triton itself changed the module
-    between two pipelines; `options` are the options of the pass. `failed`: it did not finish.
+    `number` counts from 1 over all stages. `stage` is the stage that the pass is part of, `seconds` the time
+    that it took. `before` and `after` are the modules, None if there is none. `name` is MLIR's, or "" if
+    Triton itself changed the module between two pipelines; `options` are the options of the pass. `failed`:
+    it did not finish.
     """
 
     number: int

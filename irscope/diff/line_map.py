@@ -46,10 +46,11 @@ class MatchedLine:
 
 @dataclass(frozen=True)
 class LineMap:
-    """The captured lines of A with their matches in B, None without one. `right` are B's captured lines.
+    """The lines of A's source in B's.
 
-    `kernels` are the `def` lines of A's and B's kernel if one of them was captured without its source: its
-    lines keep their distance from the `def`. Other files are not in the map.
+    `lines` maps the captured lines of A to their matches in B, None without one. `right` are B's captured
+    lines. `kernels` are the `def` lines of A's and B's kernel if one of them was captured without its source:
+    its lines keep their distance from the `def`. Other files are not in the map.
     """
 
     lines: Mapping[FileLine, MatchedLine | None] = field(default_factory=dict)

@@ -118,11 +118,13 @@ _FROM_CONSTANTS = (
 
 @dataclass(frozen=True)
 class StageDiff:
-    """The diff of one stage of two variants. `counts` has the number of operations per change.
+    """The diff of one stage of two variants.
 
-    `lines` are the lines of A's source in B's. The locations of `left` are A's own. `rough` says that the
-    texts were too large, and had too little in common, to find all operations that match. `without_moves`
-    says that there were too many operations to look for those that moved: they are removed and added.
+    `stage` is its name. `left` and `right` are the parsed texts of A and B, each with its own locations.
+    `rows` pair their lines, `layouts` are the layouts that changed. `counts` has the number of operations per
+    change. `lines` are the lines of A's source in B's. `rough` says that the texts were too large, and had
+    too little in common, to find all operations that match. `without_moves` says that there were too many
+    operations to look for those that moved: they are removed and added.
     """
 
     stage: str

@@ -18,7 +18,8 @@ PROGRAMS, FETCH, EXPOSED = "program launches", "instruction fetch", "no overlap"
 class Term:
     """One resource that a launch uses: how long the launch takes if nothing else limits it.
 
-    `text` says how the time comes about, with numbers and units; `evidence` are the lines that show it.
+    `name` is the resource: "tensor cores", "L2", "latency" or another one. `microseconds` is the
+    time. `text` says how the time comes about, with numbers and units; `evidence` are the lines that show it.
     """
 
     name: str
@@ -31,9 +32,10 @@ class Term:
 class Estimate:
     """How long one launch takes.
 
-    `bound` is the name of the largest term. `terms` are in descending order of time. `facts` are the numbers
-    that the terms are made of, by name, with the unit in the name. `notes` say what was not known; if not
-    `complete`, part of the work was not counted and the time is too short.
+    `microseconds` is the time of the launch, `device` the name of the GPU that it is for. `bound` is the name
+    of the largest term. `terms` are in descending order of time. `facts` are the numbers that the terms are
+    made of, by name, with the unit in the name. `notes` say what was not known. `complete` is false if
+    part of the work was not counted: the time is then too short.
     """
 
     microseconds: float

@@ -26,7 +26,7 @@ _ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line that proves a fact: the stage and the index (from 0) of the line in its text."""
+    """A line that proves a fact: `stage` names the text, `line` is the index (from 0) of the line in it."""
 
     stage: str
     line: int
@@ -62,11 +62,11 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
 class FactKind:
     """Defines a fact: a column of the table.
 
-    `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence and
-    `unit` what a value counts ("" for text). `better` is the direction that is good: "low", "high", or
-    "" if neither is. `weight` is how much a doubling matters in findings (0: it is not compared).
-    `format` makes text of a value, `measure` measures it; None for `backend` means that every backend's
-    variants have the fact. A column in which every value is `absent` is hidden (None: never).
+    `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence, `unit`
+    what a value counts ("" for text). `description` is a sentence about it. `better` is the direction that is
+    good: "low", "high", or "" if neither is. `weight` is how much a doubling matters in findings (0: not
+    compared). `format` makes text of a value, `measure` measures it. `backend` is the one whose variants have
+    the fact (None: all). A column in which every value is `absent` is hidden (None: never).
     """
 
     name: str
@@ -100,7 +100,11 @@ class FactKind:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A figure of one variant. `value` is None if it is unknown; an unknown value is never 0."""
+    """A figure of one variant; `str(fact)` is the value as every view shows it.
+
+    `kind` defines the fact, with its unit. `value` is None if it is unknown; an unknown value is never 0.
+    `evidence` are the lines that prove it, empty for facts that the capture stores.
+    """
 
     kind: FactKind
     value: FactValue

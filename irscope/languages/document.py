@@ -79,9 +79,10 @@ def each_line(text: str) -> Iterator[str]:
 class Location:
     """A position in the user's Python.
 
-    `line` counts from 1; `column` is the stage's own number, 0 if unknown. `inlined_at` is the location of
-    the call through which this code was inlined. In a comparison, A's locations are given as lines of B;
-    `removed` marks those of lines that B does not have, whose file and line are A's.
+    `file` is the path of the file. `line` counts from 1; `column` is the stage's own number, 0 if unknown.
+    `inlined_at` is the location of the call through which this code was inlined. In a comparison, A's
+    locations are given as lines of B; `removed` marks those of lines that B does not have, whose file and
+    line are A's.
     """
 
     file: str
@@ -103,14 +104,14 @@ class Location:
 class Operation:
     """One operation or instruction.
 
-    `line` is the index (from 0) of its line in the document, `end` one past its last line (an operation
-    with regions ends after its closing brace). `opcode` is the language's own, with the suffixes that
-    determine what it does (`ld.global.v4.b32`, `tt.load`, `call @llvm.fma`). `normalized` is the text
-    without the names of values, registers and labels, locations and debug ids: two operations with equal
-    normalized text differ at most in their operands. `results` and `operands` are the names of values as
-    printed, `arguments` the ones that its regions define (block arguments, the parameters of a function).
-    `parent` is the index of the operation that contains it, -1 at the top level; `function` is an
-    index into `Document.functions`, -1 outside of all functions.
+    `line` is the index (from 0) of its line in the document, `end` one past its last line (an operation with
+    regions ends after its closing brace). `opcode` is the language's own, with the suffixes that determine
+    what it does (`ld.global.v4.b32`, `tt.load`, `call @llvm.fma`). `normalized` is the text without the names
+    of values, registers and labels, locations and debug ids: two operations with equal normalized text differ
+    at most in their operands. `results` and `operands` are the names of values as printed, `arguments` the
+    ones that its regions define (block arguments, the parameters of a function). `location` is the position
+    in the user's Python (None: unknown). `parent` is the index of the operation that contains it, -1 at the
+    top level; `function` is an index into `Document.functions`, -1 outside of all functions.
     """
 
     line: int
@@ -129,8 +130,9 @@ class Operation:
 class Layout:
     """An attribute alias that is a layout: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], ...}>`.
 
-    `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its parameters as text, with aliases in
-    nested layouts expanded, so equal fields mean equal layouts. `line` is the index of its line.
+    `alias` is the name (`#blocked`). `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its
+    parameters as text, with aliases in nested layouts expanded, so equal fields mean equal layouts. `line` is
+    the index of its line.
     """
 
     alias: str
@@ -141,7 +143,11 @@ class Layout:
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed stage. `language` is the name in the stage table; operations are in the order of the text."""
+    """A parsed stage.
+
+    `language` is the name of the language in the stage table, `text` the stage as it is. `operations` are in
+    the order of the text. `functions` are the names of its functions, `layouts` the aliases that are layouts.
+    """
 
     language: str
     text: str

@@ -107,7 +107,8 @@ def format_value(value: Value) -> str:
 class Config:
     """The constants of one variant, in the order they were given: meta-parameters, then options.
 
-    A name is either a `tl.constexpr` parameter of the kernel or one of OPTION_NAMES.
+    `values` are pairs of name and value. A name is either a `tl.constexpr` parameter of the kernel or
+    num_warps, num_stages, num_ctas or maxnreg.
     """
 
     values: tuple[tuple[str, Value], ...] = ()

@@ -22,7 +22,11 @@ LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launc
 
 @dataclass(frozen=True, slots=True)
 class SourceFunction:
-    """A function's source text when it was compiled; `line` is its first line, counted from 1."""
+    """A function when it was compiled.
+
+    `name` is its Python name, `file` the path it was read from and `text` its source, decorators included.
+    `line` is the first line of the text in the file, counted from 1.
+    """
 
     name: str
     file: str
@@ -32,7 +36,12 @@ class SourceFunction:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A `@triton.jit` function. `helpers` are the jit functions that it calls, directly or indirectly."""
+    """A `@triton.jit` function.
+
+    `id` counts from 1 in the capture. `name` is its Python name, `source` its text and place. `helpers` are
+    the jit functions that it calls, directly or indirectly. `parameters` are the names of its parameters,
+    constexprs included.
+    """
 
     id: int
     name: str
@@ -51,8 +60,8 @@ class Kernel:
 class Argument:
     """The specialization of one parameter.
 
-    `type` is Triton's ("*fp16", "i32", "tensordesc<fp16[64, 64]>", "constexpr"); `key` its
-    specialization key: "D" divisible by 16, "S" within 2 GiB (hip), "" nothing known, None not
+    `name` is the parameter. `type` is Triton's ("*fp16", "i32", "tensordesc<fp16[64, 64]>", "constexpr");
+    `key` its specialization key: "D" divisible by 16, "S" within 2 GiB (hip), "" nothing known, None not
     specialized; `value` the constant if the type is "constexpr".
     """
 
@@ -70,7 +79,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """The output of one stage: the content's sha256 (hex) and size in bytes. The store has the bytes."""
+    """The output of one stage; `Capture.content` reads it.
+
+    `stage` is the name of the stage. `digest` is the SHA-256 of the content in hexadecimal, `size` its bytes.
+    """
 
     stage: str
     digest: str
@@ -106,7 +118,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """The versions a variant was compiled with, by name: triton, ptxas, python, torch, irscope."""
+    """What a variant was compiled with.
+
+    `id` counts from 1 in the capture. `versions` maps triton, ptxas, python, torch and irscope to versions.
+    `command` is the command line that compiled it; "" if it is unknown.
+    """
 
     id: int
     versions: Mapping[str, str]
@@ -115,9 +131,10 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch as the program made it: the grid, and each run-time argument as (name, type).
+    """A launch as the program made it.
 
-    A type is the element type with the shape ("float16[512, 64]", " strides [128, 1]" follows if it is not
+    `grid` has the number of programs per dimension. `arguments` are the run-time arguments as (name, type). A
+    type is the element type with the shape ("float16[512, 64]", " strides [128, 1]" follows if it is not
     contiguous), or the value itself if it is not a tensor.
     """
 
@@ -143,10 +160,11 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The benchmark of one config by the autotuner, in ms: median, 20% and 80% quantiles.
+    """The benchmark of one config by the autotuner.
 
-    `key` is the tuning key ("M=512, N=64"); `chosen` says whether the config won for it. `tuning` is the run
-    of the autotuner, None if it is unknown or another config was chosen.
+    `ms`, `p20` and `p80` are the median and the 20% and 80% quantiles in milliseconds. `key` is the tuning
+    key ("M=512, N=64"); `chosen` says whether the config won for it. `tuning` is the run of the autotuner,
+    None if it is unknown or another config was chosen.
     """
 
     key: str
@@ -161,11 +179,16 @@ class Benchmark:
 class Variant:
     """One compilation and its results.
 
-    `id` counts from 1 in the order of the capture (`#3` on the command line). `metadata` is Triton's
-    own. `seconds` is the compile time per stage, empty if it came from Triton's cache. `cache_key` names
-    each component of Triton's cache key. `log` is what ptxas printed (None: unknown), `output`
-    everything else that the compiler printed (static_print, warnings). `reasons` is the log of the
-    coalescing pass (None: not recorded, see `irscope compile --reasons`).
+    `id` counts from 1 in the order of the capture (`#3` on the command line). `kernel` is the function,
+    `target` the device. `specialization` has an Argument per parameter, `config` the constants. `toolchain`
+    names the versions of the compilers. `failure` says why there is no machine code (None: it compiled).
+    `metadata` is Triton's own. `seconds` is the compile time per stage, empty if it came from Triton's cache.
+    `cache_key` names each component of Triton's cache key. `cached` is true if Triton's cache had it. `log`
+    is what ptxas printed (None: unknown), `output` is everything else that the compiler printed
+    (static_print, warnings). `reasons` is the log of the coalescing pass (None: not recorded, see `irscope
+    compile --reasons`). `artifacts` are the stored stages by name. `launches` are the recorded launches, the
+    first one first, and `benchmarks` the times that an autotuner measured; both are empty if it was only
+    compiled.
     """
 
     id: int

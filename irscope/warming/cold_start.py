@@ -24,13 +24,14 @@ _DID = {
 class ColdStart:
     """One compilation, tuning run, build of a stub or graph that the warm folder did not save.
 
-    A "failure" is a compilation that raised, which no folder can save. An "unlisted" one was saved by an
-    entry that is not part of the folder as it was built: a run on this machine compiled it.
+    `kind` is one of "compilation", "failure", "benchmark", "build", "graph" and "unlisted". A "failure" is a
+    compilation that raised, which no folder can save. An "unlisted" one was saved by an entry that is not
+    part of the folder as it was built: a run on this machine compiled it.
 
-    `kernel` is the name of the kernel, of the module that was built, or of Inductor's counter. `arguments`
-    is the specialization and config, or the tuning key. `nearest` is the entry that comes closest ("" if
-    there is none), `missing` in which part of the key it differs, or why there is none. `hash` names the
-    cache entry of a compilation.
+    `seconds` is the time that it took, `count` the number of configs or of calls. `kernel` is the name of the
+    kernel, of the module that was built, or of Inductor's counter. `arguments` is the specialization and
+    config, or the tuning key. `nearest` is the entry that comes closest ("" if there is none), `missing` in
+    which part of the key it differs, or why there is none. `hash` names the cache entry of a compilation.
     """
 
     kind: Kind

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PairEstimates:
-    """The estimates of A and B for the first problem that both were launched for."""
+    """The estimates of A and B for the first problem that both were launched for.
+
+    `problem` is its text ("M=4096, N=4096"). `a` and `b` are the estimates.
+    """
 
     problem: str
     a: Estimate

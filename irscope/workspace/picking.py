@@ -36,9 +36,11 @@ Report = Callable[[int, int], None]
 class Choice:
     """A config for a problem.
 
-    `rejected` says in one line why it need not be measured (None: it may be the best), `reason` is the kind
-    of rejection: "cannot launch", "duplicate", "dominated", "spills", "slower", ...; "" if there is none.
-    `measured` is the time that the autotuner measured for this problem, in microseconds.
+    `variant` is the compiled config, `name` its short name, `launch` the launch that solves the problem with
+    it, and `estimate` how long that takes (None: not known). `rejected` says in one line why it need not be
+    measured (None: it may be the best), `reason` is the kind of rejection: "cannot launch", "duplicate",
+    "dominated", "spills", "slower", ...; "" if there is none. `measured` is the time that the autotuner
+    measured for this problem, in microseconds.
     """
 
     variant: Variant
@@ -59,6 +61,7 @@ class Choice:
 class Pick:
     """The configs of a problem, in the order in which to measure them; rejected ones are last.
 
+    `problem` is what was launched: the kernel, the target and the arguments. `choices` are the configs.
     `trouble` says why there is no estimate, if no config has one; "" if any has.
     """
 

@@ -25,9 +25,10 @@ Pairs = tuple[tuple[str, str], ...]
 class Problem:
     """A kernel for one target, and what it is launched on.
 
-    `arguments` are the run-time arguments, as in `model.Launch`; `constants` the constexprs that are not
-    tuned. `launches` has the launch of each of `variants` by id; `unlaunched` are variants of the same
-    kernel, argument types and constants for which the capture has no launch at all.
+    `kernel` and `target` are the names. `arguments` are the run-time arguments, as in `model.Launch`;
+    `constants` the constexprs that are not tuned. `launches` has the launch of each of `variants` by id;
+    `unlaunched` are variants of the same kernel, argument types and constants for which the capture has no
+    launch at all.
     """
 
     kernel: str

@@ -28,7 +28,7 @@ _TIMES = ("ms", ESTIMATE.name)
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """One variant of the table.
+    """One variant of the table, `variant`.
 
     `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed or cannot
     launch ("" if it can); such a variant is never ranked. `duplicate_of` is the number of the first variant
@@ -65,7 +65,10 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class TableSection:
-    """The variants of one kernel for one target: only these can be compared."""
+    """The variants of one kernel for one target: only these can be compared.
+
+    `kernel` and `target` are the names. `entries` are the rows, in the order of the capture or sorted.
+    """
 
     kernel: str
     target: str

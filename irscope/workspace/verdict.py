@@ -33,8 +33,9 @@ NO_LAUNCH = 'no launch is known; give one, such as "grid=(cdiv(M, BLOCK_M),), M=
 class KeyPoint:
     """One thing that matters: a sentence, and where it shows.
 
-    `line` is the line of the kernel's file that it is about, None if it is about the whole kernel;
-    `evidence` is the first line that proves it, in the stages of variant `variant`.
+    `kind` names the subject, as in Finding. `text` is the sentence. `line` is the line of the kernel's file
+    that it is about, None if it is about the whole kernel; `evidence` is the first line that proves it, in
+    the stages of variant `variant`.
     """
 
     kind: str
@@ -53,10 +54,10 @@ class KeyPoint:
 class Remedy:
     """Something to try, and the reason.
 
-    `basis` is what the reason comes from: "capture" (another variant of this capture shows it), "estimate",
-    "lint" (a rule's fix) or "rule" (arithmetic with the limits of the target; compile it to be sure).
-    `config` are the values to compile with, by name; empty if the source has to change. `variant` is the
-    one that shows it.
+    `action` is what to try, `reason` is why it may help. `basis` is what the reason comes from: "capture"
+    (another variant of this capture shows it), "estimate", "lint" (a rule's fix) or "rule" (arithmetic with
+    the limits of the target; compile it to be sure). `config` are the values to compile with, by name; empty
+    if the source has to change. `variant` is the one that shows it.
     """
 
     action: str
@@ -79,7 +80,8 @@ class PairVerdict:
 
     `change` are the config values that differ, from `against` to the variant; `duplicate` says that both have
     the same machine code; `faster` is the id of the faster one by estimate (None: equal, or not estimated)
-    and `estimate` the sentence about it.
+    and `estimate` the sentence about it. `name` is the short name of `against`. `points` are the most
+    important differences, `more` is the number of others.
     """
 
     against: Variant
@@ -96,10 +98,13 @@ class PairVerdict:
 class Verdict:
     """The verdict on `variant`, whose short name is `name`.
 
-    `launchable` is None if it is unknown, such as without metadata; `problem` says in one line why the
-    variant failed to compile or cannot be launched. `estimate` is that of `launch`; without one,
-    `no_estimate` says why. `points` are the most important ones, `more` the number of others. `remedies` may
-    be empty: then none is known.
+    `resources` are registers, memory and threads with their limits. `occupancy` is the share of the
+    multiprocessor's warps that can be resident (0 to 1, None: unknown), `limiter` the resource that limits
+    it. `pair` is the comparison with another variant (None: none was asked for). `launchable` is None if it
+    is unknown, such as without metadata; `problem` says in one line why the variant failed to compile or
+    cannot be launched. `launch` is the launch that was estimated, `estimate` the result; `no_estimate` says
+    why there is none. `points` are the most important findings, `more` is the number of others. `remedies`
+    are things to try; empty if none is known.
     """
 
     variant: Variant

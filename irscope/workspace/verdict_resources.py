@@ -15,7 +15,11 @@ from irscope.model import Variant
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource: how much a thread or block uses, and the most that it may use (None: no limit is known)."""
+    """A resource of a thread or block.
+
+    `name` is "registers", "shared", "threads" or another one. `used` is how much of it the variant uses and
+    `limit` the most that it may use (None: no limit is known), both in `unit` ("bytes", "threads per block").
+    """
 
     name: str
     used: int

@@ -226,8 +226,8 @@ class Workspace(StageReader):
         """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.
 
         `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears as
-        `config.NAME`. `estimate` adds estimate, bound and estimate_key of the first launch. Raises UserError
-        if nothing matches `kernel` and `target`.
+        `config.NAME`. `kernel`, `target` and errors are as in `select`. `estimate` adds estimate, bound
+        and estimate_key of the first launch.
         """
         from irscope.workspace.plain_rows import table_rows
 

@@ -20,14 +20,14 @@ MOST_SHOWN = 10
 class Finding:
     """One sentence about how B differs from A.
 
-    `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject ("launch", "spills",
-    "global load", "layout", ...), and `subject` the one that it is about if a pair can have several
-    findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a` and
-    `evidence_b` are the lines on each side that prove it.
+    `text` is the sentence. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
+    ("launch", "spills", "global load", "layout", ...), and `subject` the one that it is about if a pair can
+    have several findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a`
+    and `evidence_b` are the lines on each side that prove it.
 
     `covers` are findings that this one explains, by kind ("matrix") or by kind and subject
-    ("layout #mma"): they say nothing to a reader of this one. `findings` sets their `covered`, and views
-    show them only with all others.
+    ("layout #mma"): they say nothing to a reader of this one. `covered` is true if
+    another finding explains this one: views show it only with all others.
     """
 
     text: str
