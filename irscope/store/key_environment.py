@@ -12,6 +12,7 @@ from irscope.model.environment import ENVIRONMENT, OPTION, environment_component
 from irscope.store import encoding
 
 _STARTS = tuple(f',"{name}' for name in (ENVIRONMENT, OPTION))
+_FIRST = tuple(f'{{"{name}' for name in (ENVIRONMENT, OPTION))
 _END = ',"source":'
 # Parts that are remembered.
 _MOST = 1000
@@ -22,6 +23,7 @@ class KeyEnvironments:
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, str]] = {}
+        self._equal: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def read(self, text: str) -> dict[str, str]:
         """These components of a cache key in JSON; equal ones are one object.
@@ -30,13 +32,17 @@ class KeyEnvironments:
         """
         part = _part(text) if isinstance(text, str) else None
         if part is None:
-            return environment_components(encoding.strings_from_json(text))
+            return self._components(text)
         found = self._known.get(part)
         if found is None:
-            found = environment_components(encoding.strings_from_json(f"{{{part}}}"))
+            found = self._components(f"{{{part}}}")
             if len(self._known) < _MOST:
                 self._known[part] = found
         return found
+
+    def _components(self, text: str) -> dict[str, str]:
+        found = environment_components(encoding.strings_from_json(text))
+        return self._equal.setdefault(tuple(found.items()), found)
 
 
 def _part(text: str) -> str | None:
@@ -46,7 +52,11 @@ def _part(text: str) -> str | None:
     """
     starts = [place for start in _STARTS if (place := text.find(start)) >= 0]
     end = text.rfind(_END)
-    if not starts or end < max(text.rfind(start) for start in _STARTS):
+    if (
+        not starts
+        or end < 0
+        or text.startswith(_FIRST)
+        or any(text.find(start, end) >= 0 for start in _STARTS)
+    ):
         return None
-    first = min(starts)
-    return text[first + 1 : end] if f'{{"{OPTION}' not in text and f'{{"{ENVIRONMENT}' not in text else None
+    return text[min(starts) + 1 : end]

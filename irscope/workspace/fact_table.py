@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, column_of, status_of, value_named
+from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
 from irscope.facts.registry import CODE, LAUNCHABLE, STACK
 from irscope.facts.spills import REPORTED_SPILLS, spills
 from irscope.model import Status, Variant
@@ -30,7 +30,8 @@ class FactTable:
 
     def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
         """Adds the facts of a variant."""
-        self.remove(variant.id)
+        if variant.id in self._facts:
+            self.remove(variant.id)
         self._facts[variant.id] = facts
         code = value_named(facts, CODE.name)
         if code is not None:
@@ -80,8 +81,15 @@ class FactTable:
 
     def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
         """The values of a fact of several variants; None if unknown."""
+        return column_of(self._rows(variants), name)
+
+    def columns(self, names: Sequence[str], variants: Sequence[Variant]) -> list[Sequence[FactValue]]:
+        """The values of several facts of several variants; None if unknown."""
+        return columns_of(self._rows(variants), names)
+
+    def _rows(self, variants: Sequence[Variant]) -> list[Mapping[str, Fact]]:
         facts = self._facts
-        return column_of([facts.get(variant.id, _NONE) for variant in variants], name)
+        return [facts.get(variant.id, _NONE) for variant in variants]
 
     def status(self, variant: Variant) -> Status | None:
         """Whether a variant compiled and can be launched; None if that is unknown."""
