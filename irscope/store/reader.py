@@ -42,7 +42,7 @@ class CaptureReader(BlobReader):
     def __init__(self, path: Path | str) -> None:
         super().__init__(path)
         self._second: CaptureReader | None = None
-        self._shared = SharedColumns()
+        self._shared_columns = SharedColumns()
 
     def close(self) -> None:
         """Closes the file."""
@@ -138,7 +138,7 @@ class CaptureReader(BlobReader):
 
         details = VariantDetails(read)
         for row in self._summary_rows():
-            yield StoredVariant.of(row, self._shared.environment(row), details)
+            yield StoredVariant.of(row, self._shared_columns.environment(row), details)
 
     def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
         """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
@@ -166,7 +166,7 @@ class CaptureReader(BlobReader):
             yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
 
     def _summary_rows(self) -> Iterator[SummaryRow]:
-        kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared
+        kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared_columns
         with self._damage():
             for (
                 id_,
@@ -279,8 +279,8 @@ class CaptureReader(BlobReader):
         return Variant(
             id=row["id"],
             kernel=kernel,
-            target=self._shared.target(row["target"]),
-            specialization=self._shared.specialization(row["specialization"]),
+            target=self._shared_columns.target(row["target"]),
+            specialization=self._shared_columns.specialization(row["specialization"]),
             config=encoding.config_from_json(row["config"]),
             toolchain=toolchains[row["toolchain"]],
             failure=encoding.failure_from_json(row["failure"]),

@@ -69,9 +69,7 @@ class TableModel:
         self._workspace = workspace
         self.all = list(workspace.variants)
         with cycles_not_collected():
-            for variant in self.all:
-                if variant.id in stored:
-                    self.facts.add(variant, stored[variant.id])
+            self.facts.add_all(self.all, stored)
             if not any(variant in self.scope for variant in self.all):
                 self.scope = Scope()
             self.refresh()

@@ -178,10 +178,11 @@ def summarize_columns(
     """Counts the values of each column; none for the stages that differ, which are shown anyway."""
     names = [column.name for column in columns if column.fact]
     values = dict(zip(names, facts.columns(names, variants), strict=True))
+    unmeasured = sum(variant.failure is not None or variant.id not in facts for variant in variants)
     found = []
     for column in columns:
         if column.fact is not None:
-            found.append(_summarize_fact(column.fact, values[column.name], variants, facts))
+            found.append(_summarize_fact(column.fact, values[column.name], unmeasured, variants, facts))
         elif column.name == DIFFERS:
             found.append(ColumnSummary({}))
         else:
@@ -201,20 +202,22 @@ def _count_texts(values: Sequence[ColumnValue], write: Callable[[ColumnValue], s
 
 
 def _summarize_fact(
-    kind: FactKind, values: Sequence[FactValue], variants: Sequence[Variant], facts: FactTable
+    kind: FactKind,
+    values: Sequence[FactValue],
+    unmeasured: int,
+    variants: Sequence[Variant],
+    facts: FactTable,
 ) -> ColumnSummary:
-    every = Counter[ColumnValue](values)
-    missing = every.pop(None, 0)
-    without = (
-        sum(variant.failure is not None or variant.id not in facts for variant in variants) if missing else 0
-    )
-    unknown = max(missing - without, 0)
+    every: Counter[ColumnValue] = Counter(values)
+    unknown = max(every.pop(None, 0) - unmeasured, 0)
     if not kind.better or len(every) < 2:
         return ColumnSummary(every, unknown)
     excluded = facts.with_problem | (facts.spilling if kind in IMPROVED_BY_SPILLS else frozenset())
     if not excluded:
         return ColumnSummary(every, unknown, every)
-    ranked = Counter(v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded)
+    ranked: Counter[ColumnValue] = Counter(
+        v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded
+    )
     del ranked[None]
     return ColumnSummary(every, unknown, ranked)
 
@@ -305,7 +308,7 @@ def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
         own = [settings.get(variant.id) or variant.settings for variant in some]
         return [_known(chosen[name]) if name in chosen else None for chosen in own]
 
-    numeric = not any(isinstance(chosen.get(name), str) for chosen in settings.values())
+    numeric = str not in {type(chosen.get(name)) for chosen in settings.values()}
     return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, joins=True)
 
 
