@@ -11,7 +11,7 @@ from __future__ import annotations
 from irscope.model.environment import ENVIRONMENT, OPTION, environment_components
 from irscope.store import encoding
 
-_STARTS = tuple(f',"{name}' for name in (ENVIRONMENT, OPTION))
+_ENVIRONMENT, _OPTION = f',"{ENVIRONMENT}', f',"{OPTION}'
 _FIRST = tuple(f'{{"{name}' for name in (ENVIRONMENT, OPTION))
 _END = ',"source":'
 # Parts that are remembered.
@@ -50,13 +50,10 @@ def _part(text: str) -> str | None:
 
     A quote within a JSON string is escaped, so what looks like the start of a name is one.
     """
-    starts = [place for start in _STARTS if (place := text.find(start)) >= 0]
+    environment, option = text.find(_ENVIRONMENT), text.find(_OPTION)
+    start = min(environment, option) if environment >= 0 and option >= 0 else max(environment, option)
     end = text.rfind(_END)
-    if (
-        not starts
-        or end < 0
-        or text.startswith(_FIRST)
-        or any(text.find(start, end) >= 0 for start in _STARTS)
-    ):
+    if start < 0 or end < 0 or text.startswith(_FIRST):
         return None
-    return text[min(starts) + 1 : end]
+    is_split = text.find(_ENVIRONMENT, end) >= 0 or text.find(_OPTION, end) >= 0
+    return None if is_split else text[start + 1 : end]

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
-from irscope.analysis.capture_diff import compare_pair
 from irscope.analysis.duplicates import are_duplicates
 from irscope.facts.fact import FactValue, value_of
 from irscope.facts.registry import (
@@ -66,6 +65,8 @@ def opening_pair(variants: Sequence[Variant], facts: FactTable) -> _Pair | None:
 
 def _worst_step(steps: Iterable[_Pair], facts: FactTable) -> _Pair | None:
     """The step in which facts got most worse; None if none did."""
+    from irscope.analysis.capture_diff import compare_pair  # for captures of several versions only
+
     known = facts.known
     pairs = [
         compare_pair(a, b, known[a.id], known[b.id]) for a, b in steps if a.id in facts and b.id in facts
