@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.facts.artifacts import reused_stages
-from irscope.facts.fact import Facts, value_of
+from irscope.facts.fact import Facts, columns_of, value_of
 from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS
 from irscope.model import Variant
 
@@ -21,10 +21,12 @@ def duplicate_groups(variants: Sequence[Variant], facts: Mapping[int, Facts]) ->
     than one is redundant. A variant whose machine code is unknown is in no group.
     """
     found: dict[tuple[object, ...], list[Variant]] = {}
-    for variant in variants:
-        known = facts.get(variant.id, {})
-        if value_of(known, CODE) is not None:
-            found.setdefault(_identity(variant, known), []).append(variant)
+    known = [facts.get(variant.id, {}) for variant in variants]
+    columns = columns_of(known, [kind.name for kind in _LAUNCH_FACTS])
+    for variant, (code, *launch) in zip(variants, zip(*columns, strict=True), strict=True):
+        if code is not None:
+            identity = (variant.kernel.name, variant.target, code, *launch, *variant.launch_metadata)
+            found.setdefault(identity, []).append(variant)
     return [tuple(group) for group in found.values() if len(group) > 1]
 
 
@@ -32,10 +34,6 @@ def are_duplicates(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> bo
     """Whether two variants are duplicates, whatever their kernels are called; False if that is unknown."""
     known = value_of(facts_a, CODE) is not None and value_of(facts_b, CODE) is not None
     return known and _launched_code(a, facts_a) == _launched_code(b, facts_b)
-
-
-def _identity(variant: Variant, facts: Facts) -> tuple[object, ...]:
-    return (variant.kernel.name, *_launched_code(variant, facts))
 
 
 def _launched_code(variant: Variant, facts: Facts) -> tuple[object, ...]:

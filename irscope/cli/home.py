@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError
+from irscope.model.no_cycles import importing
 
 if TYPE_CHECKING:
     from irscope.tui.home_sections import HomeEntry, Section
@@ -16,7 +17,8 @@ def visit(section: Section | None = None, ended: Ended | None = None) -> int:
 
     `ended` is how an app ended that ran before: its choice is opened first.
     """
-    from irscope.tui.app import run as run_app
+    with importing():
+        from irscope.tui.app import run as run_app
     from irscope.tui.home_sections import Section as Sections
     from irscope.tui.home_visits import Start
     from irscope.tui.state_file import StateFolder

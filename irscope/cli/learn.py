@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from irscope import __version__
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
+from irscope.model.no_cycles import importing
 
 if TYPE_CHECKING:
     from irscope.capturing.compile.sweep import Progress
@@ -84,7 +85,9 @@ def show_lesson(name: str, output: Path | None = None, from_home: bool = False) 
     """Compiles a lesson, if needed, and shows it in the app. Raises UserError if there is no such lesson."""
     from irscope.learn.lesson import find_lesson
     from irscope.learn.pages import LessonPages
-    from irscope.tui.app import run as run_app
+
+    with importing():
+        from irscope.tui.app import run as run_app
     from irscope.tui.home_visits import Start
     from irscope.tui.state_file import StateFolder
     from irscope.workspace import Workspace

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.no_cycles import importing
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ def _show(
     from_home: bool = False,
 ) -> Ended:
     """Runs the app until the user quits or picks what to open next."""
-    from irscope.tui.app import run as run_app
+    with importing():
+        from irscope.tui.app import run as run_app
     from irscope.tui.home_visits import Start
     from irscope.tui.state_file import StateFolder
 

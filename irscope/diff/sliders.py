@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import accumulate
 
 from irscope.diff.def_use import Definition, Definitions
 from irscope.diff.matching import UNMATCHED
@@ -42,6 +43,7 @@ def fix_sliders(
     The number of matches stays the same, and so do the texts and locations that are matched.
     """
     users: list[_Users] = []  # computed on first use: most diffs leave no choice
+    users_of: dict[int, frozenset[tuple[int, int]]] = {}  # of operations on the right
 
     def cost(i: int, j: int) -> int:
         """The number of operands, users and layouts in which a pair disagrees."""
@@ -52,7 +54,9 @@ def fix_sliders(
             for ours, theirs in zip(defs[0][i], defs[1][j], strict=False)
         )
         used = {(matches[user], position) for user, position in users[0].of(i)}
-        return operands + len(used.symmetric_difference(users[1].of(j))) + (layouts[0][i] != layouts[1][j])
+        if j not in users_of:
+            users_of[j] = frozenset(users[1].of(j))
+        return operands + len(used ^ users_of[j]) + (layouts[0][i] != layouts[1][j])
 
     inverse = [UNMATCHED] * len(right.operations)
     for i, j in enumerate(matches):
@@ -137,20 +141,37 @@ def _best_shift(
     """
     best: _Shift = []
     most = 0
-    above = [(run.start - 1, taker, -1) for taker in run[:_REACH]]
-    below = [(run.stop, taker, 1) for taker in run[-_REACH:]]
-    for first, second, step in above + below:
-        giver, taker, gain = first, second, 0
-        shift: _Shift = []
-        while len(shift) < _REACH and 0 <= giver < len(operations) and giver not in parents:
-            if side[giver] == UNMATCHED or not _interchangeable(operations[giver], operations[taker]):
-                break
-            shift.append((giver, taker))
-            gain += cost(giver, side[giver]) - cost(taker, side[giver])
-            if gain > most:
-                most, best = gain, list(shift)
-            giver, taker = giver + step, taker + step
+    for places, takers, step in (
+        (range(run.start - 1, -1, -1), run[:_REACH], -1),
+        (range(run.stop, len(operations)), run[-_REACH:], 1),
+    ):
+        givers = _givers(operations, side, run, parents, places)
+        costs = [cost(giver, side[giver]) for giver in givers]
+        left = list(accumulate(reversed(costs)))[::-1]  # what this giver and those after it can gain at most
+        for first in takers:
+            gain, taker = 0, first
+            for number, giver in enumerate(givers):
+                out_of_reach = gain + left[number] <= most
+                if out_of_reach or not _interchangeable(operations[giver], operations[taker]):
+                    break
+                gain += costs[number] - cost(taker, side[giver])
+                if gain > most:
+                    most, best = gain, list(zip(givers, range(first, taker + step, step), strict=False))
+                taker += step
     return best
+
+
+def _givers(
+    operations: Sequence[Operation], side: Sequence[int], run: range, parents: set[int], places: range
+) -> list[int]:
+    """The matched operations next to the run, in the order of `places`, that can become part of it."""
+    texts = {operations[place].normalized for place in run}
+    givers = []
+    for place in places[:_REACH]:
+        if side[place] == UNMATCHED or place in parents or operations[place].normalized not in texts:
+            break
+        givers.append(place)
+    return givers
 
 
 def _interchangeable(one: Operation, other: Operation) -> bool:

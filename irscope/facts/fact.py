@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -165,6 +165,19 @@ def column_of(rows: Iterable[Facts], name: str) -> list[FactValue]:
             place = places.get(name)
         found.append(None if place is None else facts._values[place])
     return found
+
+
+def columns_of(rows: Sequence[Facts], names: Sequence[str]) -> list[Sequence[FactValue]]:
+    """`column_of` of several facts, but faster."""
+    first = rows[0] if rows else None
+    if not isinstance(first, FactRow):
+        return [column_of(rows, name) for name in names]
+    places = first._places
+    if not all(isinstance(row, FactRow) and row._places is places for row in rows):
+        return [column_of(rows, name) for name in names]
+    columns = list(zip(*[row._values for row in rows], strict=True))  # type: ignore[attr-defined]
+    unknown = (None,) * len(rows)
+    return [columns[places[name]] if name in places else unknown for name in names]
 
 
 def value_of(facts: Facts, kind: FactKind) -> FactValue:

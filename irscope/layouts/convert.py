@@ -9,6 +9,7 @@ are in nvidia.py and amd.py, buffers in shared.py. Tests compare every basis wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from irscope.layouts import amd, nvidia, shared
@@ -17,6 +18,9 @@ from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.tile import Tile, operand_order, row_major
 
 Version = tuple[int, int]
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
+# The version to assume if a capture has an unreadable one.
+_LATEST: Version = (3, 9)
 _RegisterConversion = Callable[[Attribute, Sequence[int]], tuple[Tile, list[int]]]
 
 # A slice of a slice of ..., in a damaged text.
@@ -184,3 +188,9 @@ def _blocks_per_dimension(blocks: Sequence[Vector], shape: Sequence[int]) -> lis
             if value < shape[dimension]:
                 counts[dimension] = max(counts[dimension], 1 << value.bit_length())
     return counts
+
+
+def triton_version(text: str) -> Version:
+    """Major and minor version of "3.9.0"; the latest one for any other text."""
+    match = _VERSION.match(text)
+    return (int(match[1]), int(match[2])) if match else _LATEST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +11,7 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
 from irscope.layouts.color_map import Cell, ColorBy, color_choices, color_map
 from irscope.layouts.conversion_cost import Conversion, conversions
-from irscope.layouts.convert import Version, linear_layout
+from irscope.layouts.convert import linear_layout, triton_version
 from irscope.layouts.describe import conflicts_text, describe_tensor
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.linear import LinearLayout
@@ -26,11 +25,8 @@ from irscope.layouts.shared_accesses import (
 from irscope.layouts.tensors import Layouts, RecordedLayouts, Tensor, layout_shape, tensors_of
 from irscope.model import Target
 
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _MATRIX_INSTRUCTIONS = ("ldmatrix", "stmatrix")
 _LEGEND = "The worst pass of one warp: a row per wavefront, a column per bank or group of banks."
-# The version to assume if a capture has an unreadable one.
-_LATEST: Version = (3, 9)
 
 
 @dataclass(frozen=True)
@@ -165,12 +161,6 @@ def title(tensor: Tensor) -> str:
     names = [name for name in (tensor.python, tensor.name) if name]
     where = f", line {tensor.line}" if tensor.line else ""
     return f"{' '.join(names)}{where}: {tensor.type}" if names else tensor.type
-
-
-def triton_version(text: str) -> Version:
-    """Major and minor version of "3.9.0"; the latest one for any other text."""
-    match = _VERSION.match(text)
-    return (int(match[1]), int(match[2])) if match else _LATEST
 
 
 def _unswizzled(tensor: Tensor) -> Tensor:

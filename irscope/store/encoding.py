@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from threading import local
@@ -142,12 +142,13 @@ def loads(text: str) -> Any:
 
 def _has_long_number(text: str) -> bool:
     """Whether `text` may have a number of more than _DIGITS digits; looks at few characters."""
-    return len(text) > _DIGITS and _SIX_DIGITS.search(text[:: _DIGITS // 6]) is not None
+    return len(text) > _DIGITS and _SOME_DIGITS.search(text[:: _DIGITS // _SOME]) is not None
 
 
 # A number with fewer digits has fewer than _MAX_BITS bits.
 _DIGITS = _MAX_BITS * 3 // 10
-_SIX_DIGITS = re.compile("[0-9]{6}")
+_SOME = 20
+_SOME_DIGITS = re.compile(f"[0-9]{{{_SOME}}}")
 
 
 def _integer(text: str) -> int:
@@ -346,6 +347,20 @@ def object_from_json(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {text[:40]!r}")
     return value
+
+
+def objects_from_json(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """JSON objects. Raises as `object_from_json`.
+
+    Decoded together, they share the names in them, which takes two thirds of the time.
+    """
+    try:
+        found = loads(f"[{','.join(texts)}]")
+    except (ValueError, TypeError):
+        found = None
+    if isinstance(found, list) and len(found) == len(texts) and all(type(one) is dict for one in found):
+        return found
+    return [object_from_json(text) for text in texts]  # one is damaged
 
 
 def checked(value: Any) -> str:

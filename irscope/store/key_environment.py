@@ -11,7 +11,8 @@ from __future__ import annotations
 from irscope.model.environment import ENVIRONMENT, OPTION, environment_components
 from irscope.store import encoding
 
-_STARTS = tuple(f',"{name}' for name in (ENVIRONMENT, OPTION))
+_ENVIRONMENT, _OPTION = f',"{ENVIRONMENT}', f',"{OPTION}'
+_FIRST = tuple(f'{{"{name}' for name in (ENVIRONMENT, OPTION))
 _END = ',"source":'
 # Parts that are remembered.
 _MOST = 1000
@@ -22,6 +23,7 @@ class KeyEnvironments:
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, str]] = {}
+        self._equal: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def read(self, text: str) -> dict[str, str]:
         """These components of a cache key in JSON; equal ones are one object.
@@ -30,13 +32,17 @@ class KeyEnvironments:
         """
         part = _part(text) if isinstance(text, str) else None
         if part is None:
-            return environment_components(encoding.strings_from_json(text))
+            return self._components(text)
         found = self._known.get(part)
         if found is None:
-            found = environment_components(encoding.strings_from_json(f"{{{part}}}"))
+            found = self._components(f"{{{part}}}")
             if len(self._known) < _MOST:
                 self._known[part] = found
         return found
+
+    def _components(self, text: str) -> dict[str, str]:
+        found = environment_components(encoding.strings_from_json(text))
+        return self._equal.setdefault(tuple(found.items()), found)
 
 
 def _part(text: str) -> str | None:
@@ -44,9 +50,10 @@ def _part(text: str) -> str | None:
 
     A quote within a JSON string is escaped, so what looks like the start of a name is one.
     """
-    starts = [place for start in _STARTS if (place := text.find(start)) >= 0]
+    environment, option = text.find(_ENVIRONMENT), text.find(_OPTION)
+    start = min(environment, option) if environment >= 0 and option >= 0 else max(environment, option)
     end = text.rfind(_END)
-    if not starts or end < max(text.rfind(start) for start in _STARTS):
+    if start < 0 or end < 0 or text.startswith(_FIRST):
         return None
-    first = min(starts)
-    return text[first + 1 : end] if f'{{"{OPTION}' not in text and f'{{"{ENVIRONMENT}' not in text else None
+    is_split = text.find(_ENVIRONMENT, end) >= 0 or text.find(_OPTION, end) >= 0
+    return None if is_split else text[start + 1 : end]

@@ -15,13 +15,14 @@ from typing import Any
 
 from irscope.model import Artifact, Kernel, Variant
 from irscope.model.files import cannot_write, exists_already, output_target
+from irscope.store.capture_file import remove_capture
 from irscope.store.connection import sidecars
 from irscope.store.copy_variant import copied_attachments, copied_blob, copied_passes
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, kernel_digest
 from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
-from irscope.store.writer import CaptureWriter, NewPass, NewVariant, remove_capture
+from irscope.store.writer import CaptureWriter, NewPass, NewVariant
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import target_named
-from irscope.model import (
-    Argument,
-    Artifact,
-    Kernel,
-    Pass,
-    Target,
-    Toolchain,
-    UserError,
-    Value,
-    Variant,
-)
+from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.store import encoding
-from irscope.store.connection import Damage, connect_reader, in_parts, marks, rows
-from irscope.store.encoding import Blob
-from irscope.store.key_environment import KeyEnvironments
+from irscope.store.blob_reader import BlobReader
 from irscope.store.schema import ATTACHMENT
-from irscope.store.stored_variant import (
-    MOST_SHARED,
-    SUMMARY_METADATA,
-    StoredVariant,
-    VariantDetails,
-    mark_of,
-    shared_config,
-)
+from irscope.store.stored_variant import StoredVariant, VariantDetails, mark_of
+from irscope.store.summaries import SharedColumns, SummaryRow
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
-# The bytes of stages that one reader decompresses: this, and this much per byte of the file. Stages of real
-# captures are 15 times as large as the file; equal stages of several variants count for each.
-_BUDGET, _BUDGET_PER_BYTE = 1 << 30, 256
 # Of more variants, the large columns are read when they are asked for. So many take 0.1 s and 10 MB.
 _MOST_READ = 1000
+# The facts of so many variants are decoded together.
+_DECODED = 100
 
 # The columns that large captures read when they are asked for, next to the artifacts.
 _DECODERS: Mapping[str, Callable[[Any], Any]] = {
@@ -56,29 +36,17 @@ _DECODERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-class CaptureReader:
+class CaptureReader(BlobReader):
     """A capture open for reading. Its methods raise UserError if the file turns out to be damaged."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self._db, self._deadline = connect_reader(self.path)
-        self._read: set[tuple[object, ...]] = set()
-        self._decompressed = 0
+        super().__init__(path)
         self._second: CaptureReader | None = None
-        self._closed = False
-        self._specializations: dict[str, tuple[Argument, ...]] = {}
-        self._targets: dict[str, Target] = {}
-
-    def __enter__(self) -> CaptureReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._shared_columns = SharedColumns()
 
     def close(self) -> None:
         """Closes the file."""
-        self._closed = True
-        self._db.close()
+        super().close()
         if self._second is not None:
             self._second.close()
             self._second = None
@@ -169,8 +137,8 @@ class CaptureReader:
             return self._second._column(name, first, most)
 
         details = VariantDetails(read)
-        for mark, launched, variant in self._marked_summaries():
-            yield StoredVariant.of(variant, mark, launched, details)
+        for row in self._summary_rows():
+            yield StoredVariant.of(row, self._shared_columns.environment(row), details)
 
     def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
         """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
@@ -194,15 +162,11 @@ class CaptureReader:
 
         A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
         """
-        return (variant for _, _, variant in self._marked_summaries())
+        for row in self._summary_rows():
+            yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
 
-    def _marked_summaries(self) -> Iterator[tuple[int, bool, Variant]]:
-        """The summaries with the marks of their rows, and whether there are launches."""
-        toolchains = self._toolchains()
-        environments: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
-        keys = KeyEnvironments()
-        metadata: dict[str, dict[str, Any]] = {}
-        shared: dict[object, tuple[str, Value]] = {}
+    def _summary_rows(self) -> Iterator[SummaryRow]:
+        kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared_columns
         with self._damage():
             for (
                 id_,
@@ -213,54 +177,27 @@ class CaptureReader:
                 toolchain,
                 failure,
                 cache_key,
-                whole,
+                metadata,
                 launched,
             ) in self._rows(
                 "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata,"
                 " launches != '[]' FROM variant ORDER BY id"
             ):
-                environment = keys.read(cache_key)
-                # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
-                values = encoding.object_from_json(whole)
-                some = {name: values[name] for name in SUMMARY_METADATA if name in values}
-                yield (
+                yield SummaryRow(
                     mark_of(target, config),
                     bool(launched),
-                    Variant(
-                        id=id_,
-                        kernel=self.kernels[kernel],
-                        target=self._target(target),
-                        specialization=self._specialization(specialization),
-                        config=shared_config(config, shared),
-                        toolchain=toolchains[toolchain],
-                        failure=encoding.failure_from_json(failure),
-                        metadata=metadata.setdefault(repr(some), some),
-                        cache_key=environments.setdefault(tuple(environment.items()), environment),
+                    (
+                        id_,
+                        kernels[kernel],
+                        shared.target(target),
+                        shared.specialization(specialization),
+                        shared.config(config),
+                        toolchains[toolchain],
+                        encoding.failure_from_json(failure),
                     ),
+                    shared.key_components(cache_key),
+                    shared.metadata(metadata),
                 )
-
-    def read(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage; None if the variant does not have it."""
-        for size, data in self._rows(
-            "SELECT size, data FROM artifact JOIN blob USING (digest) WHERE variant = ? AND stage = ?",
-            (variant.id, stage),
-        ):
-            with self._damage():
-                return self._decompress((variant.id, stage), size, data)
-        return None
-
-    def attached(self, variant: Variant) -> dict[str, Artifact]:
-        """What the variant has that is not a stage, by name; `content` has its bytes."""
-        found = self._rows(
-            "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
-            " WHERE variant = ? AND stage LIKE ?",
-            (variant.id, f"{ATTACHMENT}%"),
-        )
-        with self._damage():
-            return {
-                encoding.checked(stage)[1:]: Artifact(stage, encoding.checked(digest), int(size))
-                for stage, digest, size in found
-            }
 
     def equal_stages(self, id_: int) -> Iterator[tuple[int, str, str]]:
         """Of every variant, its id, its stages, and those whose content is that of the variant `id_`.
@@ -297,11 +234,6 @@ class CaptureReader:
                 for stage, name, seconds, digest, size in found
             )
 
-    def content(self, artifact: Artifact) -> bytes:
-        """The content of an artifact. Raises UserError if it is damaged."""
-        with self._damage():
-            return self._checked_blob(artifact)[1]
-
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
         """Triton's own linear layouts: type -> bases; None if they were not recorded."""
         if self._version < _WITH_PASSES:
@@ -310,21 +242,6 @@ class CaptureReader:
             with self._damage():
                 return encoding.object_from_json(text)
         return None
-
-    def blob(self, artifact: Artifact) -> Blob:
-        """An artifact as stored. Raises UserError if it is damaged."""
-        with self._damage():
-            return self._checked_blob(artifact)[0]
-
-    def intact_blobs(self, digests: Iterable[str]) -> dict[str, Blob]:
-        """The stages with these digests as stored, by digest; those that are damaged are left out."""
-        found: dict[str, Blob] = {}
-        for some in in_parts(digests):
-            query = f"SELECT digest, size, data FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
-            for digest, size, data in self._rows(query, some):
-                with suppress(UserError), self._damage():
-                    found[digest] = self._checked(digest, size, data)[0]
-        return found
 
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
         """The facts stored with this `version` of the analysis: variant id -> name -> value."""
@@ -336,10 +253,14 @@ class CaptureReader:
         return {variant: (version, facts) for variant, version, facts in self.each_facts()}
 
     def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """The id, the version of the analysis and the facts of each variant, one at a time."""
-        for variant, version, text in self._rows("SELECT variant, version, facts FROM facts"):
+        """The id, the version of the analysis and the facts of each variant, some at a time."""
+        found = self._rows("SELECT variant, version, facts FROM facts")
+        while some := list(islice(found, _DECODED)):
             with self._damage():
-                yield variant, int(version), encoding.object_from_json(text)
+                values = encoding.objects_from_json([text for _, _, text in some])
+                versions = [int(version) for _, version, _ in some]
+            for (variant, _, _), version, facts in zip(some, versions, values, strict=True):
+                yield variant, version, facts
 
     def facts_of(self, variant: Variant) -> tuple[int, dict[str, Any]] | None:
         """The version of the analysis and the facts of a variant; None if none are stored."""
@@ -358,29 +279,14 @@ class CaptureReader:
         return Variant(
             id=row["id"],
             kernel=kernel,
-            target=self._target(row["target"]),
-            specialization=self._specialization(row["specialization"]),
+            target=self._shared_columns.target(row["target"]),
+            specialization=self._shared_columns.specialization(row["specialization"]),
             config=encoding.config_from_json(row["config"]),
             toolchain=toolchains[row["toolchain"]],
             failure=encoding.failure_from_json(row["failure"]),
             artifacts=artifacts,
             **{name: decode(row[name]) for name, decode in _DECODERS.items()},
         )
-
-    def _specialization(self, text: str) -> tuple[Argument, ...]:
-        """Arguments, held once for all variants that have the same."""
-        found = self._specializations.get(text)
-        if found is None:
-            found = encoding.specialization_from_json(text)
-            if len(self._specializations) < MOST_SHARED:
-                self._specializations[text] = found
-        return found
-
-    def _target(self, name: str) -> Target:
-        """A target, held once for all variants that have it."""
-        if name not in self._targets:
-            self._targets[name] = target_named(name)
-        return self._targets[name]
 
     def _toolchains(self) -> dict[int, Toolchain]:
         found = self._rows("SELECT id, versions, command FROM toolchain")
@@ -389,38 +295,3 @@ class CaptureReader:
                 id_: Toolchain(id_, encoding.strings_from_json(text), encoding.checked(command))
                 for id_, text, command in found
             }
-
-    @cached_property
-    def _version(self) -> int:
-        ((version,),) = self._rows("PRAGMA user_version")
-        return int(version)
-
-    def _checked_blob(self, artifact: Artifact) -> tuple[Blob, bytes]:
-        """An artifact as stored, and its content. Raises ValueError if it is damaged."""
-        for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
-            return self._checked(artifact.digest, size, data)
-        raise ValueError("a stage is missing")
-
-    def _checked(self, digest: str, size: int, data: bytes) -> tuple[Blob, bytes]:
-        """A stage as stored, and its content. Raises ValueError if it is damaged."""
-        content = self._decompress((digest,), size, data)
-        if encoding.digest(content) != digest:
-            raise ValueError("the content of a stored stage does not match its hash")
-        return Blob(digest, size, data), content
-
-    def _decompress(self, name: tuple[object, ...], size: int, frame: bytes) -> bytes:
-        """The content of a frame. Raises ValueError beyond the budget; content read again costs nothing."""
-        content = encoding.decompress(frame, size)
-        if name not in self._read:
-            self._read.add(name)
-            self._decompressed += size
-            if self._decompressed > _BUDGET + _BUDGET_PER_BYTE * self._deadline.size:
-                raise ValueError(f"its stages have more than {self._decompressed:,} bytes")
-        return content
-
-    def _rows(self, query: str, parameters: tuple[Any, ...] = ()) -> Iterator[Any]:
-        with self._damage():
-            yield from rows(self._db, self._deadline, query, parameters)
-
-    def _damage(self) -> Damage:
-        return Damage(self.path)

@@ -11,24 +11,16 @@ from dataclasses import dataclass, field, fields
 from threading import Lock
 from typing import Any
 
-from irscope.model import Artifact, Benchmark, Config, Launch, UserError, Value, Variant
-from irscope.model.edit import EDIT, Edit, edit_from_metadata
-from irscope.model.environment import environment_of
-from irscope.model.origin import ORIGIN, Origin, origin_from_metadata
-from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
-from irscope.store import encoding
+from irscope.model import Artifact, Benchmark, Launch, UserError, Variant
+from irscope.model.edit import Edit, edit_from_metadata
+from irscope.model.origin import Origin, origin_from_metadata
+from irscope.store.summaries import SummaryMetadata, SummaryRow
 
 # The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
 _KEPT = 2 * BLOCK
-# Values of configs that are held once for all variants.
-MOST_SHARED = 10_000
-# Types whose equal values are written alike; -0.0 is equal to 0.0.
-_EQUAL_IS_SAME = frozenset((int, str, bool))
-# The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
-SUMMARY_METADATA = (ORIGIN, EDIT, *LAUNCH_METADATA)
 _FIELDS = tuple(each.name for each in fields(Variant))
-_IN_MEMORY = ("id", "kernel", "target", "specialization", "config", "toolchain", "failure")
+_IN_MEMORY = _FIELDS[:7]  # id to failure, as in SummaryRow
 
 # A column of the variants with a first id, and so many after it at most: (id, mark, value).
 ReadColumn = Callable[[str, int, int], list[tuple[int, int, Any]]]
@@ -52,8 +44,6 @@ class VariantDetails:
         self._read = read
         self._lock = Lock()
         self._columns: dict[str, _Column] = {}
-        # By the identity of the key, which is the first value, and the names that the config sets.
-        self._environments: dict[tuple[int, tuple[str, ...]], tuple[object, dict[str, str]]] = {}
 
     def of(self, variant: StoredVariant, name: str) -> Any:
         """A column of a variant. Raises UserError if it is damaged, or not in the file any more."""
@@ -66,33 +56,12 @@ class VariantDetails:
             raise UserError(f"variant #{variant.id} is not in the capture any more; open the capture again")
         return value
 
-    def environment(self, summary: Variant) -> Mapping[str, str]:
-        """The compiler environment of a variant, held once for all variants that have the same."""
-        names = tuple([name for name, _ in summary.config.values])
-        place = id(summary.cache_key), names
-        if place not in self._environments:
-            self._environments[place] = summary.cache_key, environment_of(summary.cache_key, names)
-        return self._environments[place][1]
-
     def _load(self, name: str, column: _Column, id_: int) -> None:
         for found, mark, value in self._read(name, id_, BLOCK if id_ == column.next else 1):
             column.kept[found] = mark, value
             column.next = found + 1
         for oldest in list(column.kept)[: max(0, len(column.kept) - _KEPT)]:
             del column.kept[oldest]
-
-
-def shared_config(text: str, shared: dict[object, tuple[str, Value]]) -> Config:
-    """A config whose pairs of name and value are held once for all variants."""
-    pairs = []
-    for pair in encoding.config_from_json(text).values:
-        kind = type(pair[1])  # True is not 1
-        name: object = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
-        if len(shared) < MOST_SHARED:
-            pairs.append(shared.setdefault(name, pair))
-        else:
-            pairs.append(shared.get(name, pair))
-    return Config(tuple(pairs))
 
 
 def mark_of(target: str, config: str) -> int:
@@ -112,25 +81,22 @@ class StoredVariant(Variant):
     _mark: int
     _launched: bool
     _environment: Mapping[str, str]
-    _summary_metadata: Mapping[str, Any]
+    _summary_metadata: SummaryMetadata
 
     def __new__(cls, **columns: Any) -> Variant:  # type: ignore[misc]  # noqa: D102
         return Variant(**columns)
 
     @classmethod
-    def of(cls, summary: Variant, mark: int, launched: bool, details: VariantDetails) -> StoredVariant:
-        """A variant with the columns of `summary`, which has SUMMARY_METADATA and the environment.
-
-        `mark` is that of its row; `launched` is whether that has launches.
-        """
+    def of(cls, row: SummaryRow, environment: Mapping[str, str], details: VariantDetails) -> StoredVariant:
+        """The variant of a row."""
         variant = object.__new__(cls)
-        for name in _IN_MEMORY:
-            object.__setattr__(variant, name, getattr(summary, name))
+        for name, value in zip(_IN_MEMORY, row.columns, strict=True):
+            object.__setattr__(variant, name, value)
         object.__setattr__(variant, "_details", details)
-        object.__setattr__(variant, "_mark", mark)
-        object.__setattr__(variant, "_launched", launched)
-        object.__setattr__(variant, "_environment", details.environment(summary))
-        object.__setattr__(variant, "_summary_metadata", summary.metadata)
+        object.__setattr__(variant, "_mark", row.mark)
+        object.__setattr__(variant, "_launched", row.launched)
+        object.__setattr__(variant, "_environment", environment)
+        object.__setattr__(variant, "_summary_metadata", row.metadata)
         return variant
 
     def __eq__(self, other: object) -> bool:
@@ -216,14 +182,14 @@ class StoredVariant(Variant):
     @property
     def origin(self) -> Origin | None:
         """The computation of the kernel, if a framework generated it."""
-        return origin_from_metadata(self._summary_metadata)
+        return origin_from_metadata(self._summary_metadata.values)
 
     @property
     def edit(self) -> Edit | None:
         """How the variant was built from another one."""
-        return edit_from_metadata(self._summary_metadata)
+        return edit_from_metadata(self._summary_metadata.values)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:
         """The metadata that a launch depends on, as text."""
-        return launch_metadata_of(self._summary_metadata)
+        return self._summary_metadata.launch

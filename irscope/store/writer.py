@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,15 +19,14 @@ from irscope.model import (
     Target,
     UserError,
 )
-from irscope.model.files import cannot_write, output_target, unfinished
+from irscope.model.files import output_target
 from irscope.store import encoding
-from irscope.store.connection import connect_writer, in_parts, marks, sidecars
+from irscope.store.capture_file import add_environments, create_file, holds_nothing, opening, upgrade
+from irscope.store.connection import connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
-from irscope.store.identity import identity, identity_with_environment, joined_digest, kernel_columns
-from irscope.store.output_lock import OutputLock, lock_file
-from irscope.store.reader import CaptureReader
-from irscope.store.schema import ADDED, APPLICATION_ID, ATTACHMENT, SCHEMA, SCHEMA_VERSION
-from irscope.store.schema_check import statements
+from irscope.store.identity import identity, joined_digest, kernel_columns
+from irscope.store.output_lock import OutputLock
+from irscope.store.schema import ATTACHMENT
 
 _FORGET_VARIANT = (
     "DELETE FROM artifact WHERE variant = ?",
@@ -94,13 +92,13 @@ class CaptureWriter:
         Raises UserError if the file exists (unless `force`), is being written or cannot be created.
         """
         target = output_target(path)
-        with _opening(path, target) as lock:
+        with opening(path, target) as lock:
             if target.exists() and not force and not holds_nothing(target):
                 raise UserError(
                     f"{path} exists; choose another name with -o, --force to replace it, "
                     "or --resume to add to it"
                 )
-            _create(target)
+            create_file(target)
             return cls(path, connect_writer(target), lock)
 
     @classmethod
@@ -109,12 +107,12 @@ class CaptureWriter:
         target = output_target(path)
         if not target.exists():
             raise UserError(f"{path}: cannot be read: No such file or directory")
-        with _opening(path, target) as lock:
+        with opening(path, target) as lock:
             db = connect_writer(target)
             try:
                 with db:
-                    _upgrade(db)
-                    _add_environments(db)
+                    upgrade(db)
+                    add_environments(db)
             except BaseException:
                 db.close()
                 raise
@@ -326,78 +324,3 @@ class CaptureWriter:
 
     def _id(self, query: str, parameters: tuple[str, ...]) -> int:
         return int(self._db.execute(query, parameters).fetchone()[0])
-
-
-def holds_nothing(path: Path) -> bool:
-    """Whether the file is a capture without variants that nobody is writing."""
-    if any(leftover.exists() for leftover in sidecars(path)):
-        return False
-    with contextlib.suppress(UserError), CaptureReader(path) as capture:
-        return capture.empty
-    return False
-
-
-def remove_capture(path: Path) -> None:
-    """Removes a capture and SQLite's files next to it, if they exist."""
-    for leftover in (Path(os.path.realpath(path)), *sidecars(path), lock_file(path)):
-        leftover.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _opening(path: Path, target: Path) -> Iterator[OutputLock]:
-    """The lock of a capture that is being opened, released if that fails; errors become UserErrors."""
-    try:
-        lock = OutputLock(target, path)
-        try:
-            yield lock
-        except BaseException:
-            lock.release()
-            raise
-    except (OSError, sqlite3.Error) as error:
-        raise cannot_write(path, error) from error
-
-
-def _create(target: Path) -> None:
-    """An empty capture, which replaces `target` by an atomic rename in its folder."""
-    part = unfinished(target)
-    try:
-        part.unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as db:
-            # Half of a blob's last page is unused on average: small pages make a capture 12% smaller.
-            db.execute("PRAGMA page_size = 1024")
-            db.execute("PRAGMA synchronous = OFF")  # nothing is lost with an empty file
-            db.execute("BEGIN")
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            for statement in statements(SCHEMA + ADDED):
-                db.execute(statement)
-            db.execute("COMMIT")
-        for leftover in sidecars(target):
-            leftover.unlink(missing_ok=True)
-        part.replace(target)
-    finally:
-        remove_capture(part)
-
-
-def _upgrade(db: sqlite3.Connection) -> None:
-    """Adds the tables that an older version lacks, or all or none of them if the process is killed."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version < SCHEMA_VERSION:
-        db.execute("BEGIN IMMEDIATE")
-        for statement in statements(ADDED):
-            db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _add_environments(db: sqlite3.Connection) -> None:
-    """Adds the environment to the identities of variants that an older irscope wrote without it."""
-    rows = db.execute(
-        "SELECT variant.id, identity, digest, specialization, config, target, versions, cache_key"
-        " FROM variant JOIN kernel ON kernel.id = kernel JOIN toolchain ON toolchain.id = toolchain"
-    ).fetchall()
-    for id_, old, *columns in rows:
-        # A damaged row keeps its identity; whoever reads the variant reports it.
-        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
-            new = identity_with_environment(*columns)
-            if new not in (None, old):
-                db.execute("UPDATE OR IGNORE variant SET identity = ? WHERE id = ?", (new, id_))

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from irscope.model import Variant
-from irscope.model.no_cycles import keep_from_search
+from irscope.model.no_cycles import cycles_not_collected, keep_from_search
 from irscope.workspace import (
     ESTIMATE_KINDS,
     UNMEASURED,
@@ -28,7 +28,7 @@ from irscope.workspace import (
     rows,
     shown_columns,
     sorted_variants,
-    summarize_column,
+    summarize_columns,
     version_name,
 )
 
@@ -68,12 +68,11 @@ class TableModel:
         """Takes the variants of a capture and the facts that it stores."""
         self._workspace = workspace
         self.all = list(workspace.variants)
-        for variant in self.all:
-            if variant.id in stored:
-                self.facts.add(variant, stored[variant.id])
-        if not any(variant in self.scope for variant in self.all):
-            self.scope = Scope()
-        self.refresh()
+        with cycles_not_collected():
+            self.facts.add_all(self.all, stored)
+            if not any(variant in self.scope for variant in self.all):
+                self.scope = Scope()
+            self.refresh()
         if len(self.all) > _MANY:
             keep_from_search()
 
@@ -105,7 +104,7 @@ class TableModel:
             partial(first_differences, workspace),
         )
         self._longest.clear()
-        self.summaries = [summarize_column(column, self._scoped, self.facts) for column in self.columns]
+        self.summaries = summarize_columns(self.columns, self._scoped, self.facts)
         self.arrange()
 
     def arrange(self) -> None:

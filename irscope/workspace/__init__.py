@@ -98,12 +98,12 @@ if TYPE_CHECKING:
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store import select_variants as select_variants
     from irscope.store import variant_names as variant_names
+    from irscope.store.capture_file import holds_nothing as holds_nothing
+    from irscope.store.capture_file import remove_capture as remove_capture
     from irscope.store.merge_captures import merge_captures as merge_captures
     from irscope.store.output_lock import find_writer as find_writer
     from irscope.store.overview import CaptureOverview as CaptureOverview
     from irscope.store.overview import overview as overview
-    from irscope.store.writer import holds_nothing as holds_nothing
-    from irscope.store.writer import remove_capture as remove_capture
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
     from irscope.toolchain.llvm_passes import LlvmPass as LlvmPass
     from irscope.toolchain.python_files import module_file as module_file
@@ -230,7 +230,7 @@ if TYPE_CHECKING:
     from irscope.workspace.table_columns import constants_text as constants_text
     from irscope.workspace.table_columns import informative as informative
     from irscope.workspace.table_columns import shown_columns as shown_columns
-    from irscope.workspace.table_columns import summarize_column as summarize_column
+    from irscope.workspace.table_columns import summarize_columns as summarize_columns
     from irscope.workspace.table_filter import matching as matching
     from irscope.workspace.table_rows import Folding as Folding
     from irscope.workspace.table_rows import TableRow as TableRow
@@ -323,11 +323,11 @@ _EXPORTS = {
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
+    "irscope.store.capture_file": "holds_nothing remove_capture",
     "irscope.store.merge_captures": "merge_captures",
     "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.store.output_lock": "find_writer",
     "irscope.store.overview": "CaptureOverview overview",
-    "irscope.store.writer": "holds_nothing remove_capture",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
     "irscope.workspace.calibration": "Calibration calibrate_captures device_named",
@@ -352,7 +352,7 @@ _EXPORTS = {
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
     "irscope.workspace.opening": "opening_pair",
     "irscope.workspace.table_columns": (
-        "UNMEASURED Column ColumnSummary columns constants_text informative shown_columns summarize_column"
+        "UNMEASURED Column ColumnSummary columns constants_text informative shown_columns summarize_columns"
     ),
     "irscope.workspace.table_filter": "matching",
     "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",

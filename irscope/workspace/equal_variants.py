@@ -43,8 +43,7 @@ def state(variant: Variant, facts: FactTable, in_progress: InProgress) -> str:
         return in_progress.status(variant.id)
     if variant.failure is not None:
         return "!failed"
-    status = facts.status(variant)
-    if status is not None and not status.ok:
+    if variant.id in facts.with_problem:
         return "!launch"
     first = facts.duplicate_of(variant)
     return "ok" if first is None else f"=#{first}"

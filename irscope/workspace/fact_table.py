@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, column_of, status_of, value_named
+from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
 from irscope.facts.registry import CODE, LAUNCHABLE, STACK
 from irscope.facts.spills import REPORTED_SPILLS, spills
 from irscope.model import Status, Variant
@@ -13,6 +13,7 @@ from irscope.model import Status, Variant
 _NONE: Mapping[str, Fact] = {}
 # If all of these are 0 or unknown, a variant does not spill.
 _SIGNS_OF_SPILLS = tuple(kind.name for kind in (STACK, *REPORTED_SPILLS))
+_INDEXED = (CODE.name, LAUNCHABLE.name, *_SIGNS_OF_SPILLS)
 
 
 class FactTable:
@@ -20,8 +21,10 @@ class FactTable:
 
     def __init__(self) -> None:
         self._facts: dict[int, Mapping[str, Fact]] = {}
-        # The variants by machine code, and the first of each group of duplicates by the ids of the others,
-        # which is computed for a code when it is first asked for.
+        # The machine code of each variant that has one, the variants by machine code, and the first of each
+        # group of duplicates by the ids of the others, which is computed for a code when it is first asked
+        # for.
+        self._codes: dict[int, FactValue] = {}
         self._by_code: dict[FactValue, dict[int, Variant]] = {}
         self._firsts: dict[FactValue, dict[int, int]] = {}
         # The variants that spill, and those that failed or cannot be launched.
@@ -30,21 +33,31 @@ class FactTable:
 
     def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
         """Adds the facts of a variant."""
-        self.remove(variant.id)
-        self._facts[variant.id] = facts
-        code = value_named(facts, CODE.name)
-        if code is not None:
-            self._by_code.setdefault(code, {})[variant.id] = variant
-            self._firsts.pop(code, None)
-        if any(value_named(facts, name) for name in _SIGNS_OF_SPILLS) and spills(facts):
-            self._spilling.add(variant.id)
-        launch = value_named(facts, LAUNCHABLE.name)
-        if variant.failure is not None or (isinstance(launch, Status) and not launch.ok):
-            self._with_problem.add(variant.id)
+        self.add_all([variant], {variant.id: facts})
+
+    def add_all(self, variants: Iterable[Variant], facts: Mapping[int, Mapping[str, Fact]]) -> None:
+        """Adds the facts of those variants that have some, by their ids."""
+        found = [variant for variant in variants if variant.id in facts]
+        for variant in found:
+            if variant.id in self._facts:
+                self.remove(variant.id)
+        rows = [facts[variant.id] for variant in found]
+        self._facts.update(zip([variant.id for variant in found], rows, strict=True))
+        codes, launches, *signs = columns_of(rows, _INDEXED)
+        for variant, code, launch in zip(found, codes, launches, strict=True):
+            if code is not None:
+                self._codes[variant.id] = code
+                self._by_code.setdefault(code, {})[variant.id] = variant
+                self._firsts.pop(code, None)
+            if variant.failure is not None or (isinstance(launch, Status) and not launch.ok):
+                self._with_problem.add(variant.id)
+        for place in {place for sign in signs for place, value in enumerate(sign) if value}:
+            if spills(rows[place]):
+                self._spilling.add(found[place].id)
 
     def remove(self, variant: int) -> None:
         """Removes the facts of a variant that changed."""
-        code = self.value(variant, CODE.name)
+        code = self._codes.pop(variant, None)
         if code is not None:
             del self._by_code[code][variant]
             self._firsts.pop(code, None)
@@ -80,8 +93,15 @@ class FactTable:
 
     def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
         """The values of a fact of several variants; None if unknown."""
+        return column_of(self._rows(variants), name)
+
+    def columns(self, names: Sequence[str], variants: Sequence[Variant]) -> list[Sequence[FactValue]]:
+        """The values of several facts of several variants; None if unknown."""
+        return columns_of(self._rows(variants), names)
+
+    def _rows(self, variants: Sequence[Variant]) -> list[Mapping[str, Fact]]:
         facts = self._facts
-        return column_of([facts.get(variant.id, _NONE) for variant in variants], name)
+        return [facts.get(variant.id, _NONE) for variant in variants]
 
     def status(self, variant: Variant) -> Status | None:
         """Whether a variant compiled and can be launched; None if that is unknown."""
@@ -94,7 +114,7 @@ class FactTable:
 
     def duplicate_of(self, variant: Variant) -> int | None:
         """The id of the first measured variant with the same machine code; None if that is this one."""
-        code = self.value(variant.id, CODE.name)
+        code = self._codes.get(variant.id)
         if code is None:
             return None
         if code not in self._firsts:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
-from irscope.analysis.capture_diff import compare_pair
 from irscope.analysis.duplicates import are_duplicates
 from irscope.facts.fact import FactValue, value_of
 from irscope.facts.registry import (
@@ -56,16 +55,18 @@ def opening_pair(variants: Sequence[Variant], facts: FactTable) -> _Pair | None:
     compiled = [variant for variant in variants if variant.failure is None]
     usable = [v for v in compiled if v.id not in facts.with_problem] or compiled or list(variants)
     if versions := list(islice(_version_steps(usable), _MOST_STEPS)):
-        return _worst_step(versions, facts) or _best_step(versions, usable, facts) or versions[0]
+        return _worst_step(versions, facts) or _best_step(versions, facts) or versions[0]
     if len(usable) < 2:
         others = [variant for variant in variants if variant not in usable]
         return (usable[0], (others or usable)[0]) if usable else None
     steps = islice(_steps([variant for variant in usable if variant.id in facts]), _MOST_STEPS)
-    return _best_step(steps, usable, facts) or _nearest(usable, facts)
+    return _best_step(steps, facts) or _nearest(usable, facts)
 
 
 def _worst_step(steps: Iterable[_Pair], facts: FactTable) -> _Pair | None:
     """The step in which facts got most worse; None if none did."""
+    from irscope.analysis.capture_diff import compare_pair  # for captures of several versions only
+
     known = facts.known
     pairs = [
         compare_pair(a, b, known[a.id], known[b.id]) for a, b in steps if a.id in facts and b.id in facts
@@ -74,10 +75,10 @@ def _worst_step(steps: Iterable[_Pair], facts: FactTable) -> _Pair | None:
     return (worst.a, worst.b) if worst is not None and worst.worse else None
 
 
-def _best_step(steps: Iterable[_Pair], variants: Sequence[Variant], facts: FactTable) -> _Pair | None:
+def _best_step(steps: Iterable[_Pair], facts: FactTable) -> _Pair | None:
     """The step with the most important finding; None if no step has one, or its facts are not known."""
-    moving = _moving_values(variants, facts)
-    known = (pair for pair in steps if all(variant.id in facts for variant in pair))
+    known = [pair for pair in steps if all(variant.id in facts for variant in pair)]
+    moving = _moving_values(list({variant.id: variant for pair in known for variant in pair}.values()), facts)
     ranked = sorted(known, key=lambda pair: _movement(pair, moving), reverse=True)[:_EXAMINED]
     best = max(ranked, key=lambda pair: _importance(pair, facts), default=None)
     return best if best is not None and _importance(best, facts) else None
@@ -129,7 +130,7 @@ def _moving_values(variants: Sequence[Variant], facts: FactTable) -> dict[int, t
 
     Another matrix instruction is more telling than more of the same.
     """
-    columns = [facts.column(name, variants) for name in (_CODE, *_MOVING)]
+    columns = facts.columns((_CODE, *_MOVING), variants)
     matrix = 1 + _MOVING.index(MATRIX.name)
     columns[matrix] = [
         _COUNT.sub("", value) if isinstance(value, str) else value for value in columns[matrix]

@@ -14,7 +14,6 @@ from irscope.workspace.estimate_text import (
     difference_evidence,
     estimate_difference,
 )
-from irscope.workspace.problems import launch_text, problem_text
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
@@ -52,6 +51,8 @@ def pair_estimates(comparison: Comparison) -> PairEstimates | None:
         )
     except UserError:
         return None
+    from irscope.workspace.problems import launch_text  # here and below: many modules, if there are launches
+
     return PairEstimates(launch_text(comparison.a, shared[0]), a, b)
 
 
@@ -67,6 +68,10 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
 
 def shared_launch(a: Variant, b: Variant) -> tuple[Launch, Launch] | None:
     """The first launch of A and one of B that are for the same problem."""
+    if not a.launches or not b.launches:
+        return None
+    from irscope.workspace.problems import problem_text
+
     of_b = {problem_text(b, launch): launch for launch in reversed(b.launches)}
     shared = ((launch, of_b.get(problem_text(a, launch))) for launch in a.launches)
     return next(((one, other) for one, other in shared if other is not None), None)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.backends import stage_named
 from irscope.model import Artifact, Kernel, Stage, UserError, Variant
+from irscope.model.no_cycles import cycles_not_collected
 from irscope.store import CaptureReader
 from irscope.store.joined_reader import JoinedReader
 from irscope.workspace.in_progress import InProgress
@@ -127,7 +128,7 @@ class StageContents:
 
     def variants(self) -> dict[int, Variant]:
         """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
-        with self._lock:
+        with self._lock, cycles_not_collected():
             found = self._reader.variants()
             return {variant.id: variant for variant in found if variant.id not in self._homes}
 
@@ -169,7 +170,7 @@ class StageContents:
         backends = {variant.id: variant.target.backend for variant in variants}
         columns = {backend: FactColumns(backend, kinds_for(backend)) for backend in set(backends.values())}
         found: dict[int, Mapping[str, Fact]] = {}
-        with self._lock:
+        with self._lock, cycles_not_collected():
             for id_, version, values in self._reader.each_facts():
                 if version == FACTS_VERSION and id_ in backends and id_ not in self._homes:
                     row = row_from_json(values, columns[backends[id_]])

@@ -27,6 +27,8 @@ UNKNOWN_KEY: SortKey = (2, 0.0, "")
 _ZERO: SortKey = (0, 0.0, "")
 # The cell of a fact that is still to be measured.
 UNMEASURED = "·"
+# Types whose equal values are written alike; True is not 1, and -0.0 is equal to 0.0.
+_WRITTEN_ALIKE = frozenset((int, str, type(None)))
 # A value is marked if at most one in this many variants has it.
 _RARE = 4
 # Every table has Triton's options, so their columns have short titles.
@@ -170,26 +172,52 @@ def columns(
     ]
 
 
-def summarize_column(column: Column, variants: Sequence[Variant], facts: FactTable) -> ColumnSummary:
-    """Counts the values of a column; none for the stages that differ, which are shown anyway."""
-    if column.name == DIFFERS:
-        return ColumnSummary({})
-    values = column.values(variants)
-    if column.fact is None:
-        counts: Counter[ColumnValue] = Counter(map(column.write, values))
-        return ColumnSummary(counts, counts.pop("", 0))
-    every = Counter(values)
-    missing = every.pop(None, 0)
-    without = (
-        sum(variant.failure is not None or variant.id not in facts for variant in variants) if missing else 0
-    )
-    unknown = max(missing - without, 0)
-    if not column.fact.better or len(every) < 2:
+def summarize_columns(
+    columns: Sequence[Column], variants: Sequence[Variant], facts: FactTable
+) -> list[ColumnSummary]:
+    """Counts the values of each column; none for the stages that differ, which are shown anyway."""
+    names = [column.name for column in columns if column.fact]
+    values = dict(zip(names, facts.columns(names, variants), strict=True))
+    unmeasured = sum(variant.failure is not None or variant.id not in facts for variant in variants)
+    found = []
+    for column in columns:
+        if column.fact is not None:
+            found.append(_summarize_fact(column.fact, values[column.name], unmeasured, variants, facts))
+        elif column.name == DIFFERS:
+            found.append(ColumnSummary({}))
+        else:
+            counts = _count_texts(column.values(variants), column.write)
+            found.append(ColumnSummary(counts, counts.pop("", 0)))
+    return found
+
+
+def _count_texts(values: Sequence[ColumnValue], write: Callable[[ColumnValue], str]) -> Counter[ColumnValue]:
+    """How many values are written as each text."""
+    if not _WRITTEN_ALIKE.issuperset(set(map(type, values))):
+        return Counter(map(write, values))
+    counts: Counter[ColumnValue] = Counter()
+    for value, count in Counter(values).items():
+        counts[write(value)] += count
+    return counts
+
+
+def _summarize_fact(
+    kind: FactKind,
+    values: Sequence[FactValue],
+    unmeasured: int,
+    variants: Sequence[Variant],
+    facts: FactTable,
+) -> ColumnSummary:
+    every: Counter[ColumnValue] = Counter(values)
+    unknown = max(every.pop(None, 0) - unmeasured, 0)
+    if not kind.better or len(every) < 2:
         return ColumnSummary(every, unknown)
-    excluded = facts.with_problem | (facts.spilling if column.fact in IMPROVED_BY_SPILLS else frozenset())
+    excluded = facts.with_problem | (facts.spilling if kind in IMPROVED_BY_SPILLS else frozenset())
     if not excluded:
         return ColumnSummary(every, unknown, every)
-    ranked = Counter(v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded)
+    ranked: Counter[ColumnValue] = Counter(
+        v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded
+    )
     del ranked[None]
     return ColumnSummary(every, unknown, ranked)
 
@@ -259,7 +287,8 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
         Column("source", "source", lambda some: [age(variant) for variant in some], joins=True),
         *(_setting(name, settings) for name in names),
     ]
-    specializations = {variant.specialization for variant in variants}
+    # The variants of a capture share equal specializations: each is hashed once.
+    specializations = set({id(v.specialization): v.specialization for v in variants}.values())
     if len(specializations) > 1:
         arguments = dict.fromkeys(one.name for arguments in specializations for one in arguments)
         found += [_argument(name) for name in arguments if name not in names]
@@ -279,7 +308,7 @@ def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
         own = [settings.get(variant.id) or variant.settings for variant in some]
         return [_known(chosen[name]) if name in chosen else None for chosen in own]
 
-    numeric = not any(isinstance(chosen.get(name), str) for chosen in settings.values())
+    numeric = str not in {type(chosen.get(name)) for chosen in settings.values()}
     return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, joins=True)
 
 

@@ -46,7 +46,10 @@ class Folding:
 
 def sorted_variants(variants: Sequence[Variant], column: Column, descending: bool) -> list[Variant]:
     """The variants by a column, unknown values last; equal ones stay in their order."""
-    keys = {v.id: sort_key(value) for v, value in zip(variants, column.values(variants), strict=True)}
+    values = column.values(variants)
+    texts = {text: sort_key(text) for text in {value for value in values if isinstance(value, str)}}
+    found = [texts[value] if isinstance(value, str) else sort_key(value) for value in values]
+    keys = dict(zip([variant.id for variant in variants], found, strict=True))
     unknown = sort_key(None)[0]
     known = [variant for variant in variants if keys[variant.id][0] != unknown]
     rest = [variant for variant in variants if keys[variant.id][0] == unknown]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from irscope.backends import backend_of
 from irscope.model import Kernel, Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
-from irscope.workspace.growth import Growth
+from irscope.workspace.growth import Growth, GrowthWatch
 from irscope.workspace.in_progress import InProgress, SourceAges
 from irscope.workspace.measured_facts import MeasuredFacts
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -60,6 +60,7 @@ class Workspace(StageReader):
     ) -> None:
         self.in_progress = InProgress()
         self.growth = Growth()
+        self.watch = GrowthWatch(Path(path))  # sees what is added from here on
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self._contents.path
         # Of a large capture, they are read when they are asked for, so that opening takes constant time.
@@ -387,10 +388,12 @@ class Workspace(StageReader):
         added = current.keys() - self._variants.keys() if whole else current.keys()
         for id_ in sorted(added):
             self.renew_source(current[id_].kernel)
-        self._facts.forget(current)
-        self.estimates.forget(current)
-        self._loaded = dict(sorted((self._variants | current).items()))
-        self._names = None
+        if current:
+            self._facts.forget(current)
+            if "estimates" in vars(self):
+                self.estimates.forget(current)
+            self._loaded = dict(sorted((self._variants | current).items()))
+            self._names = None
         return set(added)
 
     def renew_source(self, kernel: Kernel) -> None:

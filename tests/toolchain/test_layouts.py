@@ -16,8 +16,7 @@ from irscope.capturing.compile.plan import with_layout
 from irscope.languages.language_registry import parse
 from irscope.layouts.attribute import UnknownLayoutError, parse_attribute
 from irscope.layouts.banks import bank_conflicts
-from irscope.layouts.convert import linear_layout
-from irscope.layouts.kernel_layouts import triton_version
+from irscope.layouts.convert import linear_layout, triton_version
 from irscope.layouts.tensors import tensors_of
 from irscope.model import Expression
 from irscope.toolchain.kernels import FoundKernel, find_kernel

@@ -13,7 +13,7 @@ from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.table_bars import TableNote
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Column, FactTable, InProgress, columns, matching, summarize_column
+from irscope.workspace import Column, FactTable, InProgress, columns, matching, summarize_columns
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)
@@ -153,7 +153,7 @@ def mark(values: list[float | None], value: float, better: str = "low", failed: 
         status = cannot_launch("too much") if one.id == failed else OK
         facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
     column = next(c for c in columns(variants, [kind], facts, InProgress()) if c.fact)
-    return summarize_column(column, variants, facts).mark(column, value)
+    return summarize_columns([column], variants, facts)[0].mark(column, value)
 
 
 def test_the_best_and_the_worst_value_are_marked() -> None:

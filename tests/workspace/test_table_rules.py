@@ -25,7 +25,7 @@ from irscope.workspace import (
     scope_counts,
     scope_of,
     sorted_variants,
-    summarize_column,
+    summarize_columns,
 )
 from irscope.workspace.equal_variants import joined
 from irscope.workspace.finding_table import split_sentence
@@ -68,7 +68,7 @@ def test_equal_variants_share_a_row() -> None:
 def test_what_all_variants_have_in_common_is_one_line() -> None:
     facts = known(*STAGES, stack=[0, 0, 0], registers=[32, 64, 96], shared=[None, None, 5])
     found = columns(STAGES, kinds_for("cuda"), facts, InProgress())
-    summaries = [summarize_column(column, STAGES, facts) for column in found]
+    summaries = summarize_columns(found, STAGES, facts)
     text = constants_text(found, summaries, len(STAGES))
     assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 B")
     assert "Regs" not in text

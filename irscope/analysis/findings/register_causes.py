@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
-from irscope.analysis.registers.register_report import register_report
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import number_of
 from irscope.facts.registry import REGISTERS, STACK
 from irscope.languages.document import Document
-from irscope.layouts.kernel_layouts import triton_version
+from irscope.layouts.convert import triton_version
 from irscope.layouts.tensors import Layouts
 from irscope.model import Variant
 
@@ -106,6 +105,8 @@ def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
     )
     if document is None:
         return
+    from irscope.analysis.registers.register_report import register_report  # many modules, for spills only
+
     # Locations of both sides are lines of B.
     report = register_report(pair.b.kernel, document, None, None, assembly)
     first = next((one for one in report.spills if one.value.name), None)

@@ -37,8 +37,7 @@ class GrowthController:
 
     def start(self) -> None:
         """Begins to follow the file. The app itself must not be its writer."""
-        self._watch = GrowthWatch(self._screen.workspace.path)
-        self._changed = True  # what was added since the file was read
+        self._watch = self._screen.workspace.watch  # it has seen the file before the variants were read
         self._look()
         self._screen.set_interval(_INTERVAL, self._look)
 

@@ -34,7 +34,7 @@ from irscope.tui.controllers.variant_panel import VariantPanelController
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
-from irscope.tui.screens import overlays
+from irscope.tui.screens import overlay
 from irscope.tui.settings import Settings
 from irscope.tui.state_file import StateFolder
 from irscope.tui.widgets.bars import KeyHints, StageTabs, StatusLine, TitleBar
@@ -179,7 +179,6 @@ class CompareScreen(Screen[None]):
         self._timeline.start()
         if self._lesson is not None:
             self._lesson.action_lesson(1)
-        self.background.later(overlays)  # so that their keys need not wait for the import
 
     # The interface for controllers and other screens: see MainScreen.
 
@@ -339,7 +338,7 @@ class CompareScreen(Screen[None]):
 
     def action_open(self, name: str) -> None:
         """Opens a screen over this one."""
-        next(overlay for overlay in overlays() if overlay.OPENED_BY.id == name).open(self)
+        overlay(name).open(self)
 
     def action_filter(self) -> None:
         """Opens the filter of the table."""
