@@ -53,6 +53,7 @@ SETUPS = {
 # The needs that a block may name, and whether this machine meets them; other tests cover those never met.
 NEEDS: dict[str, Callable[[], bool]] = {
     "torch": lambda: find_spec("torch") is not None,
+    "pandas": lambda: find_spec("pandas") is not None and find_spec("matplotlib") is not None,
     "helion": lambda: find_spec("helion") is not None,
     "the app": lambda: False,  # tests/tui
     "another triton": lambda: False,  # tests/cli/test_diff_captures.py; make test-triton
