@@ -1,9 +1,9 @@
 """Six kinds of new user, each from a clean machine: the commands that the docs print, in an empty folder.
 
 Builds the wheel as README.md says, installs it with its dependencies into a new environment per user, gives
-each user a new HOME and an empty folder, and runs what the docs show. A failure is an exit code or an output that
-differs from the page. Prints per user the seconds of the installation, the number of commands, how many outputs
-were compared, the seconds that they took, and the failures.
+each user a new HOME and an empty folder, and runs what the docs show. A failure is an exit code or an output
+that differs from the page. Prints per user the seconds of the installation, the number of commands, how many
+outputs were compared, the seconds that they took, and the failures.
 
     python benchmarks/new_users.py [USER ...] [--torch torch==2.13.0] [--kernel FILE.py]
 """

@@ -97,7 +97,7 @@ class CaptureWriter:
         with _opening(path, target) as lock:
             if target.exists() and not force and not holds_nothing(target):
                 raise UserError(
-                    f"{path} exists; choose another name with -o, --force (in Python force=True) replaces it, "
+                    f"{path} exists; choose another name with -o; --force (Python: force=True) replaces it, "
                     "--resume adds to it"
                 )
             _create(target)
