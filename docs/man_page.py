@@ -12,6 +12,9 @@ from build_manpages.manpage import Manpage
 from irscope import __version__
 from irscope.cli.main import full_parser
 
+# The section by which man -k and whatis find a page.
+NAME = ".SH NAME\nirscope"
+SUMMARY = "what the Triton compiler made of a GPU kernel under each config"
 PAGE = Path(__file__).resolve().parent.parent / "site" / "man" / "irscope.1"
 
 
@@ -19,7 +22,8 @@ def main() -> None:
     """Writes the page; SOURCE_DATE_EPOCH sets its date."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     data = {"version": __version__, "manual_title": "irscope", "project_name": "irscope"}
-    PAGE.write_text(str(Manpage(full_parser(), data)), encoding="utf-8")
+    page = str(Manpage(full_parser(), data)).replace(NAME, f"{NAME} \\- {SUMMARY}", 1)
+    PAGE.write_text(page, encoding="utf-8")
     print(PAGE)
 
 

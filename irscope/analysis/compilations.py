@@ -279,7 +279,7 @@ def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
         return
     yield f"a warm-up must cover {len(sets)} sets of arguments:"
     for one in sets[:_MAX_SETS]:
-        arguments = ", ".join(f"{name} {value}" for name, value in one.arguments)
+        arguments = ", ".join(f"{name} {value or 'constant'}" for name, value in one.arguments)
         yield f"  {arguments}: {_cost(one)}"
     if len(sets) > _MAX_SETS:
         yield f"  and {len(sets) - _MAX_SETS} more; --format json has all"

@@ -38,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from irscope.workspace import RULES, lint
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
-    result = lint(args.paths, select, ignore)
+    paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
+    result = lint(paths, select, ignore)
     if args.format == "json":
         from irscope.report.json.lint_json import lint_document
 

@@ -280,6 +280,14 @@ def _kernel_file(name: str) -> Path:
     return found
 
 
+def script_path(name: str) -> str:
+    """`name`, or the path of the sample that it names if there is no such file."""
+    from irscope.learn.sample_commands import sample_path
+
+    found = None if Path(name).exists() else sample_path(name)
+    return name if found is None else str(found)
+
+
 def check_positive(args: argparse.Namespace, *options: str) -> None:
     """Raises UserError if one of these options is less than 1; "-j" means --jobs."""
     from irscope.model import UserError

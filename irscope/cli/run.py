@@ -17,6 +17,7 @@ import os
 import shlex
 import sys
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,12 +113,22 @@ def _program(args: argparse.Namespace) -> Program:
     given = {"module": args.module, "code": args.code, "script": args.script}
     for kind, words in given.items():
         if words:
-            if kind == "script" and not Path(words[0]).exists():
-                raise UserError(f"{words[0]}: no such file")
+            name = options.script_path(words[0]) if kind == "script" else words[0]
+            if kind == "script" and not Path(name).exists():
+                raise UserError(f"{name}: no such file")
             if kind == "script":
-                options.check_output(args, Path(words[0]))
-            return Program(kind, words[0], tuple(words[1:]))
+                options.check_output(args, Path(name))
+            _note_misplaced(name, words[1:])
+            return Program(kind, name, tuple(words[1:]))
     raise UserError("specify SCRIPT.py, -m MODULE or -c CODE; see irscope run --help")
+
+
+def _note_misplaced(name: str, arguments: list[str]) -> None:
+    """Says on stderr that the program gets what looks like an option of irscope."""
+    for option, value in pairwise(arguments):
+        of_capture = option in {"-o", "--output"} and value.endswith(".irscope")
+        if of_capture or (option == "--target" and value.startswith(("cuda:", "hip:"))):
+            print(f"irscope: {name} gets {option} {value}: options of irscope go before it", file=sys.stderr)
 
 
 def _options(args: argparse.Namespace) -> RunOptions:

@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the samples, or copies them. Raises UserError if one is unknown or cannot be written."""
-    from irscope.learn.sample_commands import samples
+    from irscope.learn.sample_commands import sample_folders, samples
 
-    known = {sample.path.stem: sample for sample in samples()}
+    known = {sample.path.stem: sample for sample in (*samples(), *sample_folders())}
     names = [name.removeprefix("samples/").removesuffix(".py") for name in args.names] or list(known)
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"no sample '{unknown[0]}'; the samples are: {', '.join(known)}")
@@ -45,14 +45,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _copy(files: list[Path], folder: Path, force: bool) -> list[str]:
-    """Copies the files; returns a line per copy. Raises UserError, before any copy, if one exists."""
+    """Copies files and folders; returns a line per copy. Raises UserError, before any copy, if one exists."""
     targets = [folder / file.name for file in files]
     if not force and (existing := [target for target in targets if target.exists()]):
         raise UserError(f"{existing[0]} exists; choose another folder, or replace it with --force")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, target in zip(files, targets, strict=True):
-            shutil.copyfile(file, target)
+            if file.is_dir():
+                shutil.copytree(file, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_*"))
+            else:
+                shutil.copyfile(file, target)
     except OSError as error:
         raise UserError(f"{folder}: {error.strerror or error}") from error
     return [str(target) for target in targets]

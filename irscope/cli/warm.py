@@ -30,6 +30,7 @@ from irscope.model.text import pluralize, printable
 if TYPE_CHECKING:
     from irscope.capturing.messages import Program
     from irscope.warming.build import WarmBuild
+    from irscope.warming.manifest import WarmEntry
     from irscope.warming.options import WarmOptions
 
 NAME = "warm"
@@ -69,6 +70,11 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     build.add_argument(
         "--libhip", metavar="FILE", action="append", default=[], help="libamdhip64.so in production"
     )
+    build.add_argument(
+        "--expect-warm",
+        action="store_true",
+        help="exit code 1 if the folder lacked a kernel that inputs need",
+    )
     options.add_workers(build)
 
 
@@ -102,7 +108,7 @@ def _build(args: argparse.Namespace) -> int:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     if args.vary and not args.inputs:
         raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
-    programs = {text: parse_program(text) for text in args.inputs}
+    programs = {text: parse_program(options.script_path(text)) for text in args.inputs}
     code = 0
     warm = _options(args)
     vary = warm_launches.vary_options(args, warm.target)
@@ -118,11 +124,18 @@ def _build(args: argparse.Namespace) -> int:
                 build.add_capture(Path(text), text)
             else:
                 code = _add_program(build, program, text) or code
+        had = {entry.hash for entry in build.old.entries}
         result = build.finish(shlex.join(sys.argv))
     print(result_text(args.output, result))
-    for line in (*result.failures, *result.problems):
+    new = [entry for entry in result.manifest.entries if args.expect_warm and entry.hash not in had]
+    for line in (*result.failures, *result.problems, *map(_new_text, new)):
         print(f"irscope: {printable(line)}", file=sys.stderr)
-    return int(bool(code or result.failures or result.problems))
+    return int(bool(code or result.failures or result.problems or new))
+
+
+def _new_text(entry: WarmEntry) -> str:
+    inputs = ", ".join(entry.inputs)
+    return f"not in the folder before: {entry.kernel} {entry.target} ({entry.config}), for {inputs}"
 
 
 def _add_program(build: WarmBuild, program: Program, text: str) -> int:

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from irscope.warming.checking import Check
 
 
+_NO_GPU = (
+    "no GPU found: --check runs programs as they are; without a GPU, irscope warm PROGRAM --expect-warm -o "
+    "FOLDER fails if the folder lacks a kernel, and --verify compares keys"
+)
+
+
 def check_programs(programs: Sequence[str], folder: Path | None) -> int:
     """Runs each program; returns the first exit code that is not 0, else 1 if something was cold.
 
@@ -26,6 +32,7 @@ def check_programs(programs: Sequence[str], folder: Path | None) -> int:
 
 
 def _check_program(text: str, folder: Path | None) -> int:
+    from irscope.capturing.record.session import has_gpu
     from irscope.warming.checking import check_program, command_of
 
     check = check_program(command_of(text), folder)
@@ -36,6 +43,8 @@ def _check_program(text: str, folder: Path | None) -> int:
         print(f"irscope: {line}", file=sys.stderr)
     if check.code:
         print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
+        if not has_gpu():
+            print(f"irscope: {_NO_GPU}", file=sys.stderr)
     return check.code or int(bool(check.cold))
 
 

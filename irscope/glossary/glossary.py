@@ -30,6 +30,7 @@ _TOPICS = (
     "tuning",
     "passes",
     "views",
+    "words",
     "gpu",
 )
 _FIELD = re.compile(r"(also|stage|see|related): *(.+)")
@@ -43,6 +44,8 @@ _MAX_LINE = 4000
 _MAX_ENTRIES = 12
 # The stage of entries about irscope's own words, which mean something else in a line of a stage.
 _VIEWS = ("views",)
+# The longest terms of the views have so many words.
+_MAX_PHRASE = 3
 # A word of so few letters begins many others by chance.
 _SHORT = 3
 
@@ -111,6 +114,8 @@ def entries_in_line(line: str, of_view: bool = False) -> list[tuple[str, Glossar
 
     Words of irscope's views are explained only if the line is one `of_view`: a finding, a heading.
     """
+    if of_view:
+        return _entries_in_view(line[:_MAX_LINE])
     found: dict[str, tuple[str, GlossaryEntry]] = {}
     text = _QUOTED.sub(lambda quoted: " " if "/" in quoted[0] else quoted[0], line[:_MAX_LINE])
     for word in dict.fromkeys(_WORD.findall(text)):
@@ -118,11 +123,46 @@ def entries_in_line(line: str, of_view: bool = False) -> list[tuple[str, Glossar
         if word[0] in "%$" or not any(character.isalpha() for character in word):
             continue
         entry = entry_for(word)
-        if entry is not None and (of_view or entry.stages != _VIEWS):
+        if entry is not None and entry.stages != _VIEWS:
             found.setdefault(entry.word, (word, entry))
         if len(found) == _MAX_ENTRIES:
             break
     return list(found.values())
+
+
+def _entries_in_view(line: str) -> list[tuple[str, GlossaryEntry]]:
+    """The terms in a line that people read, such as a finding: the longest first at each word."""
+    found: dict[str, tuple[str, GlossaryEntry]] = {}
+    words = _WORD.findall(line)
+    index = 0
+    while index < len(words) and len(found) < _MAX_ENTRIES:
+        for length in range(_MAX_PHRASE, 0, -1):
+            phrase = " ".join(words[index : index + length])
+            if (entry := _entry_of_phrase(phrase)) is not None:
+                found.setdefault(entry.word, (phrase, entry))
+                index += length - 1
+                break
+        index += 1
+    return list(found.values())
+
+
+def _entry_of_phrase(phrase: str) -> GlossaryEntry | None:
+    """The entry of words as a view prints them, in any case and number."""
+    phrase = phrase.strip(".")
+    if not any(character.isalpha() for character in phrase) or phrase[0] in "%$":
+        return None
+    lower = phrase.lower()
+    spelled = (_words().get(one) or _lower_words().get(one) for one in (phrase, lower, *_singular(lower)))
+    if entry := next(filter(None, spelled), None) or _by_fact(lower):
+        return entry
+    return None if " " in phrase else entry_for(phrase)
+
+
+def _singular(lower: str) -> Iterator[str]:
+    """What a word may be the plural of: conflicts -> conflict, launches -> launch."""
+    for ending in ("s", "es"):
+        if lower.endswith(ending) and len(lower) > len(ending) + _SHORT - 1:
+            yield lower.removesuffix(ending)
 
 
 def find_entries(text: str) -> list[GlossaryEntry]:
@@ -139,7 +179,7 @@ def find_entries(text: str) -> list[GlossaryEntry]:
     names = [(entry, [name.lower() for name in entry.plain_names]) for entry in glossary_entries()]
     if same := [entry for entry, own in names if lower in own]:
         return same
-    if entry := entry_for(text) or _by_fact(lower):
+    if entry := entry_for(text) or _by_fact(lower) or _entry_of_phrase(text):
         return [entry]
     return [entry for entry, own in names if any(_begins(name, lower) for name in own)]
 
@@ -184,6 +224,15 @@ def _words() -> dict[str, GlossaryEntry]:
     named = [(name, entry) for entry in glossary_entries() for name in entry.plain_names[1:]]
     words = [(entry.word, entry) for entry in glossary_entries()]
     return dict([*named, *words])
+
+
+@lru_cache(maxsize=1)
+def _lower_words() -> dict[str, GlossaryEntry]:
+    """Entries by name in lower case; the first of several."""
+    found: dict[str, GlossaryEntry] = {}
+    for name, entry in _words().items():
+        found.setdefault(name.lower(), entry)
+    return found
 
 
 def _by_pattern(token: str) -> GlossaryEntry | None:

@@ -59,7 +59,10 @@ def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
             continue
         found = context.count(assertion.stage, assertion.has)
         if found != expected and not (expected == "some" and found):
-            return f"{found} lines of {name}'s {assertion.stage} match {assertion.has!r}, not {expected}"
+            wanted = "at least one" if expected == "some" else expected
+            return (
+                f"{name}'s {assertion.stage}: {found or 'no'} lines match {assertion.has}, expected {wanted}"
+            )
     return None
 
 

@@ -28,6 +28,17 @@ def samples() -> list[Sample]:
     return [sample for sample in found if sample.arguments]
 
 
+def sample_folders() -> list[Sample]:
+    """The samples that are several files in a folder, in the order of their names; they have no arguments."""
+    files = {path.parent: path for path in sorted(samples_folder().glob("[!_]*/*.py"), reverse=True)}
+    return [Sample(folder, _title(docstring(first)), ()) for folder, first in sorted(files.items())]
+
+
+def sample_path(name: str) -> Path | None:
+    """The sample that `samples/NAME` or `samples/NAME.py` names, or all for `samples`; None if none."""
+    return samples_folder() if name.rstrip("/") == "samples" else sample_file(name)
+
+
 def sample_file(name: str) -> Path | None:
     """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed, or None."""
     folder, _, file = name.rpartition("/")
@@ -51,7 +62,11 @@ def _sample(path: Path) -> Sample:
     words = _command(text)
     named = words[0].partition("::") if words else ("", "", "")
     arguments = (f"{path}{named[1]}{named[2]}", *words[1:]) if words else ()
-    return Sample(path, text.partition("\n")[0].rstrip("."), arguments)
+    return Sample(path, _title(text), arguments)
+
+
+def _title(docstring: str) -> str:
+    return docstring.partition("\n")[0].rstrip(".")
 
 
 def docstring(path: Path) -> str:

@@ -95,8 +95,8 @@ class CaptureWriter:
         with opening(path, target) as lock:
             if target.exists() and not force and not holds_nothing(target):
                 raise UserError(
-                    f"{path} exists; choose another name with -o, --force to replace it, "
-                    "or --resume to add to it"
+                    f"{path} exists; choose another name with -o; --force (Python: force=True) replaces it, "
+                    "--resume adds to it"
                 )
             create_file(target)
             return cls(path, connect_writer(target), lock)

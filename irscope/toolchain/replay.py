@@ -106,6 +106,7 @@ def replaying(kernel: Launchable) -> Iterator[None]:
 def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:
     """Launches a kernel with the arguments of `case`. Raises UserError if a launch is not possible."""
     positional, keywords = _arguments(kernel, case, constants)
+    _check_all_given(kernel, len(positional), keywords)
     if kernel.tuner is not None:
         kernel.tuner.cache.clear()  # else its other configs are not compiled for another specialization
     try:
@@ -114,6 +115,21 @@ def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:
         raise
     except Exception as error:  # user code: heuristics, prune functions, hooks
         raise UserError(f"{kernel.function.fn.__name__}: the launch fails: {error_line(error)}") from error
+
+
+def _check_all_given(kernel: Launchable, positional: int, keywords: Mapping[str, Any]) -> None:
+    """Raises UserError if a parameter without a default has no value, as in a launch from a Triton cache."""
+    set_later = kernel.tuned | kernel.computed | keywords.keys()
+    missing = [
+        parameter.name
+        for parameter in kernel.function.params[positional:]
+        if parameter.name not in set_later and not parameter.has_default
+    ]
+    if missing:
+        raise UserError(
+            f"{kernel.function.fn.__name__}: a launch has no {', '.join(missing)}: Triton's cache does not "
+            "contain arguments that are None, 1 or a constant; add them to the launch in a plan"
+        )
 
 
 def outcome(kernel: Launchable, case: LaunchCase, constants: Constants) -> Hashable:

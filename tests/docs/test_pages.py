@@ -50,6 +50,14 @@ def test_setups_and_needs_exist(page: Path) -> None:
 
 
 @by_page
+def test_a_page_says_how_to_make_the_captures_that_it_shows(page: Path) -> None:
+    shown = (ROOT / "docs" / "samples.md").read_text(encoding="utf-8")
+    for name in setups(page):
+        assert "samples.md#the-captures-in-these-pages" in page.read_text(encoding="utf-8")
+        assert all(f"\n$ {part}\n" in shown for part in SETUPS[name][1].split(" && "))
+
+
+@by_page
 def test_lists_show_on_the_site_as_on_github(page: Path) -> None:
     """Python-Markdown wants a blank line before a list, and four blanks before what belongs to an item."""
     lines = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S).splitlines()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from irscope.model import Failure
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
@@ -17,6 +16,7 @@ from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.widgets.bars import StageTabs, StatusLine, TitleBar
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.options_area import OptionsArea
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, apply_events
@@ -246,9 +246,10 @@ async def test_missing_options_are_asked_for_with_guesses(app: IrscopeApp, scrip
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: script.asked == 1)
         script.publish(Refused("k needs a type for each of x", '--signature "*fp16:16" --config BLOCK=1024'))
-        line = app.screen.query_one(Input)
+        line = app.screen.query_one(OptionsArea)
         await until(pilot, lambda: line.has_focus)
         assert line.value == '--signature "*fp16:16" --config BLOCK=1024'
+        assert line.size.height == 1
         script.rejected = "unrecognized arguments: q"
         await pilot.press("q", "enter")  # a letter, not the key that quits
         assert "unrecognized" in app.export_screenshot()
@@ -259,11 +260,23 @@ async def test_missing_options_are_asked_for_with_guesses(app: IrscopeApp, scrip
         assert not line.display
 
 
+async def test_long_guesses_are_wrapped(app: IrscopeApp, script: Script) -> None:
+    signature = ", ".join(f"argument_{number}=*fp16:16" for number in range(12))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: script.asked == 1)
+        script.publish(Refused("k needs types", f'--signature "{signature}"'))
+        area = app.screen.query_one(OptionsArea)
+        await until(pilot, lambda: area.has_focus)
+        await pilot.pause()
+        shown = app.export_screenshot()
+        assert all(f"argument_{number}=" in shown for number in range(12))
+
+
 async def test_escape_leaves_the_line_of_options(app: IrscopeApp, script: Script) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: script.asked == 1)
         script.publish(Refused("k needs a type for each of x", "--signature i32"))
-        await until(pilot, lambda: app.screen.query_one(Input).has_focus)
+        await until(pilot, lambda: app.screen.query_one(OptionsArea).has_focus)
         await pilot.press("escape", "q")
         await pilot.pause()
         assert not app.is_running

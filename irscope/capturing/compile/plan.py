@@ -42,6 +42,8 @@ from irscope.toolchain.signature import SignatureItem, bind_signature, specializ
 from irscope.toolchain.stub_driver import gpu_target
 from irscope.toolchain.triton_cache import environment_components
 
+# How Python names a package that is not installed; the import name is that of the package in most cases.
+_NO_MODULE = re.compile(r"No module named '(\w+)")
 _COMMA = re.compile(r",\s*")
 # tensordesc<fp16[128, 64], gl.NVMMASharedLayout(128, 16)>: the part before the layout, and the layout.
 _GLUON_DESCRIPTOR = re.compile(
@@ -278,4 +280,6 @@ def _import_notes(file: Path) -> tuple[str, ...]:
     """Says which statements of the file or its packages were left out because they fail."""
     skipped = import_file(file).skipped
     more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
-    return (f"imported without what fails: {skipped[0]}{more}",) if skipped else ()
+    modules = dict.fromkeys(match[1] for line in skipped if (match := _NO_MODULE.search(line)))
+    install = f"; what they define needs: pip install {' '.join(modules)}" if modules else ""
+    return (f"imported without what fails: {skipped[0]}{more}{install}",) if skipped else ()

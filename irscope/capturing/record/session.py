@@ -39,7 +39,7 @@ def with_default_target(options: RunOptions) -> RunOptions:
     if options.target is not None or has_gpu():
         return options
     print(
-        f"irscope: no GPU found: compiling for {DEFAULT_TARGET}; set target to choose another",
+        f"irscope: no GPU found: compiling for {DEFAULT_TARGET}; --target (Python: target=) chooses another",
         file=sys.stderr,
     )
     return replace(options, target=DEFAULT_TARGET)

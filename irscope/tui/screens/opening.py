@@ -12,13 +12,14 @@ from textual.containers import VerticalScroll
 from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from irscope.model.text import display_line
 from irscope.tui import keys
 from irscope.tui.live_connection import LiveConnection
 from irscope.tui.source_watch import INTERVAL, SourceWatch
 from irscope.tui.widgets.bars import KeyHints
+from irscope.tui.widgets.options_area import OptionsArea
 from irscope.workspace.live import Planned, Refused, Unchanged
 
 
@@ -44,12 +45,12 @@ class OpeningScreen(Screen[None]):
         """A message in the middle; the keys at the bottom."""
         with VerticalScroll():
             yield Static(id="message")
-            yield Input(id="options", select_on_focus=False)
+            yield OptionsArea("options")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """Starts to compile after the first paint, because loading triton would delay it."""
-        self.query_one(Input).display = False
+        self.query_one(OptionsArea).display = False
         self._show("Reading the file and starting the compiler...")
         self.call_after_refresh(self.action_recompile)
         self._watch.follow(self._live.producer.files)
@@ -83,17 +84,17 @@ class OpeningScreen(Screen[None]):
             self._show(event.problem, "Fix this and save the file (or press r), or press q to quit.")
             return
         self._show(event.problem, "Below are guesses to check: Enter compiles, Escape leaves the line.")
-        answer = self.query_one(Input)
+        answer = self.query_one(OptionsArea)
         answer.value = event.options
         answer.display = True
         answer.focus()
 
-    @on(Input.Submitted)
-    def _answered(self, message: Input.Submitted) -> None:
-        if problem := self._live.producer.add_options(message.value):
+    @on(OptionsArea.Submitted)
+    def _answered(self, message: OptionsArea.Submitted) -> None:
+        if problem := self._live.producer.add_options(message.area.value):
             self._show(problem, "Change the options; Enter compiles.")
             return
-        message.input.display = False
+        message.area.display = False
         self.action_recompile()
 
     def on_key(self, event: Key) -> None:

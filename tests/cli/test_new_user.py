@@ -1,0 +1,81 @@
+"""What a new user types: names of samples in a folder without any, options in the wrong place, releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irscope.cli import options
+from irscope.cli.main import main
+from irscope.cli.run import _note_misplaced
+from irscope.learn.lesson import samples_folder
+from tests.conftest import Irscope
+
+
+@pytest.mark.parametrize("name", ["samples/vector_add", "samples/vector_add.py"])
+def test_samples_are_found_by_name_in_any_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Path(options.script_path(name)) == samples_folder() / "vector_add.py"
+    assert Path(options.script_path("samples/")) == samples_folder()
+    assert options.script_path("vector_add.py") == "vector_add.py"
+
+
+def test_a_file_of_the_user_comes_before_a_sample(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("samples").mkdir()
+    Path("samples/vector_add.py").write_text("")
+    assert options.script_path("samples/vector_add.py") == "samples/vector_add.py"
+
+
+def test_the_samples_of_a_page_are_copied_with_their_folder(tmp_path, capsys):
+    assert main(["samples", "serving", "vector_add", "-o", str(tmp_path)]) == 0
+    assert {path.name for path in (tmp_path / "serving").iterdir()} >= {
+        "service.py",
+        "warmup.py",
+        "pins.toml",
+    }
+    assert main(["samples", "serving", "-o", str(tmp_path)]) == 2
+    assert "serving exists" in capsys.readouterr().err
+    assert main(["samples"]) == 0
+    assert "serving  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "noted"),
+    [
+        (["-o", "a.irscope"], "train.py gets -o a.irscope"),
+        (["--target", "cuda:90"], "train.py gets --target cuda:90"),
+        (["-o", "weights.pt", "--target", "loss"], ""),
+        (["-o"], ""),
+    ],
+)
+def test_options_after_the_script_that_look_like_ours_are_noted(arguments, noted, capsys):
+    _note_misplaced("train.py", arguments)
+    err = capsys.readouterr().err
+    assert noted in err and bool(noted) == bool(err)
+
+
+@pytest.mark.slow
+def test_a_release_that_needs_another_kernel_fails(irscope: Irscope, tmp_path):
+    signature = ["--signature", "*fp32:16, *fp32:16, *fp32:16, i32:16"]
+    for name, block in (("old.irscope", "256"), ("new.irscope", "256,512")):
+        config = f"BLOCK_SIZE={block}"
+        done = irscope("compile", "samples/vector_add", *signature, "--config", config, "-o", name)
+        assert done.returncode == 0, done.stderr
+    assert irscope("warm", "old.irscope", "-o", "warm").returncode == 0
+    assert irscope("warm", "old.irscope", "-o", "warm", "--expect-warm").returncode == 0
+    found = irscope("warm", "new.irscope", "-o", "warm", "--expect-warm")
+    assert found.returncode == 1
+    assert found.stderr.count("not in the folder before: add_kernel cuda:90 (BLOCK_SIZE=512") == 1
+
+
+@pytest.mark.slow
+def test_a_plan_from_a_cache_says_which_arguments_it_lacks(irscope: Irscope, tmp_path):
+    signature = ["--signature", "*fp32:16, *fp32:16, *fp32:16, 1"]
+    irscope("compile", "samples/vector_add", *signature, "--config", "BLOCK_SIZE=256", "-o", "one.irscope")
+    irscope("warm", "one.irscope", "-o", "cache")
+    irscope("import", "cache", "-o", "cache.irscope")
+    irscope("warm", "cache.irscope", "--write-plan", "plan.toml")
+    done = irscope("warm", "--plan", "plan.toml", "-o", "again")
+    assert "a launch has no n: Triton's cache does not contain" in done.stdout + done.stderr
