@@ -212,7 +212,8 @@ def test_a_phone_swipes_and_needs_no_sideways_scrolling(show: Open) -> None:
     swipe = """across => { for (const [name, x] of [['touchstart', 200], ['touchend', 200 + across]]) {
         const touch = new Touch({ identifier: 1, target: document.body, clientX: x, clientY: 300 });
         const touches = name === 'touchstart' ? [touch] : [];
-        document.body.dispatchEvent(new TouchEvent(name, { touches, changedTouches: [touch], bubbles: true }));
+        const details = { touches, changedTouches: [touch], bubbles: true };
+        document.body.dispatchEvent(new TouchEvent(name, details));
     } }"""
     page.evaluate(swipe, -120)
     assert current(page) == "s2"

@@ -1,7 +1,7 @@
 """`irscope report --slides`: a talk about a capture in one file, which loads nothing else.
 
-Hand-written: slides.js and slides.css have 18 kB; reveal.js 5.2 with its style sheet and its notes has 240 kB,
-and sets styles that the Content-Security-Policy of reports forbids.
+Hand-written: slides.js and slides.css have 18 kB; reveal.js 5.2 with its style sheet and its notes has
+240 kB and sets styles that the Content-Security-Policy of reports forbids.
 """
 
 from __future__ import annotations
