@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.python_highlight import highlighted
@@ -35,29 +36,38 @@ _KINDS = {"constexpr": "Constants", "option": "Options", "argument": "Arguments"
 
 
 def kernel_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
-    """The kernel's Python with its constants marked; a long kernel only with the lines of the findings."""
-    source = chapter.shown.kernel.source
+    """The kernel of a chapter; of a long one only the lines that findings name."""
     constants = {name for one in chapter.inputs if one.kind == "constexpr" for name in one.names}
+    named = {
+        excerpt.number for pair in chapter.pairs for excerpt in pair.excerpts if excerpt.number is not None
+    }
+    yield from source_slides(chapter.shown.kernel.source, constants, named, f"irscope tui {path}")
+
+
+def source_slides(
+    source: SourceFunction, constants: Collection[str], named: Collection[int], live: str
+) -> Iterator[Slide]:
+    """The Python of a kernel with its `constants` marked.
+
+    Of a long kernel only its head and the lines around those in `named`. `live` is the command that shows it.
+    """
     lines = highlighted(textwrap.dedent(source.text).strip("\n").split("\n"), constants)
     numbered = [(source.line + place, line) for place, line in enumerate(lines)]
-    parts = _parts(_shortened(chapter, numbered))
+    parts = _parts(_shortened(numbered, named))
     for place, part in enumerate(parts, 1):
         title = f"The kernel: {source.name}" + (f" ({place} of {len(parts)})" if len(parts) > 1 else "")
         legend = paragraph(element("mark", "marked"), ": a constant when it is compiled", class_="legend")
-        notes = [*term_notes("kernel", "constexpr"), command(f"irscope tui {path}")]
+        notes = [*term_notes("kernel", "constexpr"), command(live)]
         yield Slide(title, [code_lines(part), legend if constants else Html()], notes, "source")
 
 
 _Line = tuple[int | None, str]
 
 
-def _shortened(chapter: Chapter, lines: Sequence[tuple[int, str]]) -> list[_Line]:
-    """All lines, or the head of a long kernel and the lines that findings name, with their neighbors."""
+def _shortened(lines: Sequence[tuple[int, str]], named: Collection[int]) -> list[_Line]:
+    """All lines, or the head of a long kernel and the lines in `named` with their neighbors."""
     if len(lines) <= _LINES * _CODE_SLIDES:
         return list(lines)
-    named = {
-        excerpt.number for pair in chapter.pairs for excerpt in pair.excerpts if excerpt.number is not None
-    }
     kept: list[_Line] = []
     omitted = 0
     for place, (number, text) in enumerate(lines):
